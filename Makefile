@@ -1,0 +1,58 @@
+# Every target does its own set-up: Python 3.11 or newer and make are all it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+SERVE ?= 1
+BIND ?= 127.0.0.1:8000
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo serve admin test test-services check bench clean
+
+demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
+	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
+
+serve: .venv/.run  ## the same server on your own data folder
+	@$(BIN)/evalhub serve --bind $(BIND)
+
+admin: .venv/.run  ## make an administrator and a token: make admin NAME=alice
+	@$(BIN)/evalhub migrate --verbosity 0
+	@$(BIN)/evalhub create_admin $(NAME)
+
+test: .venv/.test  ## every test that needs no outside service
+	$(BIN)/python -m pytest
+
+test-services: .venv/.test  ## the same tests on the PostgreSQL and Redis of EVALHUB_TEST_DATABASE_URL and _REDIS_URL
+	EVALHUB_TEST_ON=services $(BIN)/python -m pytest
+
+check: .venv/.check  ## format, lint, types, migrations
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	EVALHUB_DATA=.evalhub/check $(BIN)/mypy
+	EVALHUB_DATA=.evalhub/check $(BIN)/evalhub makemigrations --check --dry-run
+
+bench: .venv/.test  ## measured times
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf .venv .evalhub .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/bin/python:
+	@echo "setup: a virtual environment in .venv"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EvalHub needs Python 3.11 or newer; make PYTHON=...")'
+	@$(PYTHON) -m venv .venv
+
+.venv/.run: .venv/bin/python pyproject.toml
+	@echo "setup: installing the dependencies"
+	@$(BIN)/python -m pip install --quiet --editable .
+	@echo "setup: compiling the kernels into their cache"
+	@$(BIN)/python -c 'from runs.formats.scan import warm_up; warm_up()'
+	@touch $@
+
+.venv/.test: .venv/.run
+	@echo "setup: installing what the tests need"
+	@$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+.venv/.check: .venv/.test
+	@echo "setup: installing what the checks need"
+	@$(BIN)/python -m pip install --quiet --editable '.[test,check]'
+	@touch $@

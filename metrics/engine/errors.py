@@ -1,0 +1,115 @@
+"""Everything EvalHub can refuse, as one tree.
+
+    EvalHubError                a refusal a user can act on: a stable code, a sentence, a pointer to the culprit
+    ├── MeasureError            a measure name or parameter without a meaning
+    ├── StatisticsError         a comparison that has no answer (too few runs or topics, unknown test)
+    ├── InvalidInput            a field of a request that does not fit
+    ├── InvalidFile             a file that cannot be accepted; carries its FileReport
+    ├── UnsupportedFile         a compression or format we do not read
+    ├── FileTooLarge            a file beyond a limit, before or after decompression
+    ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
+    ├── NotFound                an object that is not there, or not for this user
+    ├── NotAllowed              an object that may be seen but not changed by this user
+    └── Conflict                a change that contradicts the state it meets
+
+Only `evalhub.api` turns one into an HTTP status.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PROBLEMS_SHOWN = 50
+
+
+class EvalHubError(Exception):
+    """A refusal: `code` is stable, `pointer` is a JSON pointer or a query parameter's name."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, code: str | None = None, pointer: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.code
+        self.pointer = pointer
+
+
+class MeasureError(EvalHubError):
+    code = "unknown_measure"
+
+
+class StatisticsError(EvalHubError):
+    code = "no_comparison"
+
+
+class InvalidInput(EvalHubError):
+    code = "invalid"
+
+
+class UnsupportedFile(EvalHubError):
+    code = "unsupported_media_type"
+
+
+class FileTooLarge(EvalHubError):
+    code = "file_too_large"
+
+
+class StoredFileCorrupt(EvalHubError):
+    code = "stored_file_corrupt"
+
+
+class NotFound(EvalHubError):
+    code = "not_found"
+
+
+class NotAllowed(EvalHubError):
+    code = "not_allowed"
+
+
+class Conflict(EvalHubError):
+    code = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong or odd in a file; `line` is 1-based, 0 where it concerns the whole file."""
+
+    line: int
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class FileReport:
+    """Problems and warnings of one file: the first 50 of each and a count for every code."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def problem(self, line: int, code: str, message: str, count: int = 1) -> None:
+        self._add(self.problems, Problem(line, code, message), count)
+
+    def warning(self, line: int, code: str, message: str, count: int = 1) -> None:
+        self._add(self.warnings, Problem(line, code, message), count)
+
+    def _add(self, shown: list[Problem], entry: Problem, count: int) -> None:
+        self.counts[entry.code] = self.counts.get(entry.code, 0) + count
+        if len(shown) < PROBLEMS_SHOWN:
+            shown.append(entry)
+
+    def check(self) -> None:
+        """Raise InvalidFile when the file has a problem."""
+        if self.problems:
+            self.problems.sort(key=lambda problem: problem.line)
+            raise InvalidFile(self)
+
+
+class InvalidFile(EvalHubError):
+    code = "invalid_file"
+
+    def __init__(self, report: FileReport) -> None:
+        first = report.problems[0]
+        where = f"line {first.line}: " if first.line else ""
+        super().__init__(f"{where}{first.message}", code=first.code)
+        self.report = report

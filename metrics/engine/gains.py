@@ -1,0 +1,67 @@
+"""Gain maps: what a relevance level is worth."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.ranking import Floats, Ints
+
+_PAIR = re.compile(r"\s*(-?\d{1,9})\s*:\s*([0-9.eE+-]{1,30})\s*")
+_NAMED = ("linear", "exp")
+
+
+@dataclass(frozen=True, slots=True)
+class GainMap:
+    """Level to gain. Levels that a map does not list keep the level as their gain, and nothing below 0 gains.
+
+    `exp` is 2^level - 1. A listed map is written '0:0,1:1,2:10,3:100' (the 0-1-10-100 of Järvelin and Kekäläinen,
+    TOIS 2002, section 3.2).
+    """
+
+    name: str
+    pairs: tuple[tuple[int, float], ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join(f"{level}:{gain:.15g}" for level, gain in self.pairs) or self.name
+
+    def of(self, level: Ints) -> Floats:
+        """Gain of every level; same shape."""
+        positive = np.maximum(level, 0).astype(np.float64)
+        if self.name == "exp":
+            return np.exp2(positive) - 1.0
+        gain = positive.copy()
+        for listed, worth in self.pairs:
+            gain[level == listed] = worth
+        return gain
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The map that `text` writes: 'linear', 'exp' or 'level:gain,...'; MeasureError otherwise."""
+        if text in _NAMED:
+            return cls(text)
+        pairs: dict[int, float] = {}
+        for part in text.strip("{}").split(","):
+            match = _PAIR.fullmatch(part)
+            if not match:
+                raise MeasureError(f"gains={text!r}: write linear, exp or pairs such as '0:0,1:1,2:10,3:100'")
+            pairs[int(match[1])] = _gain(match[2], text)
+        return cls("map", tuple(sorted(pairs.items())))
+
+
+def _gain(number: str, text: str) -> float:
+    try:
+        gain = float(number)
+    except ValueError:
+        gain = -1.0
+    if not math.isfinite(gain) or gain < 0:
+        raise MeasureError(f"gains={text!r}: {number!r} is not a gain; a gain is a number of 0 or more")
+    return gain
+
+
+LINEAR = GainMap("linear")

@@ -1,0 +1,154 @@
+"""The grammar of measure names: ir_measures' form, and trec_eval's names as a second spelling.
+
+    Name(parameter=value, ...)@cutoff      nDCG@10   P(rel=2)@5   nDCG(gains='0:0,1:1,2:10,3:100',dis='jk',b=2)@10
+    trec_eval names                        ndcg_cut_10   P_5   map   map_cut.100   recip_rank
+
+The canonical name lists the parameters that differ from their default, in the order of the definition.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.judged import JudgedRun
+from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import MAX_CUTOFF, Aggregate, Cutoff, MeasureDefinition, Parameter
+from metrics.engine.ranking import Floats
+
+MAX_NAME = 200
+MAX_MEASURES = 100
+
+_NAME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
+_ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
+_SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
+_ALIASES = {alias: definition.name for definition in MEASURES.values() for alias in definition.aliases}
+_TREC_EVAL = {definition.trec_eval: definition.name for definition in MEASURES.values() if definition.trec_eval}
+# ir_measures' spellings of parameters that have another name here; None means our default.
+_IR_MEASURES = {("dcg", "log2"): None, ("dcg", "exp-log2"): ("gains", "exp")}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with all its parameters; `str()` is the canonical name, which parses back to an equal measure."""
+
+    definition: MeasureDefinition
+    cutoff: int | None
+    values: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        pairs = zip(self.definition.parameters, self.values, strict=True)
+        shown = [p.show(value) for p, (_, value) in pairs if p.always_shown or value != p.default]
+        arguments = f"({','.join(shown)})" if shown else ""
+        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
+        return f"{self.definition.name}{arguments}{cutoff}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.values)
+
+    def compute(self, run: JudgedRun) -> Floats:
+        """The measure's value for every topic, NaN where it has none; shape (topics,)."""
+        parameters = self.parameters
+        if parameters.pop("judged_only", False):
+            run = run.condensed
+        return self.definition.compute(run, cutoff=self.cutoff, **parameters)
+
+    def aggregate(self, values: Floats) -> tuple[float | None, int]:
+        """One figure over the topics that have a value, and how many have one."""
+        defined = values[~np.isnan(values)]
+        if not len(defined):
+            return None, 0
+        total = float(np.sum(defined))
+        return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(defined)
+
+
+@lru_cache(maxsize=10_000)
+def parse_measure(text: str) -> Measure:
+    """The measure that `text` names, in either spelling; MeasureError says what is wrong with it."""
+    if len(text) > MAX_NAME:
+        raise MeasureError(f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}")
+    match = _NAME.fullmatch(text.strip())
+    definition = MEASURES.get(_ALIASES.get(match["name"], match["name"])) if match else None
+    if match is None or definition is None:
+        return _parse_trec_eval(text.strip())
+    cutoff = _read_cutoff(definition, match["cutoff"])
+    return Measure(definition, cutoff, _read_arguments(definition, match["arguments"] or ""))
+
+
+def parse_measures(text: str) -> list[Measure]:
+    """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
+    names = [name for name in _SEPARATOR.split(text.strip()) if name]
+    if len(names) > MAX_MEASURES:
+        raise MeasureError(f"{len(names)} measures asked for; at most {MAX_MEASURES} at once", code="too_many_measures")
+    return list(dict.fromkeys(parse_measure(name) for name in names))
+
+
+def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | None:
+    if text is None:
+        if definition.cutoff is Cutoff.REQUIRED:
+            raise MeasureError(f"{definition.name} needs a cutoff: {definition.name}@10", code="bad_parameter")
+        return None
+    if definition.cutoff is Cutoff.NONE:
+        raise MeasureError(f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter")
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_CUTOFF:
+        raise MeasureError(f"@{text}: a cutoff is a whole number from 1 to {MAX_CUTOFF}", code="bad_parameter")
+    return int(text)
+
+
+def _read_arguments(definition: MeasureDefinition, text: str) -> tuple[tuple[str, Any], ...]:
+    known = {parameter.name: parameter for parameter in definition.parameters}
+    given = {name: _parameter(definition, known, name).read(name, value) for name, value in _arguments(text)}
+    if "b" in given and given.get("dis", "log2") == "log2":
+        raise MeasureError("b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter")
+    return tuple((name, given.get(name, parameter.default)) for name, parameter in known.items())
+
+
+def _parameter(definition: MeasureDefinition, known: dict[str, Parameter], name: str) -> Parameter:
+    if name not in known:
+        takes = ", ".join(known) or "none"
+        raise MeasureError(f"{definition.name} has no parameter {name!r}; it takes {takes}", code="bad_parameter")
+    return known[name]
+
+
+def _arguments(text: str) -> list[tuple[str, str]]:
+    arguments: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        match = _ARGUMENT.match(text, position)
+        if not match:
+            raise MeasureError(f"cannot read the parameters ({text}); write them as name=value, ...")
+        position = match.end()
+        name, value = match[1], match[2].strip("'\"")
+        translated = _IR_MEASURES.get((name, value), (name, value))
+        if translated and translated[0] in (earlier for earlier, _ in arguments):
+            raise MeasureError(f"{translated[0]} is given twice in ({text})", code="bad_parameter")
+        if translated:
+            arguments.append(translated)
+    return arguments
+
+
+def _parse_trec_eval(text: str) -> Measure:
+    match = re.fullmatch(r"([A-Za-z_]+?)(_cut)?(?:[._]([0-9]+))?", text)
+    name = _TREC_EVAL.get(match[1]) if match else None
+    if match is None or name is None:
+        raise MeasureError(_unknown(text))
+    definition = MEASURES[name]
+    if bool(match[2]) != (definition.cutoff is Cutoff.OPTIONAL and match[3] is not None):
+        raise MeasureError(_unknown(text))
+    return Measure(definition, _read_cutoff(definition, match[3]), _read_arguments(definition, ""))
+
+
+def _unknown(text: str) -> str:
+    if text.partition("(")[0].partition("@")[0] == "SDCG":
+        return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"
+    return f"unknown measure {text!r}; names look like nDCG@10 or P(rel=2)@5, and /api/v1/measures/ lists them"

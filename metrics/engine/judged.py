@@ -1,0 +1,217 @@
+"""JudgedRun: the sparse judged view of a run, the input of every measure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from metrics.engine.gains import GainMap
+from metrics.engine.ranking import Flags, Floats, Ints
+
+_FORMAT = 1
+_HEADER = 8
+_T = TypeVar("_T")
+
+
+def sum_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
+    """Values summed per topic in the order of the rows; shape (topics,)."""
+    return np.bincount(topic, values, n_topics).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class RecallBase:
+    """How many documents each topic has at each level: rows sorted by topic, then by level descending.
+
+    Shapes: `topic`, `level`, `counts` have one entry per (topic, level) that occurs, so a huge level costs nothing.
+    """
+
+    topic: Ints
+    level: Ints
+    counts: Ints
+    n_topics: int
+
+    @classmethod
+    def of(cls, topics: Ints, levels: Ints, n_topics: int) -> Self:
+        order = np.lexsort((-levels, topics))
+        topics, levels = topics[order], levels[order]
+        new = np.ones(len(topics), np.bool_)
+        new[1:] = (topics[1:] != topics[:-1]) | (levels[1:] != levels[:-1])
+        starts = np.flatnonzero(new)
+        return cls(topics[starts], levels[starts], np.diff(np.append(starts, len(topics))), n_topics)
+
+    def sum_where(self, chosen: Flags) -> Ints:
+        """Documents per topic over the chosen rows; shape (topics,)."""
+        return np.bincount(self.topic[chosen], self.counts[chosen], self.n_topics).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class RankedGains:
+    """Documents with a gain, sorted by topic and rank: what the cumulated gain family sums."""
+
+    topic: Ints
+    rank: Ints
+    gain: Floats
+    n_topics: int
+
+    def sum(self, discount: Floats | None = None, cutoff: int | None = None) -> Floats:
+        """Sum of gain / discount per topic down to the cutoff, added in rank order; shape (topics,)."""
+        values = self.gain if discount is None else self.gain / discount
+        if cutoff is None:
+            return sum_by_topic(self.topic, values, self.n_topics)
+        within = self.rank <= cutoff
+        return sum_by_topic(self.topic[within], values[within], self.n_topics)
+
+
+@dataclass(frozen=True)
+class Relevant:
+    """The relevant documents a run retrieved: topic, rank, and how many were found up to and including this one."""
+
+    topic: Ints
+    rank: Ints
+    found: Ints
+    n_topics: int
+
+    def count(self, cutoff: int | Ints | None = None) -> Ints:
+        """Relevant documents retrieved per topic, within one cutoff or one per topic; shape (topics,)."""
+        if cutoff is None:
+            return np.bincount(self.topic, minlength=self.n_topics)
+        limit = cutoff[self.topic] if isinstance(cutoff, np.ndarray) else cutoff
+        return np.bincount(self.topic[self.rank <= limit], minlength=self.n_topics)
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """What the judgements know of a run. Topics count in the qrels' order; rows are sorted by topic and rank.
+
+    Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`, `judgement` (row of the
+    qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per
+    topic in `num_ret` and `squared_scores`.
+    """
+
+    topic: Ints
+    rank: Ints
+    level: Ints
+    judgement: Ints
+    score: Floats
+    tie_first: Ints
+    tie_size: Ints
+    num_ret: Ints
+    squared_scores: Floats
+    recall_base: RecallBase
+
+    @property
+    def n_topics(self) -> int:
+        return self.recall_base.n_topics
+
+    @cached_property
+    def _memo(self) -> dict[Hashable, Any]:
+        return {}
+
+    def _once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        if key not in self._memo:
+            self._memo[key] = make()
+        found: _T = self._memo[key]
+        return found
+
+    @cached_property
+    def position(self) -> Ints:
+        """1-based place of each row among the judged documents of its topic."""
+        first = np.searchsorted(self.topic, np.arange(self.n_topics))
+        return np.arange(len(self.topic)) - first[self.topic] + 1
+
+    @cached_property
+    def condensed(self) -> Self:
+        """The condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True)."""
+        judged = np.bincount(self.topic, minlength=self.n_topics)
+        new = np.ones(len(self.topic), np.bool_)
+        new[1:] = (self.topic[1:] != self.topic[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
+        starts = np.flatnonzero(new)
+        sizes = np.diff(np.append(starts, len(self.topic)))
+        first = np.repeat(self.position[starts], sizes)
+        return replace(self, rank=self.position, tie_first=first, tie_size=np.repeat(sizes, sizes), num_ret=judged)
+
+    def num_rel(self, rel: int = 1) -> Ints:
+        """Size of the recall base per topic; shape (topics,)."""
+        return self._once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))
+
+    def relevant(self, rel: int = 1) -> Relevant:
+        """The retrieved documents of level `rel` or more."""
+        return self._once(("relevant", rel), lambda: self._relevant(rel))
+
+    def _relevant(self, rel: int) -> Relevant:
+        chosen = self.level >= rel
+        topic = self.topic[chosen]
+        first = np.searchsorted(topic, np.arange(self.n_topics))
+        found = np.arange(len(topic)) - first[topic] + 1
+        return Relevant(topic, self.rank[chosen], found, self.n_topics)
+
+    def gains(self, gains: GainMap) -> RankedGains:
+        """The retrieved documents with a gain above 0."""
+        return self._once(("gains", gains), lambda: self._gains(gains))
+
+    def _gains(self, gains: GainMap) -> RankedGains:
+        gain = gains.of(self.level)
+        chosen = gain > 0
+        return RankedGains(self.topic[chosen], self.rank[chosen], gain[chosen], self.n_topics)
+
+    def ideal_gains(self, gains: GainMap) -> RankedGains:
+        """The ideal ranking: every judged document with a gain, in descending order of gain."""
+        return self._once(("ideal", gains), lambda: _best_order(self.recall_base, gains))
+
+    def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
+        """The best order of what the run itself retrieved."""
+        base = RecallBase.of(self.topic, self.level, self.n_topics)
+        return self._once(("retrieved ideal", gains), lambda: _best_order(base, gains))
+
+    def to_bytes(self) -> bytes:
+        """A compact form to store; `from_bytes` gives an equal JudgedRun back."""
+        arrays = [(part, _smallest(array)) for part, array in self._arrays()]
+        shapes = [(part, array.dtype.str, len(array)) for part, array in arrays]
+        header = json.dumps({"format": _FORMAT, "n_topics": self.n_topics, "arrays": shapes}).encode()
+        return len(header).to_bytes(_HEADER, "little") + header + b"".join(array.tobytes() for _, array in arrays)
+
+    def _arrays(self) -> list[tuple[str, Any]]:
+        own = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "recall_base"]
+        base = self.recall_base
+        return [*own, ("base_topic", base.topic), ("base_level", base.level), ("base_counts", base.counts)]
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """The JudgedRun that `to_bytes` wrote; ValueError where the bytes are of another format."""
+        size = int.from_bytes(stored[:_HEADER], "little")
+        header = json.loads(stored[_HEADER : _HEADER + size])
+        if header["format"] != _FORMAT:
+            raise ValueError(f"judged view of format {header['format']}, this engine reads {_FORMAT}")
+        arrays: dict[str, Any] = {}
+        offset = _HEADER + size
+        for part, dtype, length in header["arrays"]:
+            array = np.frombuffer(stored, dtype, length, offset)
+            offset += array.nbytes
+            arrays[part] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+        topic, level, counts = (arrays.pop(f"base_{part}") for part in ("topic", "level", "counts"))
+        return cls(**arrays, recall_base=RecallBase(topic, level, counts, header["n_topics"]))
+
+
+def _smallest(array: Any) -> Any:
+    """The same numbers in the narrowest integer type that holds them; floats stay as they are."""
+    if array.dtype.kind == "f":
+        return array
+    for narrow in (np.int8, np.int16, np.int32):
+        if array.size == 0 or (np.iinfo(narrow).min <= array.min() and array.max() <= np.iinfo(narrow).max):
+            return array.astype(narrow)
+    return array
+
+
+def _best_order(base: RecallBase, gains: GainMap) -> RankedGains:
+    gain = gains.of(base.level)
+    order = np.lexsort((-gain, base.topic))
+    order = order[gain[order] > 0]
+    topic = np.repeat(base.topic[order], base.counts[order])
+    first = np.searchsorted(topic, np.arange(base.n_topics))
+    rank = np.arange(len(topic)) - first[topic] + 1
+    return RankedGains(topic, rank, np.repeat(gain[order], base.counts[order]), base.n_topics)

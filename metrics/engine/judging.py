@@ -1,0 +1,236 @@
+"""Judging: a run's blocks meet the judgements. The one place where order and ties are decided.
+
+The tie rule is trec_eval's: score descending, then doc_id descending bytewise, the rank column ignored. Scores are
+compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from metrics.engine.judged import JudgedRun, RecallBase
+from metrics.engine.ranking import (
+    Bytes,
+    Flags,
+    Floats,
+    Hashes,
+    Ints,
+    RankedBlock,
+    descending_id_keys,
+    spans_equal,
+)
+
+ScoreType = Literal["float64", "float32"]
+SCORE_TYPES: tuple[ScoreType, ...] = ("float64", "float32")
+
+_TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
+_FILTER_BITS = 16
+_FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
+# Above this many bytes an id's sort keys would take more memory than the ids themselves: let Python sort those.
+_LONG_ID = 64
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
+
+    Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged document; doc ids are
+    spans of `data`; `doc_hashes` are made under `seed`.
+    """
+
+    topic_ids: list[bytes]
+    topics: Ints
+    levels: Ints
+    data: Bytes
+    doc_starts: Ints
+    doc_ends: Ints
+    doc_hashes: Hashes
+    seed: int
+
+    @cached_property
+    def topic_index(self) -> dict[bytes, int]:
+        return {topic_id: index for index, topic_id in enumerate(self.topic_ids)}
+
+    @cached_property
+    def recall_base(self) -> RecallBase:
+        return RecallBase.of(self.topics, self.levels, len(self.topic_ids))
+
+    @cached_property
+    def _keys(self) -> tuple[Hashes, Ints]:
+        keys = _join_keys(self.topics, self.doc_hashes)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    @cached_property
+    def _filter(self) -> Flags:
+        seen = np.zeros(1 << _FILTER_BITS, np.bool_)
+        seen[self._keys[0] >> _FILTER_SHIFT] = True
+        return seen
+
+    @cached_property
+    def _exact(self) -> dict[tuple[int, bytes], int]:
+        text = self.data.tobytes()
+        spans = zip(self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True)
+        return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
+
+    def find(self, block: RankedBlock, topics: Ints) -> tuple[Ints, Ints]:
+        """Rows of `block` that are judged and the judgement of each; `topics` is each row's topic here, or -1.
+
+        A hash only proposes: every hit is compared byte by byte, and a refused one is looked up exactly.
+        """
+        keys = _join_keys(topics, block.doc_hashes)
+        rows = np.flatnonzero(self._filter[keys >> _FILTER_SHIFT] & (topics >= 0))
+        ordered, order = self._keys
+        at = np.minimum(np.searchsorted(ordered, keys[rows]), len(ordered) - 1)
+        hit = ordered[at] == keys[rows]
+        rows, found = rows[hit], order[at[hit]]
+        same = self._same_document(block, rows, topics[rows], found)
+        for index in np.flatnonzero(~same).tolist():
+            found[index] = self._find_exactly(block, int(rows[index]), int(topics[rows[index]]))
+        return rows[found >= 0], found[found >= 0]
+
+    def _same_document(self, block: RankedBlock, rows: Ints, topics: Ints, found: Ints) -> Flags:
+        same = spans_equal(
+            block.data, block.doc_starts[rows], block.doc_ends[rows],
+            self.data, self.doc_starts[found], self.doc_ends[found],
+        )  # fmt: skip
+        same &= topics == self.topics[found]
+        return same
+
+    def _find_exactly(self, block: RankedBlock, row: int, topic: int) -> int:
+        doc_id = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes()
+        return self._exact.get((topic, doc_id), -1)
+
+
+def _join_keys(topics: Ints, doc_hashes: Hashes) -> Hashes:
+    return doc_hashes ^ ((topics + 1).astype(np.uint64) * _TOPIC_MIX)
+
+
+def judge(blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreType = "float64") -> JudgedRun:
+    """Order a run by the tie rule and keep what is judged of it.
+
+    `blocks` is read once, so a run of any length is judged in the memory of one block. Topics without judgements are
+    left out, as in trec_eval.
+    """
+    n_topics = len(judgements.topic_ids)
+    num_ret = np.zeros(n_topics, np.int64)
+    squares = np.zeros(n_topics, np.float64)
+    parts = [_judge_block(block, judgements, scores, num_ret, squares) for block in blocks]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
+    topic, rank, judgement, score, tie_first, tie_size = columns
+    order = np.lexsort((rank, topic))
+    judgement = judgement[order].astype(np.int64)
+    return JudgedRun(
+        topic=topic[order].astype(np.int64),
+        rank=rank[order].astype(np.int64),
+        level=judgements.levels[judgement],
+        judgement=judgement,
+        score=score[order].astype(np.float64),
+        tie_first=tie_first[order].astype(np.int64),
+        tie_size=tie_size[order].astype(np.int64),
+        num_ret=num_ret,
+        squared_scores=squares,
+        recall_base=judgements.recall_base,
+    )
+
+
+_NOTHING = np.zeros(0, np.int64)
+_Part = tuple[Ints, Ints, Ints, Floats, Ints, Ints]
+
+
+def _judge_block(
+    block: RankedBlock, judgements: Judgements, score_type: ScoreType, num_ret: Ints, squares: Floats
+) -> _Part:
+    index = judgements.topic_index
+    topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
+    sizes = np.diff(block.topic_starts)
+    known = topic_of >= 0
+    topics = np.repeat(topic_of, sizes)
+    np.add.at(num_ret, topic_of[known], sizes[known])
+    with np.errstate(over="ignore"):
+        scores = block.scores.astype(score_type)
+        squares += np.bincount(topics[topics >= 0], block.scores[topics >= 0] ** 2, len(squares))
+    rows, found = judgements.find(block, topics)
+    places = _Places.of(block, scores)
+    position = places.position(rows)
+    first, size = places.tie_group(position)
+    rank = position.copy()
+    tied = np.flatnonzero(size > 1)
+    if len(tied):
+        rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
+    start = np.repeat(block.topic_starts[:-1], sizes)[rows]
+    return topics[rows], rank - start + 1, found, block.scores[rows], first - start + 1, size
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the rows of a block stand once each topic is in descending order of score."""
+
+    order: Ints | None  # row at each position; None where the file is already in order
+    place: Ints | None  # position of each row
+    starts: Ints  # positions where a tie group begins, and the number of rows at the end
+
+    @classmethod
+    def of(cls, block: RankedBlock, scores: Floats) -> _Places:
+        boundary = np.zeros(len(scores), np.bool_)
+        boundary[block.topic_starts[:-1]] = True
+        rises = np.flatnonzero((scores[1:] > scores[:-1]) & ~boundary[1:]) + 1
+        order = place = None
+        if len(rises):
+            order = _descending(block, scores, rises)
+            place = np.empty_like(order)
+            place[order] = np.arange(len(order))
+            scores = scores[order]
+        boundary[1:] |= scores[1:] != scores[:-1]
+        return cls(order, place, np.append(np.flatnonzero(boundary), len(scores)))
+
+    def position(self, rows: Ints) -> Ints:
+        return rows if self.place is None else self.place[rows]
+
+    def rows(self, positions: Ints) -> Ints:
+        return positions if self.order is None else self.order[positions]
+
+    def tie_group(self, positions: Ints) -> tuple[Ints, Ints]:
+        """First position and size of the tie group of each position."""
+        group = np.searchsorted(self.starts, positions, side="right") - 1
+        return self.starts[group], self.starts[group + 1] - self.starts[group]
+
+
+def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
+    """The rows in descending order of score, touching only the topics in which a score rises."""
+    order = np.arange(len(scores))
+    unsorted = np.unique(np.searchsorted(block.topic_starts, rises, side="right") - 1)
+    sizes = np.diff(block.topic_starts)[unsorted]
+    rows = np.concatenate([np.arange(block.topic_starts[t], block.topic_starts[t + 1]) for t in unsorted.tolist()])
+    group = np.repeat(unsorted, sizes)
+    order[rows] = rows[np.lexsort((-scores[rows], group))]
+    return order
+
+
+def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, size: Ints) -> Ints:
+    """Positions of judged rows within their tie groups: each group is sorted by doc_id descending, once."""
+    group_first, index = np.unique(first, return_index=True)
+    group_size = size[index]
+    offsets = np.cumsum(group_size) - group_size
+    group = np.repeat(np.arange(len(group_first)), group_size)
+    positions = np.arange(len(group)) - offsets[group] + group_first[group]
+    members = places.rows(positions)
+    placed = np.empty(len(members), np.int64)
+    placed[_order_by_id(block, members, group)] = positions
+    by_row = np.argsort(members)
+    return placed[by_row[np.searchsorted(members[by_row], rows)]]
+
+
+def _order_by_id(block: RankedBlock, rows: Ints, group: Ints) -> Ints:
+    starts, ends = block.doc_starts[rows], block.doc_ends[rows]
+    if int((ends - starts).max()) > _LONG_ID:
+        text = block.data.tobytes()
+        ids = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
+        return by_id[np.argsort(group[by_id], kind="stable")]
+    return np.lexsort((*reversed(descending_id_keys(block.data, starts, ends)), group))

@@ -1,0 +1,81 @@
+"""Measures of relevant or not: precision, recall and what is built from the ranks of relevant documents."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.judged import JudgedRun, sum_by_topic
+from metrics.engine.measures.ratio import ratio
+from metrics.engine.ranking import Floats
+
+
+def precision(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
+    """Precision at k: the share of the first k documents that is relevant.
+
+    Formula: P@k = relevant documents in ranks 1..k / k, also where fewer than k were retrieved
+    Range: 0 to 1
+    Source: trec_eval m_P
+    """
+    return run.relevant(rel).count(cutoff) / cutoff
+
+
+def recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
+    """Recall at k: the share of the relevant documents found in the first k.
+
+    Formula: R@k = relevant documents in ranks 1..k / R
+    Range: 0 to 1
+    Source: trec_eval m_recall
+    """
+    return ratio(run.relevant(rel).count(cutoff), run.num_rel(rel))
+
+
+def average_precision(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
+    """Average precision: the mean of the precision at each relevant document.
+
+    Formula: AP = (1 / R) sum of P@i over the ranks i of relevant documents, down to the cutoff
+    Range: 0 to 1
+    Source: trec_eval m_map and m_map_cut
+    Elsewhere: AP@k divides by R, as trec_eval does, never by min(R, k)
+    """
+    relevant = run.relevant(rel)
+    values = relevant.found / relevant.rank
+    if cutoff is not None:
+        values = np.where(relevant.rank <= cutoff, values, 0.0)
+    return ratio(sum_by_topic(relevant.topic, values, run.n_topics), run.num_rel(rel))
+
+
+def reciprocal_rank(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
+    """Reciprocal rank: one over the rank of the first relevant document.
+
+    Formula: RR = 1 / rank of the first relevant document; 0 where none is retrieved within the cutoff
+    Range: 0 to 1
+    Source: trec_eval m_recip_rank
+    Elsewhere: ir_measures breaks ties differently for RR and RR@k; here one tie rule holds for both
+    """
+    relevant = run.relevant(rel)
+    first = relevant.found == 1
+    if cutoff is not None:
+        first &= relevant.rank <= cutoff
+    return sum_by_topic(relevant.topic[first], 1.0 / relevant.rank[first], run.n_topics)
+
+
+def r_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
+    """R-precision: precision at rank R, the number of relevant documents of the topic.
+
+    Formula: Rprec = relevant documents in ranks 1..R / R
+    Range: 0 to 1
+    Source: trec_eval m_Rprec
+    """
+    num_rel = run.num_rel(rel)
+    return ratio(run.relevant(rel).count(num_rel), num_rel)
+
+
+def success(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
+    """Success at k: whether a relevant document is among the first k.
+
+    Formula: Success@k = 1 where ranks 1..k hold a relevant document, else 0
+    Range: 0 or 1
+    Source: trec_eval m_success
+    Elsewhere: ranx and others call it hit rate
+    """
+    return (run.relevant(rel).count(cutoff) > 0).astype(np.float64)
