@@ -1,0 +1,21 @@
+"""How much of a file is read before it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more."""
+
+    bytes_in: int = 512 * 1024 * 1024
+    bytes_out: int = 2 * 1024 * 1024 * 1024
+    lines: int = 20_000_000
+    line_length: int = 8192
+    id_length: int = 1024
+    topics: int = 200_000
+    documents_per_topic: int = 1_000_000
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,278 @@
+"""The scanning kernel: from the bytes of a run or qrels file to columns, in one pass of compiled code.
+
+Lines end at LF (one CR before it is dropped); columns are separated by spaces and tabs and by nothing else. Python's
+own notion of white space and numbers is wider (NBSP, U+2028, full-width digits, 1_000): it is not used here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from metrics.engine.ranking import Bytes, Floats, Hashes, Ints
+from runs.formats.limits import DEFAULT_LIMITS, Limits
+
+# What the kernel notes of a row. A row without a note is good as it stands.
+FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
+CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
+NEW_TOPIC, NEW_LABEL, NO_RANK = 512, 1024, 2048
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
+_POWERS = 10.0 ** np.arange(23)
+_TAB, _LF, _CR, _SPACE, _HASH_SIGN, _PLUS, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which column is which, 0-based; -1 for a column the format lacks. `columns` is how many a line needs."""
+
+    columns: int
+    topic: int
+    document: int
+    number: int
+    label: int
+    rank: int
+
+
+RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
+QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The rows of a piece of a file: spans into `data`, one entry per line that is not blank.
+
+    `label` is a run's tag or a qrels' iteration; `number` is the score or level (NaN where it is noted as slow or
+    bad); `rank` is -1 where the column holds no whole number; `notes` holds the flags above.
+    """
+
+    data: Bytes
+    line: Ints
+    notes: npt.NDArray[np.int32]
+    spans: Ints  # shape (rows, 8): start and end of topic, document, number, label
+    hashes: Hashes
+    number: Floats
+    rank: Ints
+
+    def take(self, rows: Any) -> Columns:
+        return Columns(
+            self.data, self.line[rows], self.notes[rows], self.spans[rows], self.hashes[rows], self.number[rows],
+            self.rank[rows],
+        )  # fmt: skip
+
+    def text(self, row: int, column: int) -> bytes:
+        """The bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
+        start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
+        return self.data[start:end].tobytes()
+
+
+def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+    """The columns of whole lines; `first_line` is the 1-based number of the first of them."""
+    data = np.frombuffer(content, np.uint8)
+    size = int(np.count_nonzero(data == _LF)) + 1
+    line, notes = np.empty(size, np.int64), np.empty(size, np.int32)
+    spans, hashes = np.empty((size, 8), np.int64), np.empty(size, np.uint64)
+    number, rank = np.empty(size, np.float64), np.empty(size, np.int64)
+    rows = _scan(
+        data, layout.columns, layout.topic, layout.document, layout.number, layout.label, layout.rank,
+        first_line, np.uint64(seed), limits.id_length, limits.line_length, _POWERS,
+        line, notes, spans, hashes, number, rank,
+    )  # fmt: skip
+    return Columns(data, line, notes, spans, hashes, number, rank).take(slice(rows))
+
+
+_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compiled
+def _number(data: Any, start: int, end: int, powers: Any) -> tuple[float, int]:
+    """A decimal number, exact where 53 bits of mantissa and a power of ten up to 22 hold it; else a note.
+
+    The grammar is [+-]?(digits[.digits]|.digits)([eE][+-]?digits)?, in ASCII digits: it is checked whole, so that a
+    number noted as slow is a number.
+    """
+    position, negative = start, False
+    if position < end and (data[position] == _PLUS or data[position] == _MINUS):
+        negative = data[position] == _MINUS
+        position += 1
+    mantissa, digits, significant, fraction, point = np.int64(0), 0, 0, 0, False
+    while position < end:
+        byte = data[position]
+        if _ZERO <= byte <= _NINE:
+            digits += 1
+            if significant < 15:
+                mantissa = mantissa * 10 + np.int64(byte - _ZERO)
+                fraction += point
+            significant += significant > 0 or byte != _ZERO
+        elif byte == _POINT and not point:
+            point = True
+        else:
+            break
+        position += 1
+    if digits == 0:
+        return np.nan, BAD_NUMBER
+    note = FRACTION if point else 0
+    if position < end:
+        return np.nan, (note | SLOW_NUMBER | FRACTION) if _exponent(data, position, end) else BAD_NUMBER
+    if significant > 15 or fraction > 22:
+        return np.nan, note | SLOW_NUMBER
+    value = mantissa / powers[fraction]
+    return (-value if negative else value), note
+
+
+@_compiled
+def _exponent(data: Any, position: int, end: int) -> bool:
+    if data[position] | 32 != 101:
+        return False
+    position += 1
+    if position < end and (data[position] == _PLUS or data[position] == _MINUS):
+        position += 1
+    if position == end:
+        return False
+    while position < end:
+        if data[position] < _ZERO or data[position] > _NINE:
+            return False
+        position += 1
+    return True
+
+
+@_compiled
+def _same(data: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
+    if a_end - a != b_end - b:
+        return False
+    for offset in range(a_end - a):
+        if data[a + offset] != data[b + offset]:
+            return False
+    return True
+
+
+@_compiled
+def _hash(data: Any, start: int, end: int, seed: Any) -> Any:
+    """Equal to `metrics.engine.ranking.hash_spans`."""
+    value = seed
+    position = start
+    while position < end:
+        word = np.uint64(0)
+        stop = min(position + 8, end)
+        while position < stop:
+            word = (word << np.uint64(8)) | np.uint64(data[position])
+            position += 1
+        value = (value ^ word) * _MULTIPLIER
+        value ^= value >> np.uint64(32)
+    value = (value ^ np.uint64(end - start)) * _FINISH
+    return value ^ (value >> np.uint64(32))
+
+
+@_compiled
+def _split(data: Any, start: int, stop: int, starts: Any, ends: Any, wanted: int) -> tuple[int, int]:
+    """The first columns of a line, how many there are (counted up to one more than wanted), and a note."""
+    position, count, note = start, 0, 0
+    while position < stop and count <= wanted:
+        while position < stop and (data[position] == _SPACE or data[position] == _TAB):
+            position += 1
+        if position >= stop:
+            break
+        if count < wanted:
+            starts[count] = position
+        while position < stop and data[position] != _SPACE and data[position] != _TAB:
+            if data[position] < _SPACE or data[position] == 127:
+                note = CONTROL
+            position += 1
+        if count < wanted:
+            ends[count] = position
+        count += 1
+    return count, note
+
+
+@_compiled
+def _scan(
+    data: Any, columns: int, topic: int, document: int, number: int, label: int, rank_column: int, first_line: int,
+    seed: Any, id_length: int, line_length: int, powers: Any,
+    line: Any, notes: Any, spans: Any, hashes: Any, numbers: Any, ranks: Any,
+) -> int:  # fmt: skip
+    starts, ends = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    size, position, row, current = len(data), 0, 0, first_line
+    while position < size:
+        stop = position
+        while stop < size and data[stop] != _LF:
+            stop += 1
+        tail = stop - 1 if stop > position and data[stop - 1] == _CR else stop
+        count, note = _split(data, position, tail, starts, ends, columns)
+        if count:
+            note |= HASH if data[position] == _HASH_SIGN else 0
+            note |= FEW if count < columns else (EXTRA if count > columns else 0)
+            for index in range(count, columns):
+                starts[index] = ends[index] = tail
+            line[row], spans[row, 0], spans[row, 1] = current, starts[topic], ends[topic]
+            spans[row, 2], spans[row, 3] = starts[document], ends[document]
+            spans[row, 4], spans[row, 5] = starts[number], ends[number]
+            spans[row, 6], spans[row, 7] = starts[label], ends[label]
+            if max(ends[topic] - starts[topic], ends[document] - starts[document]) > id_length:
+                note |= LONG_ID
+            hashes[row] = _hash(data, starts[document], ends[document], seed)
+            if stop - position > line_length:
+                note |= LONG_LINE
+            numbers[row], how = _number(data, starts[number], ends[number], powers)
+            note |= how
+            ranks[row] = -1
+            if rank_column >= 0:
+                value, how = _number(data, starts[rank_column], ends[rank_column], powers)
+                if how or value < 0:
+                    note |= NO_RANK
+                else:
+                    ranks[row] = np.int64(value)
+            if row == 0 or not _same(data, spans[row, 0], spans[row, 1], spans[row - 1, 0], spans[row - 1, 1]):
+                note |= NEW_TOPIC
+            if row == 0 or not _same(data, spans[row, 6], spans[row, 7], spans[row - 1, 6], spans[row - 1, 7]):
+                note |= NEW_LABEL
+            notes[row] = note
+            row += 1
+        current += 1
+        position = stop + 1
+    return row
+
+
+@_compiled
+def _duplicates(hashes: Any, starts: Any, table_bits: int, first: Any, second: Any) -> int:
+    """Pairs of rows of one topic whose document hashes are equal: candidates for a document listed twice."""
+    mask = np.uint64((1 << table_bits) - 1)
+    table = np.full(1 << table_bits, -1, np.int64)
+    found = 0
+    for topic in range(len(starts) - 1):
+        begin, end = starts[topic], starts[topic + 1]
+        for row in range(begin, end):
+            slot = hashes[row] & mask
+            while table[slot] >= begin and hashes[table[slot]] != hashes[row]:
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot] >= begin:
+                if found < len(first):
+                    first[found], second[found] = table[slot], row
+                found += 1
+            else:
+                table[slot] = row
+    return found
+
+
+def duplicate_candidates(hashes: Hashes, topic_starts: Ints) -> tuple[Ints, Ints]:
+    """Rows that may repeat a document of their topic, and the earlier row each may repeat; verify the bytes."""
+    largest = int(np.diff(topic_starts).max(initial=1))
+    # Twice the largest topic, so that probing stays short; rows of an earlier topic count as free places.
+    bits = max(4, (2 * largest).bit_length())
+    room = 1024
+    while True:
+        first, second = np.empty(room, np.int64), np.empty(room, np.int64)
+        found = _duplicates(hashes, topic_starts, bits, first, second)
+        if found <= room:
+            return first[:found], second[:found]
+        room = found
+
+
+def warm_up() -> None:
+    """Load the compiled kernels, or compile them into their cache: seconds once, that no request should wait for."""
+    columns = scan(b"1 Q0 a 1 2.5 t\n", RUN, 1, 0, DEFAULT_LIMITS)
+    duplicate_candidates(columns.hashes, np.array([0, 1]))

@@ -1,0 +1,92 @@
+"""The text of one topic, and the list that checks topics as a reader finds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from metrics.engine.errors import FileReport
+
+MAX_TOPICS = 1_000_000
+MAX_TEXT = 100_000
+MAX_ID_BYTES = 1024
+ID_NAMES = ("_id", "id", "qid", "query_id", "topic_id", "number", "num", "identifier")
+TITLE_NAMES = ("title", "query", "text")
+FIELD_NAMES = {"desc": "description", "narr": "narrative"}
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NOT_IN_ID = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]")
+_ASCII_SPACE = " \t\n\r"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicText:
+    """What a topic says: a title on one line and its other texts by name."""
+
+    topic_id: str
+    title: str
+    fields: dict[str, str]
+
+
+@dataclass(slots=True)
+class TopicList:
+    """The topics found so far; what is wrong with one goes to the report."""
+
+    report: FileReport
+    topics: list[TopicText] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def add(self, line: int, topic_id: str, texts: Mapping[str, str]) -> None:
+        """Check and keep a topic; its title is the first of title, query and text that is not empty."""
+        self._check_number(line)
+        self._check_id(line, topic_id)
+        fields = {name: text.strip() for name, text in texts.items() if text.strip()}
+        named = next((name for name in TITLE_NAMES if name in fields), "")
+        topic = TopicText(topic_id, " ".join(fields.pop(named, "").split()), fields)
+        self._check_texts(line, topic)
+        self.topics.append(topic)
+
+    def _check_number(self, line: int) -> None:
+        if len(self.topics) >= MAX_TOPICS:
+            self.report.problem(line, "too_many_topics", f"the file has more than {MAX_TOPICS:,} topics")
+            self.report.check()
+
+    def _check_id(self, line: int, topic_id: str) -> None:
+        shown = repr(topic_id[:100])
+        if not topic_id:
+            self.report.problem(line, "missing_topic_id", "the topic has no id")
+        elif _NOT_IN_ID.search(topic_id):
+            say = f"topic id {shown} has white space, a control character or half a surrogate pair"
+            self.report.problem(line, "bad_topic_id", say)
+        elif len(topic_id.encode()) > MAX_ID_BYTES:
+            self.report.problem(line, "bad_topic_id", f"topic id {shown}... has more than {MAX_ID_BYTES:,} bytes")
+        elif topic_id in self.lines:
+            say = f"topic {shown} of line {line} is already in line {self.lines[topic_id]}"
+            self.report.problem(line, "duplicate_topic", say)
+        self.lines.setdefault(topic_id, line)
+
+    def _check_texts(self, line: int, topic: TopicText) -> None:
+        everything = "\n".join([topic.title, *topic.fields, *topic.fields.values()])
+        if len(everything) > MAX_TEXT:
+            self.report.problem(line, "text_too_long", f"the topic has more than {MAX_TEXT:,} characters")
+        if found := CONTROL.search(everything):
+            self.report.problem(line, "control_character", f"the topic has the control character {found[0]!r}")
+        if found := _SURROGATE.search(everything):
+            say = f"the topic has {found[0]!r}, half a surrogate pair, which UTF-8 cannot hold"
+            self.report.problem(line, "undecodable_bytes", say)
+
+
+def gather_texts(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Texts by name, short names written out; what has the same name becomes paragraphs of one text."""
+    parts: dict[str, list[str]] = {}
+    for name, text in pairs:
+        if text.strip():
+            parts.setdefault(FIELD_NAMES.get(name, name), []).append(text.strip())
+    return {name: "\n\n".join(texts) for name, texts in parts.items()}
+
+
+def take_id(texts: dict[str, str]) -> str:
+    """Remove and return the text that is the id, empty when there is none."""
+    named = next((name for name in ID_NAMES if name in texts), "")
+    return texts.pop(named, "").strip(_ASCII_SPACE)

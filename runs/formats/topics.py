@@ -1,0 +1,69 @@
+"""Topic files of every format we read, recognised by their content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from metrics.engine.errors import FileReport, UnsupportedFile
+from runs.formats import topics_jsonl, topics_sgml, topics_tsv, topics_xml
+from runs.formats.topic import CONTROL, TopicText
+
+FORMATS: dict[str, Callable[[str, FileReport], list[TopicText]]] = {
+    "trec-sgml": topics_sgml.read,
+    "trec-xml": topics_xml.read,
+    "jsonl": topics_jsonl.read,
+    "tsv": topics_tsv.read,
+}
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_TOP = re.compile(r"<top[\s>]", re.IGNORECASE)
+
+
+def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[TopicText], FileReport]:
+    """The format, the topics in file order and a report of warnings; raises InvalidFile when there is a problem."""
+    if format is not None and format not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise UnsupportedFile(f"no topic format {format!r}; known are {known}", pointer="format")
+    report = FileReport()
+    text = _decode(content, report)
+    _check_controls(text, report)
+    report.check()
+    name = format or detect_format(text)
+    topics = FORMATS[name](text, report)
+    if not topics and not report.problems:
+        report.problem(0, "no_topics", f"the file has no topic, read as {name}")
+    report.check()
+    return name, topics, report
+
+
+def detect_format(text: str) -> str:
+    """The format a text seems to have; what is neither JSON nor tags is taken for columns."""
+    start = text.lstrip()[:1]
+    if start in ("{", "["):
+        return "jsonl"
+    if start == "<":
+        return "trec-sgml" if _TOP.search(text) else "trec-xml"
+    return "tsv"
+
+
+def _decode(content: bytes, report: FileReport) -> str:
+    if content.startswith(_UTF16):
+        report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
+        return ""
+    content = content.removeprefix(_BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        say = f"byte {content[error.start]:#04x} is not UTF-8; send the file as UTF-8"
+        report.problem(line, "undecodable_bytes", say)
+        return ""
+
+
+def _check_controls(text: str, report: FileReport) -> None:
+    if not CONTROL.search(text):
+        return
+    for line, content in enumerate(text.split("\n"), 1):
+        if found := CONTROL.search(content):
+            report.problem(line, "control_character", f"the line has the control character {found[0]!r}")

@@ -1,0 +1,85 @@
+"""Topics as JSON, one object a line: BEIR's queries.jsonl and the queries of ir_datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from metrics.engine.errors import FileReport
+from runs.formats.topic import ID_NAMES, TopicList, TopicText, gather_texts
+
+_MAX_DIGITS = 1000
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"a number has more than {_MAX_DIGITS:,} digits")
+    return int(digits)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse)
+
+
+def read(content: str, report: FileReport) -> list[TopicText]:
+    """Every key but the id is a text; those inside `metadata` count as the object's own."""
+    found = TopicList(report)
+    for line, text in enumerate(content.split("\n"), 1):
+        if text.strip():
+            _read_line(found, line, text)
+    return found.topics
+
+
+def _read_line(found: TopicList, line: int, text: str) -> None:
+    try:
+        record = _parse(text)
+        topic_id = _take_id(record)
+        texts = gather_texts(_texts(record))
+    except RecursionError:
+        found.report.problem(line, "bad_json", "the object is nested too deeply")
+    except ValueError as error:
+        found.report.problem(line, "bad_json", str(error))
+    else:
+        _add(found, line, topic_id, texts)
+
+
+def _add(found: TopicList, line: int, topic_id: object, texts: dict[str, str]) -> None:
+    if isinstance(topic_id, bool) or not isinstance(topic_id, str | int):
+        found.report.problem(line, "bad_topic_id", "the topic id must be a string or a whole number")
+    else:
+        found.add(line, str(topic_id), texts)
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        record = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"each line must be a JSON object; column {error.colno}: {error.msg}") from error
+    if not isinstance(record, dict):
+        raise ValueError("each line must be a JSON object")
+    return record
+
+
+def _take_id(record: dict[str, Any]) -> object:
+    named = next((name for name in ID_NAMES if record.get(name) is not None), "")
+    return record.pop(named, "")
+
+
+def _texts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    metadata = record.get("metadata")
+    if isinstance(metadata, dict):
+        record = {**record, "metadata": None}
+    else:
+        metadata = {}
+    for name, value in [*record.items(), *metadata.items()]:
+        yield name, _as_text(value)
+
+
+def _as_text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)

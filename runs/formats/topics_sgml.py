@@ -1,0 +1,79 @@
+"""Topics in TREC's SGML: `<top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>`, closing tags or not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from metrics.engine.errors import FileReport
+from runs.formats.topic import TopicList, TopicText, gather_texts, take_id
+
+# The tags that divide a topic, each with the words TREC repeats after it; any other tag is part of the text.
+SECTIONS = {
+    "num": "number:",
+    "identifier": "",
+    "head": "",
+    "dom": "domain:",
+    "title": "topic:",
+    "desc": "description:",
+    "description": "description:",
+    "smry": "summary:",
+    "narr": "narrative:",
+    "narrative": "narrative:",
+    "con": "concept(s):",
+    "fac": "factor(s):",
+    "nat": "nationality:",
+    "def": "definition(s):",
+    "time": "time:",
+    "query": "",
+    "querytime": "",
+    "querytweettime": "",
+    "question": "",
+}
+_TOP = re.compile(r"<(/?)top(?:\s[^<>]*)?>", re.IGNORECASE)
+_SECTION = re.compile(rf"<(/?)({'|'.join(SECTIONS)})(?:\s[^<>]*)?>", re.IGNORECASE)
+
+
+def read(content: str, report: FileReport) -> list[TopicText]:
+    """A section ends where the next tag of the table begins, so a closing tag may be missing anywhere."""
+    found = TopicList(report)
+    for line, block in _blocks(content):
+        texts = gather_texts(_sections(block))
+        if "" in texts:
+            report.warning(line, "text_outside_sections", f"{texts.pop('')[:100]!r} belongs to no tag and is ignored")
+        found.add(line, take_id(texts), texts)
+    return found.topics
+
+
+def _blocks(content: str) -> Iterator[tuple[int, str]]:
+    """What each <top> holds, with the line the tag is in."""
+    line, position = 1, 0
+    for tag, end in _tags(_TOP, content):
+        line += content.count("\n", position, tag.start())
+        position = tag.start()
+        if not tag[1]:
+            yield line, content[tag.end() : end]
+
+
+def _sections(block: str) -> Iterator[tuple[str, str]]:
+    first = _SECTION.search(block)
+    yield "", block[: first.start()] if first else block
+    for tag, end in _tags(_SECTION, block):
+        text = block[tag.end() : end]
+        yield ("", text) if tag[1] else (tag[2].lower(), _without_label(tag[2].lower(), text))
+
+
+def _tags(pattern: re.Pattern[str], content: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Every tag with the position where the next one starts."""
+    earlier = None
+    for tag in pattern.finditer(content):
+        if earlier:
+            yield earlier, tag.start()
+        earlier = tag
+    if earlier:
+        yield earlier, len(content)
+
+
+def _without_label(name: str, text: str) -> str:
+    text, label = text.strip(), SECTIONS[name]
+    return text[len(label) :] if text[: len(label)].lower() == label else text

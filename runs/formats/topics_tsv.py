@@ -1,0 +1,24 @@
+"""Topics as columns: `topic_id<TAB>query`, one topic a line."""
+
+from __future__ import annotations
+
+from metrics.engine.errors import FileReport
+from runs.formats.topic import TopicList, TopicText
+
+
+def read(content: str, report: FileReport) -> list[TopicText]:
+    """The query is the title; further columns are the fields column_3, column_4 ..."""
+    found = TopicList(report)
+    for line, text in enumerate(content.split("\n"), 1):
+        if text.strip():
+            _read_line(found, line, text.split("\t"))
+    return found.topics
+
+
+def _read_line(found: TopicList, line: int, columns: list[str]) -> None:
+    if len(columns) < 2:
+        found.report.problem(line, "too_few_columns", "a line needs a topic id, a tab and a query")
+        return
+    texts = {"title": columns[1]}
+    texts.update((f"column_{number}", text) for number, text in enumerate(columns[2:], 3))
+    found.add(line, columns[0].strip(" "), texts)

@@ -1,0 +1,85 @@
+"""Topics in TREC's XML: `<topics><topic number="1"><query>...`, and topics of nothing but text."""
+
+from __future__ import annotations
+
+from xml.sax import SAXParseException
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl, Locator
+
+from defusedxml import DefusedXmlException
+from defusedxml.sax import make_parser
+
+from metrics.engine.errors import FileReport
+from runs.formats.topic import TopicList, TopicText, gather_texts, take_id
+
+TOPIC_TAGS = {"topic", "top", "query"}
+# Attributes that tell apart elements of one name, as in <subtopic number="2">.
+_TELLING = ("number", "id", "name")
+
+
+def read(content: str, report: FileReport) -> list[TopicText]:
+    """The topics wherever in the tree they are. DTDs and entities are refused, references outside never followed."""
+    found = TopicList(report)
+    parser = make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(_TopicHandler(found, parser))
+    try:
+        parser.feed(content)
+        parser.close()
+    except SAXParseException as error:
+        report.problem(error.getLineNumber() or 0, "bad_xml", f"not well-formed XML: {error.getMessage()}")
+    except DefusedXmlException:
+        report.problem(parser.getLineNumber() or 0, "bad_xml", "a document type or an entity is declared; remove it")
+    return found.topics
+
+
+class _TopicHandler(ContentHandler):
+    """Follows the parser; `depth` is 0 outside a topic, 1 in it, 2 in one of its elements and so on."""
+
+    def __init__(self, found: TopicList, locator: Locator) -> None:
+        super().__init__()
+        self.locator = locator
+        self.found = found
+        self.depth = self.line = 0
+        self.attributes: dict[str, str] = {}
+        self.parts: dict[str, list[str]] = {}
+        self.current: list[str] = []
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:
+        named = {key.lower(): value for key, value in attrs.items()}
+        if self.depth == 1:
+            self._begin_text(name.lower(), named)
+        if self.depth or name.lower() in TOPIC_TAGS:
+            self.depth += 1
+        if self.depth == 1:
+            self._begin_topic(named)
+
+    def characters(self, content: str) -> None:
+        if self.depth:
+            self.current.append(content)
+
+    def endElement(self, name: str) -> None:
+        if not self.depth:
+            return
+        self.depth -= 1
+        if self.depth == 0:
+            self._end_topic()
+        elif self.depth == 1:
+            self.current = self.parts["text"]
+
+    def _begin_topic(self, attributes: dict[str, str]) -> None:
+        self.line = self.locator.getLineNumber() or 0
+        self.attributes = attributes
+        self.parts = {"text": []}
+        self.current = self.parts["text"]
+
+    def _begin_text(self, name: str, attributes: dict[str, str]) -> None:
+        telling = next((f".{attributes[key]}" for key in _TELLING if key in attributes), "")
+        self.current = self.parts.setdefault(name + telling, [])
+        self.current.append("\n\n")
+
+    def _end_topic(self) -> None:
+        texts = gather_texts((name, "".join(parts)) for name, parts in self.parts.items())
+        topic_id = take_id(self.attributes) or take_id(texts)
+        pairs = [*self.attributes.items(), *texts.items()]
+        self.found.add(self.line, topic_id, gather_texts(pairs))

@@ -1,0 +1,202 @@
+"""TREC runs: `topic Q0 document rank score tag`, checked line by line and read into RankedBlocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from metrics.engine.errors import FileReport, FileTooLarge
+from metrics.engine.ranking import Flags, Floats, RankedBlock, spans_equal
+from runs.formats.ir_metadata import read_ir_metadata
+from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.pieces import (
+    DOCUMENT,
+    LABEL,
+    TOPIC,
+    Opener,
+    PieceReader,
+    TopicsInterleaved,
+    ensure_grouped,
+    group_by_topic,
+    keep_rows,
+    topic_segments,
+)
+from runs.formats.scan import NEW_LABEL, RUN, Columns, duplicate_candidates
+
+TAG = re.compile(r"[A-Za-z0-9._-]{1,64}")
+TAG_RULE = "a tag has 1 to 64 characters out of letters, digits, '.', '_' and '-'"
+# A run usually lists at most this many documents for a topic; more is accepted with a warning.
+USUAL_DOCUMENTS = 1000
+
+
+@dataclass
+class RunSummary:
+    """What can be said of a run without judgements. `topics` maps each topic_id to its number of documents."""
+
+    report: FileReport
+    tag: str | None = None
+    topics: dict[str, int] = field(default_factory=dict)
+    lines: int = 0
+    documents: int = 0
+    tied_documents: int = 0
+    grouped: bool = True
+    metadata: dict[str, object] | None = None
+
+
+def read_run(
+    open_run: Opener, *, grouped: bool = True, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> Iterator[RankedBlock]:
+    """The blocks of a run that was checked before.
+
+    Raises TopicsInterleaved where `grouped` does not hold, InvalidFile where the file is not sound after all.
+    """
+    reader, seen = PieceReader(RUN, limits, seed), set[bytes]()
+    for columns in reader.read(open_run(), whole=not grouped):
+        reader.check_rows(columns, _SCORE, "bad_score")
+        reader.report.check()
+        columns = columns if grouped else group_by_topic(columns)
+        block = _block(columns)
+        ensure_grouped(block.topic_ids, seen)
+        yield block
+
+
+def check_run(
+    open_run: Opener, *, tag: str | None = None, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> RunSummary:
+    """Read a run to its end and report everything wrong or odd; `tag` is the one the submission names, if any."""
+    try:
+        return _RunCheck(limits, seed, tag, grouped=True).run(open_run)
+    except TopicsInterleaved:
+        return _RunCheck(limits, seed, tag, grouped=False).run(open_run)
+
+
+_SCORE = "a finite decimal number"
+
+
+def _block(columns: Columns) -> RankedBlock:
+    topic_ids, starts = topic_segments(columns)
+    spans = columns.spans
+    return RankedBlock(
+        columns.data, topic_ids, starts, columns.number, spans[:, 2], spans[:, 3], columns.hashes
+    )  # fmt: skip
+
+
+class _RunCheck:
+    """One reading of a run; everything it finds goes into the summary."""
+
+    def __init__(self, limits: Limits, seed: int, tag: str | None, grouped: bool) -> None:
+        self.limits = limits
+        self.tag = tag
+        self.reader = PieceReader(RUN, limits, seed)
+        self.summary = RunSummary(self.reader.report, grouped=grouped)
+        self.tags: dict[str, int] = {}
+        self.seen: set[bytes] = set()
+
+    def run(self, open_run: Opener) -> RunSummary:
+        for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
+            good = self.reader.check_rows(columns, _SCORE, "bad_score")
+            self.reader.warn_extra_columns(columns)
+            self._note_tags(columns)
+            columns = keep_rows(columns, good)
+            if not self.summary.grouped:
+                columns = group_by_topic(columns)
+            self._note_block(columns, _block(columns))
+        self._finish()
+        return self.summary
+
+    def _note_tags(self, columns: Columns) -> None:
+        for row in np.flatnonzero(columns.notes & NEW_LABEL).tolist():
+            if len(self.tags) > 1:
+                break
+            tag = columns.text(row, LABEL).decode(errors="replace")
+            if tag:
+                self.tags.setdefault(tag, int(columns.line[row]))
+
+    def _note_block(self, columns: Columns, block: RankedBlock) -> None:
+        ensure_grouped(block.topic_ids, self.seen)
+        if len(self.seen) > self.limits.topics:
+            raise FileTooLarge(f"more than {self.limits.topics:,} topics", code="too_many_topics")
+        sizes = np.diff(block.topic_starts)
+        if sizes.max(initial=0) > self.limits.documents_per_topic:
+            message = f"more than {self.limits.documents_per_topic:,} documents for a topic"
+            raise FileTooLarge(message, code="too_many_documents")
+        names = (topic_id.decode(errors="replace") for topic_id in block.topic_ids)
+        self.summary.topics.update(zip(names, sizes.tolist(), strict=True))
+        self.summary.documents += len(block.scores)
+        self._find_duplicates(columns, block)
+        self._note_order(columns, block)
+
+    def _find_duplicates(self, columns: Columns, block: RankedBlock) -> None:
+        first, second = duplicate_candidates(block.doc_hashes, block.topic_starts)
+        starts, ends = block.doc_starts, block.doc_ends
+        data = block.data
+        same = spans_equal(data, starts[first], ends[first], data, starts[second], ends[second])
+        pairs = zip(first[same].tolist(), second[same].tolist(), strict=True)
+        for earlier, row in pairs:
+            name, topic = columns.text(row, DOCUMENT), columns.text(row, TOPIC)
+            message = (
+                f"document {_show(name)} is listed twice for topic {_show(topic)}, "
+                f"first in line {columns.line[earlier]}"
+            )
+            self.reader.report.problem(int(columns.line[row]), "duplicate_document", message)
+
+    def _note_order(self, columns: Columns, block: RankedBlock) -> None:
+        inside = np.ones(len(block.scores), np.bool_)
+        inside[block.topic_starts[:-1]] = False
+        tied = _tied(block.scores, inside)
+        self.summary.tied_documents += int(np.count_nonzero(tied))
+        step = np.diff(block.scores, prepend=0.0)
+        known = (columns.rank >= 0) & (np.roll(columns.rank, 1) >= 0) & inside
+        ranks = np.diff(columns.rank, prepend=0)
+        against = known & ((ranks > 0) & (step > 0) | (ranks < 0) & (step < 0))
+        say = "the rank column contradicts the scores; scores decide, ranks are ignored"
+        self.reader.add(columns.line[against], "rank_contradicts_score", say, warn=True)
+
+    def _finish(self) -> None:
+        report, summary = self.reader.report, self.summary
+        summary.lines = self.reader.lines
+        if not summary.documents and not report.problems:
+            report.problem(0, "empty_run", "the file has no line of a run")
+        summary.tag = self._choose_tag()
+        summary.metadata, oddity = read_ir_metadata(self.reader.comments)
+        if oddity:
+            report.warning(0, "bad_ir_metadata", oddity)
+        if summary.tied_documents:
+            say = f"{summary.tied_documents} documents have the score of another one of their topic; doc_id decides"
+            report.warning(0, "ties", say, summary.tied_documents)
+        long = [topic for topic, size in summary.topics.items() if size > USUAL_DOCUMENTS]
+        for topic in long[:10]:
+            say = f"topic {topic} has {summary.topics[topic]} documents, more than the usual {USUAL_DOCUMENTS}"
+            report.warning(0, "many_documents", say)
+
+    def _choose_tag(self) -> str | None:
+        report = self.reader.report
+        if self.tag is None and len(self.tags) > 1:
+            (first, _), (second, line) = list(self.tags.items())[:2]
+            say = f"tag {second[:64]!r} differs from {first[:64]!r} above; name one tag in the submission"
+            report.problem(line, "mixed_tags", say)
+        found, line = next(iter(self.tags.items()), (None, 0))
+        tag = self.tag or found
+        if tag is not None and not TAG.fullmatch(tag):
+            report.problem(0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}")
+        if self.tag and found and (found != self.tag or len(self.tags) > 1):
+            report.warning(line, "tag_differs", f"the file's tag {found[:64]!r} gives way to {self.tag!r}")
+        return tag
+
+
+def _tied(scores: Floats, inside: Flags) -> Flags:
+    """Rows whose score another row of the topic has, whatever the file's order."""
+    topic = np.cumsum(~inside)
+    order = np.lexsort((scores, topic))
+    equal = (scores[order][1:] == scores[order][:-1]) & (topic[order][1:] == topic[order][:-1])
+    tied = np.zeros(len(scores), np.bool_)
+    tied[order[1:][equal]] = True
+    tied[order[:-1][equal]] = True
+    return tied
+
+
+def _show(text: bytes) -> str:
+    return repr(text[:100].decode(errors="replace"))
