@@ -1,0 +1,16 @@
+"""URLs of values, leaderboards, comparisons and measures."""
+
+from django.urls import path
+
+from metrics.api import views
+
+urlpatterns = [
+    path("collections/<str:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
+    path("collections/<str:collection>/comparison/", views.ComparisonView.as_view(), name="comparison"),
+    path("collections/<str:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
+    path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
+    path("runs/<uuid:run>/curve/", views.RunCurveView.as_view(), name="run-curve"),
+    path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
+    path("measures/", views.MeasureList.as_view(), name="measures"),
+    path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),
+]

@@ -1,0 +1,318 @@
+"""The API of values, curves, leaderboards, comparisons and measures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from metrics.api.queries import (
+    board_query,
+    comparison_query,
+    integer_in,
+    measure_in,
+    measures_in,
+    query_of,
+    scores_in,
+)
+from metrics.api.serializers import (
+    ComparisonSerializer,
+    EvaluationSerializer,
+    LeaderboardSerializer,
+    MeasureSerializer,
+    NewEvaluationSerializer,
+    RunCurveSerializer,
+    RunValuesSerializer,
+)
+from metrics.engine.curves import CURVES, MAX_DEPTH
+from metrics.engine.errors import NotFound
+from metrics.engine.grammar import parse_measure
+from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import MeasureDefinition, show
+from metrics.models import Evaluation
+from metrics.services.comparison import Comparison, compare_runs
+from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard
+from metrics.services.lifecycle import queue_evaluation, queue_evaluations
+from metrics.services.values import find_evaluation, is_stale, read_curve, read_values
+from runs.api.access import managed_collection, owned_run, visible_collection, visible_run
+from runs.models import Collection, Run
+
+
+def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR) -> OpenApiParameter:
+    return OpenApiParameter(name, kind, description=text)
+
+
+_MEASURES = parameter("measures", "measure names separated by commas; the collection's own where left out")
+_SCORES = parameter("scores", "float64 or float32; the collection's own where left out")
+_VERSION = parameter("qrels", "a qrels version; the active one where left out", OpenApiTypes.INT)
+_MAX_VERSION = 10**6
+
+
+class RunValuesView(APIView):
+    """A run's values for every topic, and their means. What is not stored is computed from the judged view."""
+
+    @extend_schema(responses=RunValuesSerializer, parameters=[_MEASURES, _SCORES, _VERSION])
+    def get(self, request: Request, run: UUID) -> Response:
+        found = visible_run(request, run)
+        query = query_of(request)
+        measures = measures_in(query, "measures", found.collection.measures)
+        evaluation = _evaluation(found, query)
+        values = read_values(evaluation=evaluation, measures=measures)
+        columns = {name: _numbers(vector.tolist()) for name, vector in values.vectors.items()}
+        topics = [
+            {"topic_id": topic_id, "values": {name: column[index] for name, column in columns.items()}}
+            for index, topic_id in enumerate(values.topic_ids)
+        ]
+        body = {
+            "run": found.pk,
+            "qrels": evaluation.qrels.version,
+            "scores": evaluation.scores,
+            "engine_version": evaluation.engine_version,
+            "stale": is_stale(evaluation),
+            "coverage": _coverage(evaluation, len(values.topic_ids)),
+            "means": {name: {"mean": mean, "topics": count} for name, (mean, count) in values.means.items()},
+            "topics": topics,
+        }
+        return Response(body)
+
+
+class RunCurveView(APIView):
+    """A measure of the gain family, precision or recall at every rank, with the ideal's."""
+
+    @extend_schema(
+        responses=RunCurveSerializer,
+        parameters=[
+            parameter("measure", f"one of {', '.join(CURVES)} with its parameters; nDCG where left out"),
+            parameter("depth", "number of ranks, 100 where left out", OpenApiTypes.INT),
+            parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL),
+            _SCORES,
+            _VERSION,
+        ],
+    )
+    def get(self, request: Request, run: UUID) -> Response:
+        found = visible_run(request, run)
+        query = query_of(request)
+        depth = integer_in(query, "depth", 100, 1, MAX_DEPTH)
+        measure = measure_in(query, "measure", "nDCG")
+        evaluation = _evaluation(found, query)
+        drawn = read_curve(evaluation=evaluation, measure=measure, depth=depth)
+        ideal = drawn.ideal_mean
+        body: dict[str, Any] = {
+            "run": found.pk,
+            "qrels": evaluation.qrels.version,
+            "measure": measure.name,
+            "depth": depth,
+            "mean": drawn.mean.tolist(),
+            "ideal": None if ideal is None else ideal.tolist(),
+        }
+        if query.get("per_topic", "").lower() in ("1", "true"):
+            rows = zip(evaluation.qrels.topic_ids, drawn.topics.tolist(), strict=True)
+            body["topics"] = [{"topic_id": topic_id, "values": values} for topic_id, values in rows]
+        return Response(body)
+
+
+class RunEvaluations(APIView):
+    """Every evaluation of a run, newest judgements first; POST asks for one with another score type."""
+
+    @extend_schema(responses=EvaluationSerializer(many=True))
+    def get(self, request: Request, run: UUID) -> Response:
+        found = visible_run(request, run)
+        rows = found.evaluations.select_related("qrels").order_by("-qrels__version", "scores")
+        return Response(EvaluationSerializer(rows, many=True).data)
+
+    @extend_schema(request=NewEvaluationSerializer, responses={202: EvaluationSerializer})
+    def post(self, request: Request, run: UUID) -> Response:
+        found = owned_run(request, run)
+        evaluation = queue_evaluation(found, _new_scores(request))
+        if evaluation is None:
+            raise NotFound(f"collection {found.collection} has no active judgements yet", code="no_active_qrels")
+        return Response(EvaluationSerializer(evaluation).data, status.HTTP_202_ACCEPTED)
+
+
+class CollectionEvaluations(APIView):
+    """Ask for every run of a collection to be evaluated with another score type."""
+
+    @extend_schema(request=NewEvaluationSerializer, responses={202: OpenApiTypes.OBJECT})
+    def post(self, request: Request, collection: str) -> Response:
+        found = managed_collection(request, collection)
+        queued = queue_evaluations(active_qrels(found), _new_scores(request))
+        return Response({"queued": queued}, status.HTTP_202_ACCEPTED)
+
+
+class LeaderboardView(APIView):
+    """Means of the collection's runs, ranked by one measure. Stale runs come last, without a rank."""
+
+    @extend_schema(
+        responses=LeaderboardSerializer,
+        parameters=[
+            _MEASURES,
+            parameter("sort", "the measure to rank by; the first where left out"),
+            parameter("order", "desc or asc"),
+            parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
+            parameter("offset", "rows to pass over", OpenApiTypes.INT),
+            _SCORES,
+        ],
+    )
+    def get(self, request: Request, collection: str) -> Response:
+        found = visible_collection(request, collection)
+        query = board_query(query_of(request), found)
+        board = read_leaderboard(collection=found, query=query)
+        after, before = query.offset + query.limit, max(0, query.offset - query.limit)
+        url = request.build_absolute_uri()
+        body = {
+            **leaderboard_as_json(found, board),
+            "next": replace_query_param(url, "offset", after) if after < board.total else None,
+            "previous": replace_query_param(url, "offset", before) if query.offset else None,
+        }
+        return Response(body)
+
+
+class ComparisonView(APIView):
+    """Differences between runs with their intervals and p values, corrected over all pairs asked for."""
+
+    @extend_schema(
+        responses=ComparisonSerializer,
+        parameters=[
+            parameter("measure", "the measure to compare by; the collection's first where left out"),
+            parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+            parameter("baseline", "a run id: compare every other run with this one only"),
+            parameter("test", "paired_t"),
+            parameter("correction", "holm, bonferroni or none"),
+            parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER),
+            parameter("confidence", "of the intervals, 0.95 where left out", OpenApiTypes.NUMBER),
+            _SCORES,
+        ],
+    )
+    def get(self, request: Request, collection: str) -> Response:
+        found = visible_collection(request, collection)
+        query = comparison_query(query_of(request), found)
+        return Response(comparison_as_json(found, compare_runs(collection=found, query=query)))
+
+
+class MeasureList(generics.GenericAPIView[Any]):
+    """Every measure with its parameters, formula, range and source."""
+
+    pagination_class = None
+    queryset = Evaluation.objects.none()
+
+    @extend_schema(responses=MeasureSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return Response([measure_as_json(definition) for definition in MEASURES.values()])
+
+
+class MeasureDetail(APIView):
+    """One measure, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5."""
+
+    @extend_schema(responses=MeasureSerializer)
+    def get(self, request: Request, measure: str) -> Response:
+        definition = MEASURES.get(measure) or parse_measure(measure).definition
+        return Response(measure_as_json(definition))
+
+
+def _evaluation(run: Run, query: dict[str, str]) -> Evaluation:
+    version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
+    return find_evaluation(run=run, scores=scores_in(query), version=version)
+
+
+def _new_scores(request: Request) -> str:
+    serializer = NewEvaluationSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    scores: str = serializer.validated_data["scores"]
+    return scores
+
+
+def _numbers(values: list[float]) -> list[float | None]:
+    """NaN has no place in JSON: a topic without a value has null."""
+    return [None if math.isnan(value) else value for value in values]
+
+
+def _coverage(evaluation: Evaluation, judged: int) -> dict[str, int | None]:
+    return {"answered": evaluation.topics_answered, "judged": judged}
+
+
+def leaderboard_as_json(collection: Collection, board: Leaderboard) -> dict[str, Any]:
+    """A board as the API answers it."""
+    return {
+        "collection": collection.slug,
+        "qrels": board.qrels.version,
+        "scores": board.scores,
+        "measures": [measure.name for measure in board.measures],
+        "sort": board.sort.name,
+        "order": "desc" if board.descending else "asc",
+        "count": board.total,
+        "ranked": board.ranked,
+        "states": board.states,
+        "results": [_row_as_json(row) for row in board.rows],
+    }
+
+
+def _row_as_json(row: Row) -> dict[str, Any]:
+    evaluation, run = row.evaluation, row.run
+    return {
+        "rank": row.rank,
+        "stale": row.stale,
+        "run": {"id": run.pk, "team": run.team.slug, "tag": run.tag, "created_at": run.created_at},
+        "coverage": _coverage(evaluation, len(evaluation.qrels.topic_ids)),
+        "tied_documents": run.tied_documents,
+        "qrels": evaluation.qrels.version,
+        "engine_version": evaluation.engine_version,
+        "values": {name: {"mean": mean, "topics": topics} for name, (mean, topics) in row.values.items()},
+    }
+
+
+def comparison_as_json(collection: Collection, comparison: Comparison) -> dict[str, Any]:
+    """A comparison as the API answers it."""
+    query = comparison.query
+    runs = [{"id": run.pk, "team": run.team.slug, "tag": run.tag, "mean": mean} for run, mean in comparison.runs]
+    pairs = [
+        {
+            "a": pair.a.pk,
+            "b": pair.b.pk,
+            "difference": pair.difference,
+            "low": pair.low,
+            "high": pair.high,
+            "statistic": pair.statistic,
+            "p_value": pair.p_value,
+            "p_adjusted": pair.p_adjusted,
+            "significant": pair.significant,
+        }
+        for pair in comparison.pairs
+    ]
+    return {
+        "collection": collection.slug,
+        "measure": query.measure.name,
+        "qrels": comparison.qrels.version,
+        "test": query.test,
+        "correction": query.correction,
+        "family": len(pairs),
+        "alpha": query.alpha,
+        "confidence": query.confidence,
+        "topics": comparison.topics,
+        "warnings": comparison.warnings,
+        "runs": runs,
+        "pairs": pairs,
+    }
+
+
+def measure_as_json(definition: MeasureDefinition) -> dict[str, Any]:
+    """A definition with the sections of its docstring."""
+    parameters = [{"name": p.name, "default": show(p.default), "text": p.text} for p in definition.parameters]
+    return {
+        "name": definition.name,
+        "elsewhere": "",
+        **definition.sections(),
+        "cutoff": definition.cutoff.value,
+        "aggregate": definition.aggregate.value,
+        "curve": definition.name in CURVES,
+        "aliases": list(definition.aliases),
+        "trec_eval": definition.trec_eval,
+        "parameters": parameters,
+    }

@@ -1,0 +1,111 @@
+"""What is computed from runs and judgements: derived, can always be made again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.ranking import Floats
+from runs.models import Collection, Qrels, Run
+
+
+class EvaluationQuerySet(models.QuerySet["Evaluation"]):
+    def current(self, qrels: Qrels, scores: str) -> EvaluationQuerySet:
+        """Evaluations of live runs under this version of judgements, this score type and this engine."""
+        identity = {"qrels": qrels, "scores": scores, "engine_version": ENGINE_VERSION}
+        return self.filter(**identity, run__deleted_at=None)
+
+    def evaluated(self) -> EvaluationQuerySet:
+        return self.filter(state=Evaluation.State.EVALUATED)
+
+    def visible_to(self, user: Any) -> EvaluationQuerySet:
+        return self.filter(run__in=Run.objects.visible_to(user))
+
+
+class Evaluation(models.Model):
+    """One run judged by one qrels version, one way of comparing scores and one engine version.
+
+    The queue is these rows: `state` moves only by compare-and-set updates (metrics/services/lifecycle.py).
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        EVALUATING = "evaluating"
+        EVALUATED = "evaluated"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="evaluations")
+    qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="evaluations")
+    scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
+    engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    since = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    dispatched_at = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+    error_code = models.CharField(max_length=50, blank=True)
+    error_message = models.TextField(blank=True)
+    traceback = models.TextField(blank=True, help_text="for administrators only")
+    seconds = models.FloatField(null=True)
+    topics_answered = models.IntegerField(null=True)
+
+    objects = EvaluationQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("qrels", "scores", "engine_version", "run"), name="one_evaluation_per_identity"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="evaluating", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="evaluating") & Q(lease_token=None, lease_until=None)),
+                name="lease_exactly_while_evaluating",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("state", "created_at"), condition=Q(state__in=("queued", "evaluating")), name="queue"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.run} by {self.qrels}"
+
+
+class JudgedView(models.Model):
+    """The judged view of an evaluation's run, compressed: every other measure is computed from it."""
+
+    evaluation = models.OneToOneField(Evaluation, on_delete=models.CASCADE, primary_key=True, related_name="view")
+    content = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"judged view of {self.evaluation_id}"
+
+
+class MetricVector(models.Model):
+    """A measure's values for all topics of the qrels, in their order; float64, NaN where there is no value."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="vectors")
+    measure = models.CharField(max_length=200)
+    mean = models.FloatField(null=True, help_text="over the topics with a value; the sum for counts")
+    topics = models.IntegerField(help_text="topics with a value")
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("evaluation", "measure"), name="one_vector_per_measure"),)
+        # A leaderboard reads these columns of hundreds of evaluations: from the index alone, never the vectors.
+        indexes = (models.Index(fields=("evaluation", "measure", "mean", "topics"), name="means"),)
+
+    def __str__(self) -> str:
+        return f"{self.measure} of {self.evaluation_id}"
+
+    @property
+    def values(self) -> Floats:
+        return np.frombuffer(self.content, np.dtype("<f8"))

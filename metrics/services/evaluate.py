@@ -1,0 +1,136 @@
+"""Evaluating one run: load, judge, compute, store."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import zstandard
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.db import DatabaseError, connections, transaction
+
+from metrics.engine.errors import EvalHubError
+from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.judged import JudgedRun
+from metrics.engine.judging import judge
+from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.services.lifecycle import MAX_ATTEMPTS, Lease, beat, claim, fail, finish, release
+from runs.formats.trec_run import read_run
+from runs.services.files import HASH_SEED, read_stored
+from runs.services.qrels import load_judgements
+
+logger = logging.getLogger(__name__)
+_RETRY_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What evaluating a run gives."""
+
+    view: JudgedRun
+    vectors: list[MetricVector]
+    seconds: float
+
+
+def evaluate(*, evaluation_id: int) -> bool:
+    """Evaluate one queued run; True where this call finished it. Called twice, the second does nothing."""
+    lease = claim(evaluation_id)
+    if lease is None:
+        return False
+    try:
+        with _heartbeat(lease):
+            outcome = _compute(Evaluation.objects.select_related("run__collection", "qrels").get(pk=evaluation_id))
+        return _store(lease, outcome)
+    except EvalHubError as error:
+        fail(lease, code=error.code, message=error.message)
+    except SoftTimeLimitExceeded:
+        fail(lease, code="evaluation_timeout", message="the evaluation took longer than its time limit")
+    except (DatabaseError, OSError) as error:
+        logger.warning("evaluation %s put back: %s", evaluation_id, error)
+        release(lease, delay=_RETRY_SECONDS, burn=False, code="evaluation_delayed")
+    except Exception:
+        logger.exception("evaluation %s failed", evaluation_id)
+        _give_up_or_retry(lease)
+    return False
+
+
+def _give_up_or_retry(lease: Lease) -> None:
+    trace = traceback.format_exc()
+    attempts = Evaluation.objects.values_list("attempts", flat=True).get(pk=lease.evaluation_id)
+    if attempts >= MAX_ATTEMPTS:
+        message = f"the evaluation failed {attempts} times; an administrator can see why"
+        fail(lease, code="evaluation_error", message=message, traceback=trace)
+    else:
+        release(lease, delay=_RETRY_SECONDS * attempts, burn=True, code="evaluation_error", traceback=trace)
+
+
+def _compute(evaluation: Evaluation) -> Outcome:
+    start = time.perf_counter()
+    run = evaluation.run
+    judgements = load_judgements(evaluation.qrels.sha256)
+    view = read_stored(
+        run.sha256,
+        lambda opener: judge(
+            read_run(opener, grouped=run.grouped, seed=HASH_SEED),
+            judgements,
+            evaluation.scores,  # type: ignore[arg-type]
+        ),
+    )
+    measures = [parse_measure(name) for name in run.collection.measures]
+    vectors = [make_vector(evaluation.pk, measure, view) for measure in measures]
+    return Outcome(view, vectors, time.perf_counter() - start)
+
+
+def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
+    """A measure's values as a row, not yet saved."""
+    values = measure.compute(view)
+    mean, topics = measure.aggregate(values)
+    content = values.astype("<f8").tobytes()
+    return MetricVector(evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content)
+
+
+def _store(lease: Lease, outcome: Outcome) -> bool:
+    """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
+    view = outcome.view
+    content = zstandard.compress(view.to_bytes())
+    answered = int((view.num_ret > 0).sum())
+    with transaction.atomic():
+        if not finish(lease, seconds=outcome.seconds, topics_answered=answered):
+            logger.warning("evaluation %s: lease_lost, its results are dropped", lease.evaluation_id)
+            return False
+        MetricVector.objects.filter(evaluation_id=lease.evaluation_id).delete()
+        JudgedView.objects.update_or_create(evaluation_id=lease.evaluation_id, defaults={"content": content})
+        MetricVector.objects.bulk_create(outcome.vectors)
+    return True
+
+
+@contextlib.contextmanager
+def _heartbeat(lease: Lease) -> Iterator[None]:
+    """Renew the lease from a thread while the evaluation runs; a short one ends before the first beat."""
+    done = threading.Event()
+    thread = threading.Thread(target=_beat_until, args=(lease, done), name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _beat_until(lease: Lease, done: threading.Event) -> None:
+    try:
+        while not done.wait(settings.EVALHUB_LEASE_SECONDS / 3):
+            try:
+                if not beat(lease):
+                    return
+            except DatabaseError as error:
+                logger.warning("evaluation %s: no heartbeat (%s)", lease.evaluation_id, error)
+                connections.close_all()
+    finally:
+        connections.close_all()

@@ -1,0 +1,142 @@
+"""The life of an evaluation: queued, evaluating, evaluated, failed or cancelled.
+
+Every move is one UPDATE that names the state it leaves, and the lease token where there is one: a count of 1 means
+the move is ours, 0 that somebody else made it. Times are the database's, so that workers' clocks do not matter.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models.functions import Now
+
+from metrics.engine import ENGINE_VERSION
+from metrics.models import Evaluation
+from runs.models import Qrels, Run
+
+MAX_ATTEMPTS = 3
+_STATE = Evaluation.State
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to finish one evaluation, until another one takes it."""
+
+    evaluation_id: int
+    token: uuid.UUID
+
+
+def queue_evaluation(run: Run, scores: str | None = None) -> Evaluation | None:
+    """A queued evaluation of the run under the active judgements; the existing one where there is one already."""
+    qrels = run.collection.active_qrels
+    if qrels is None:
+        return None
+    identity: dict[str, Any] = {"run": run, "qrels": qrels, "scores": scores or run.collection.scores}
+    return Evaluation.objects.get_or_create(**identity, engine_version=ENGINE_VERSION)[0]
+
+
+def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
+    """Queue every live run of the collection that these judgements have not met yet; returns how many."""
+    scores = scores or qrels.collection.scores
+    met = Evaluation.objects.filter(qrels=qrels, scores=scores, engine_version=ENGINE_VERSION).values("run")
+    runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(pk__in=met)
+    rows = [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
+    Evaluation.objects.bulk_create(rows, 500, ignore_conflicts=True)
+    return len(rows)
+
+
+def claim(evaluation_id: int) -> Lease | None:
+    """Take a queued evaluation for one lease; None where it is not to be had."""
+    lease = Lease(evaluation_id, uuid.uuid4())
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    taken = Evaluation.objects.filter(due, pk=evaluation_id, state=_STATE.QUEUED).update(
+        state=_STATE.EVALUATING,
+        since=Now(),
+        attempts=F("attempts") + 1,
+        lease_token=lease.token,
+        lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS),
+    )
+    return lease if taken else None
+
+
+def beat(lease: Lease) -> bool:
+    """Make a held lease last; False where it was lost."""
+    return bool(_held(lease).update(lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS)))
+
+
+def finish(lease: Lease, **results: Any) -> bool:
+    """Close an evaluation as evaluated; call inside the transaction that stores its vectors."""
+    return _leave(lease, _STATE.EVALUATED, error_code="", error_message="", traceback="", **results)
+
+
+def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
+    """Close an evaluation as failed, with the reason."""
+    return _leave(lease, _STATE.FAILED, error_code=code, error_message=message[:2000], traceback=traceback[-20_000:])
+
+
+def release(lease: Lease, *, delay: float, burn: bool, code: str = "", traceback: str = "") -> bool:
+    """Give an evaluation back to the queue; `burn` keeps the attempt counted."""
+    changes: dict[str, Any] = {"not_before": _from_now(delay), "dispatched_at": None}
+    if not burn:
+        changes["attempts"] = F("attempts") - 1
+    return _leave(lease, _STATE.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
+
+
+def cancel_evaluations(run: Run) -> int:
+    """Cancel what is queued of a run that was taken away; returns how many."""
+    queued = Evaluation.objects.filter(run=run, state=_STATE.QUEUED)
+    return queued.update(state=_STATE.CANCELLED, since=Now(), error_code="run_deleted")
+
+
+def reap_expired() -> int:
+    """Return evaluations whose lease ran out to the queue, or fail them at the attempt cap; returns how many."""
+    with transaction.atomic():
+        expired = Evaluation.objects.filter(state=_STATE.EVALUATING, lease_until__lt=Now())
+        failed = expired.filter(attempts__gte=MAX_ATTEMPTS).update(
+            state=_STATE.FAILED,
+            since=Now(),
+            lease_token=None,
+            lease_until=None,
+            error_code="evaluation_crashed",
+            error_message=f"the worker died {MAX_ATTEMPTS} times while it evaluated this run",
+        )
+        requeued = expired.update(
+            state=_STATE.QUEUED, since=Now(), lease_token=None, lease_until=None, dispatched_at=None
+        )
+    return failed + requeued
+
+
+def take_due(limit: int, again_after: float) -> list[int]:
+    """Queued evaluations that no message is under way for, oldest first; marks them as dispatched."""
+    silent = Q(dispatched_at=None) | Q(dispatched_at__lt=_from_now(-again_after))
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    waiting = Evaluation.objects.filter(silent, due, state=_STATE.QUEUED).order_by("created_at", "pk")
+    candidates = list(waiting.values_list("pk", flat=True)[:limit])
+    return [
+        pk
+        for pk in candidates
+        if Evaluation.objects.filter(silent, pk=pk, state=_STATE.QUEUED).update(dispatched_at=Now())
+    ]
+
+
+def forget_dispatch(evaluation_ids: list[int]) -> None:
+    """Undo `take_due` where the message could not be sent."""
+    Evaluation.objects.filter(pk__in=evaluation_ids, state=_STATE.QUEUED).update(dispatched_at=None)
+
+
+def _held(lease: Lease) -> Any:
+    return Evaluation.objects.filter(pk=lease.evaluation_id, state=_STATE.EVALUATING, lease_token=lease.token)
+
+
+def _leave(lease: Lease, state: str, **changes: Any) -> bool:
+    return bool(_held(lease).update(state=state, since=Now(), lease_token=None, lease_until=None, **changes))
+
+
+def _from_now(seconds: float) -> ExpressionWrapper[Any]:
+    return ExpressionWrapper(Now() + timedelta(seconds=seconds), output_field=DateTimeField())

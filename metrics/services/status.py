@@ -1,0 +1,40 @@
+"""What to say of a run's state: that of its evaluation under the judgements that count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F
+
+from metrics.engine import ENGINE_VERSION
+from metrics.models import Evaluation
+from runs.models import Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """A run's state, since when, and the reason where it failed or cannot be evaluated yet."""
+
+    state: str
+    since: datetime
+    qrels_version: int | None = None
+    code: str = ""
+    reason: str = ""
+
+
+def statuses(runs: list[Run]) -> dict[str, RunStatus]:
+    """The status of each run by its id, in one query."""
+    rows = Evaluation.objects.filter(
+        run__in=[run.pk for run in runs],
+        qrels__active=True,
+        scores=F("run__collection__scores"),
+        engine_version=ENGINE_VERSION,
+    ).values_list("run_id", "state", "since", "qrels__version", "error_code", "error_message")
+    known = {str(row[0]): RunStatus(*row[1:]) for row in rows}
+    return {str(run.pk): known.get(str(run.pk)) or _waiting(run) for run in runs}
+
+
+def _waiting(run: Run) -> RunStatus:
+    reason = "the collection has no active judgements yet"
+    return RunStatus(Evaluation.State.QUEUED, run.created_at, None, "no_active_qrels", reason)

@@ -1,0 +1,12 @@
+"""Celery's side: a task takes keys, calls the service of its name, and may run twice."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from metrics.services.evaluate import evaluate as evaluate_service
+
+
+@shared_task(name="metrics.evaluate")
+def evaluate(*, evaluation_id: int) -> None:
+    evaluate_service(evaluation_id=evaluation_id)

@@ -1,0 +1,40 @@
+"""Tokens in the Authorization header, as `Bearer` or as `Token`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from runs.models import ApiToken, User
+
+_SCHEMES = (b"bearer", b"token")
+_SEEN_EVERY = timedelta(minutes=1)
+
+
+class TokenAuthentication(BaseAuthentication):
+    """One answer for unknown, expired and revoked tokens, so that none can be told from another."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        parts = get_authorization_header(request).split()
+        if not parts or parts[0].lower() not in _SCHEMES:
+            return None
+        text = parts[1].decode("ascii", errors="replace") if len(parts) == 2 else ""
+        token = ApiToken.objects.find(text)
+        if token is None:
+            raise AuthenticationFailed("the token is unknown, expired or revoked")
+        _note_use(token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+def _note_use(token: ApiToken) -> None:
+    """Remember when a token was used, at most once a minute: reads stay reads."""
+    now = timezone.now()
+    if token.last_used_at is None or now - token.last_used_at > _SEEN_EVERY:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)

@@ -1,0 +1,186 @@
+"""Shapes of what comes in and goes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from runs.api.fields import JSONObjectField, MeasureListField
+from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic
+
+
+class TeamField(serializers.SlugRelatedField[Team]):
+    """One of the caller's own teams, by its slug; the caller's personal team where none is named."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="slug", queryset=Team.objects.all(), **kwargs)
+
+    def get_queryset(self) -> Any:
+        return Team.objects.of(self.context["request"].user)
+
+
+class PersonalTeam:
+    """Default of a team field."""
+
+    requires_context = True
+
+    def __call__(self, field: Any) -> Team | None:
+        return getattr(field.context["request"].user, "personal_team", None)
+
+
+class TeamSerializer(serializers.ModelSerializer[Team]):
+    class Meta:
+        model = Team
+        fields = ("slug", "name", "created_at")
+
+
+class CollectionSerializer(serializers.ModelSerializer[Collection]):
+    team = TeamField(default=PersonalTeam())
+    measures = MeasureListField(required=False)
+    level_labels = JSONObjectField(required=False)
+    documents = serializers.IntegerField(min_value=1, max_value=10**15, required=False, allow_null=True)
+    active_qrels = serializers.IntegerField(source="active_version", read_only=True, allow_null=True)
+    topics = serializers.IntegerField(source="topic_count", read_only=True)
+    runs = serializers.IntegerField(source="run_count", read_only=True)
+
+    class Meta:
+        model = Collection
+        fields = (
+            "slug", "name", "description", "team", "visibility", "simulated", "documents", "level_labels", "measures",
+            "scores", "active_qrels", "topics", "runs", "created_at",
+        )  # fmt: skip
+        read_only_fields: tuple[str, ...] = ("created_at",)
+        extra_kwargs: dict[str, Any] = {"slug": {"validators": []}}
+
+    def validate_slug(self, slug: str) -> str:
+        for check in Collection._meta.get_field("slug").validators:
+            check(slug)
+        return slug
+
+
+class CollectionChangeSerializer(CollectionSerializer):
+    class Meta(CollectionSerializer.Meta):
+        read_only_fields = ("slug", "team", "created_at", "simulated")
+
+
+class TopicSerializer(serializers.ModelSerializer[Topic]):
+    class Meta:
+        model = Topic
+        fields = ("topic_id", "title", "fields")
+
+
+class QrelsSerializer(serializers.ModelSerializer[Qrels]):
+    topics = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Qrels
+        fields = (
+            "version", "active", "sha256", "size", "lines", "judgements", "topics", "levels", "warnings", "note",
+            "created_at",
+        )  # fmt: skip
+
+    def get_topics(self, qrels: Qrels) -> int:
+        return len(qrels.topic_ids)
+
+
+class QrelsUploadSerializer(serializers.Serializer[Any]):
+    file = serializers.FileField(allow_empty_file=True)
+    note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
+    activate = serializers.BooleanField(required=False, default=True)
+
+
+class TopicsUploadSerializer(serializers.Serializer[Any]):
+    file = serializers.FileField(allow_empty_file=True)
+    format = serializers.ChoiceField(
+        choices=("trec-sgml", "trec-xml", "jsonl", "tsv"), required=False, default=None, allow_null=True
+    )
+
+
+class TopicsAnswerSerializer(serializers.Serializer[Any]):
+    format = serializers.CharField()
+    topics = serializers.IntegerField()
+    warnings = serializers.DictField()
+
+
+class RunUploadSerializer(serializers.Serializer[Any]):
+    file = serializers.FileField(allow_empty_file=True)
+    tag = serializers.RegexField(r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None)
+    team = TeamField(default=PersonalTeam())
+    description = serializers.CharField(max_length=20_000, required=False, default="", allow_blank=True)
+    metadata = JSONObjectField(required=False, default=dict)
+
+
+class RunStatusSerializer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=("queued", "evaluating", "evaluated", "failed", "cancelled"))
+    since = serializers.DateTimeField()
+    qrels = serializers.IntegerField(source="qrels_version", allow_null=True)
+    code = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True)
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    """A run with its status; the view puts the statuses of all its runs into the context."""
+
+    url = serializers.SerializerMethodField()
+    collection = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
+    team = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
+    metadata = JSONObjectField(required=False)
+    status = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (
+            "id", "url", "collection", "team", "tag", "description", "metadata", "ir_metadata", "status", "sha256",
+            "size", "lines", "documents", "topics", "tied_documents", "warnings", "created_at",
+        )  # fmt: skip
+        read_only_fields = tuple(name for name in fields if name not in ("description", "metadata"))
+
+    def get_url(self, run: Run) -> str:
+        return reverse("run", args=[run.pk], request=self.context["request"])
+
+    def get_status(self, run: Run) -> RunStatusSerializer:
+        status = self.context["statuses"][str(run.pk)]
+        return RunStatusSerializer(status).data  # type: ignore[return-value]
+
+
+class CheckedRunSerializer(serializers.Serializer[Any]):
+    """What a dry run answers."""
+
+    tag = serializers.CharField()
+    sha256 = serializers.CharField()
+    size = serializers.IntegerField()
+    lines = serializers.IntegerField(source="summary.lines")
+    documents = serializers.IntegerField(source="summary.documents")
+    topics = serializers.SerializerMethodField()
+    tied_documents = serializers.IntegerField(source="summary.tied_documents")
+    warnings = serializers.SerializerMethodField()
+
+    def get_topics(self, checked: Any) -> int:
+        return len(checked.summary.topics)
+
+    def get_warnings(self, checked: Any) -> dict[str, Any]:
+        return self.context["report"]  # type: ignore[no-any-return]
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    class Meta:
+        model = ApiToken
+        fields: tuple[str, ...] = ("key", "name", "created_at", "expires_at", "last_used_at")
+        read_only_fields = ("key", "created_at", "last_used_at")
+
+    def validate_expires_at(self, moment: Any) -> Any:
+        if moment is not None and moment <= timezone.now():
+            raise serializers.ValidationError("the token would be expired already")
+        return moment
+
+
+class NewTokenSerializer(TokenSerializer):
+    """A token just made: the only answer that holds its text."""
+
+    token = serializers.CharField(read_only=True)
+
+    class Meta(TokenSerializer.Meta):
+        fields = (*TokenSerializer.Meta.fields, "token")

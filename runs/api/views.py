@@ -1,0 +1,320 @@
+"""The API of collections, topics, judgements and runs."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import FileResponse, Http404, HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import generics, permissions, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, queue_evaluations
+from metrics.services.status import statuses
+from runs.api.access import (
+    collections_of,
+    managed_collection,
+    owned_run,
+    visible_collection,
+    visible_run,
+)
+from runs.api.filters import RunFilter
+from runs.api.serializers import (
+    CheckedRunSerializer,
+    CollectionChangeSerializer,
+    CollectionSerializer,
+    NewTokenSerializer,
+    QrelsSerializer,
+    QrelsUploadSerializer,
+    RunSerializer,
+    RunUploadSerializer,
+    TeamSerializer,
+    TokenSerializer,
+    TopicsAnswerSerializer,
+    TopicSerializer,
+    TopicsUploadSerializer,
+)
+from runs.api.uploads import FILE_PARSERS
+from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic, User
+from runs.services.collections import create_collection, import_topics
+from runs.services.files import open_stored_file
+from runs.services.qrels import activate_qrels, check_qrels, import_qrels
+from runs.services.reports import report_as_json
+from runs.services.runs import Submission, check_submission, delete_run, submit_run
+from runs.services.tokens import issue_token
+
+_DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
+_FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
+
+
+def upload_fields(request: Request, serializer_class: Any, **context: Any) -> dict[str, Any]:
+    """The checked fields of an upload: of the form in a multipart request, of the query string beside a raw body."""
+    data = request.data.dict() if hasattr(request.data, "dict") else dict(request.data)
+    query = {name: value for name, value in request.query_params.items() if name != "file"}
+    serializer = serializer_class(data={**query, **data}, context={"request": request, **context})
+    serializer.is_valid(raise_exception=True)
+    return cast(dict[str, Any], serializer.validated_data)
+
+
+def is_dry_run(request: Request) -> bool:
+    return request.query_params.get("dry_run", "").lower() in ("1", "true", "yes")
+
+
+class CollectionList(generics.ListCreateAPIView[Collection]):
+    """Collections that the caller may see; POST makes one that belongs to one of the caller's teams."""
+
+    serializer_class = CollectionSerializer
+    queryset = Collection.objects.none()
+
+    def get_queryset(self) -> QuerySet[Collection]:
+        return collections_of(self.request.user)
+
+    def perform_create(self, serializer: Any) -> None:
+        serializer.instance = create_collection(**serializer.validated_data)
+
+
+class CollectionDetail(APIView):
+    """One collection; PATCH changes its description and the way its runs are judged."""
+
+    @extend_schema(responses=CollectionSerializer)
+    def get(self, request: Request, collection: str) -> Response:
+        return Response(CollectionSerializer(visible_collection(request, collection)).data)
+
+    @extend_schema(request=CollectionChangeSerializer, responses=CollectionSerializer)
+    def patch(self, request: Request, collection: str) -> Response:
+        found = managed_collection(request, collection)
+        serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        with transaction.atomic():
+            serializer.save()
+            if found.active_qrels:
+                queue_evaluations(found.active_qrels)
+        return Response(CollectionSerializer(visible_collection(request, collection)).data)
+
+
+class TopicList(generics.ListAPIView[Topic]):
+    """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL or TSV)."""
+
+    serializer_class = TopicSerializer
+    parser_classes = FILE_PARSERS
+    queryset = Topic.objects.none()
+
+    def get_queryset(self) -> QuerySet[Topic]:
+        if getattr(self, "swagger_fake_view", False):
+            return Topic.objects.none()
+        return visible_collection(self.request, self.kwargs["collection"]).topics.order_by("position")
+
+    @extend_schema(request={"multipart/form-data": TopicsUploadSerializer}, responses=TopicsAnswerSerializer)
+    def put(self, request: Request, collection: str) -> Response:
+        found = managed_collection(request, collection)
+        fields = upload_fields(request, TopicsUploadSerializer)
+        with fields["file"] as upload:
+            found_format, topics, report = import_topics(collection=found, upload=upload.path, format=fields["format"])
+        return Response({"format": found_format, "topics": topics, "warnings": report_as_json(report)})
+
+
+class QrelsList(generics.ListAPIView[Qrels]):
+    """The versions of a collection's judgements; POST uploads one and activates it unless activate=false."""
+
+    serializer_class = QrelsSerializer
+    parser_classes = FILE_PARSERS
+    queryset = Qrels.objects.none()
+
+    def get_queryset(self) -> QuerySet[Qrels]:
+        if getattr(self, "swagger_fake_view", False):
+            return Qrels.objects.none()
+        return visible_collection(self.request, self.kwargs["collection"]).qrels.order_by("-version")
+
+    @extend_schema(
+        request={"multipart/form-data": QrelsUploadSerializer},
+        responses={201: QrelsSerializer, 200: QrelsSerializer},
+        parameters=[_DRY_RUN],
+    )
+    def post(self, request: Request, collection: str) -> Response:
+        found = managed_collection(request, collection)
+        fields = upload_fields(request, QrelsUploadSerializer)
+        with fields["file"] as upload:
+            if is_dry_run(request):
+                summary, source = check_qrels(upload=upload.path)
+                return Response({"sha256": source.sha256, **report_as_json(summary.report)})
+            qrels, new = import_qrels(
+                collection=found,
+                user=cast(User, request.user),
+                upload=upload.path,
+                note=fields["note"],
+                activate=fields["activate"],
+                enqueue=queue_evaluations,
+            )
+        code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+        headers = {"Location": reverse("qrels", args=[found.slug, qrels.version], request=request)}
+        return Response(QrelsSerializer(qrels).data, code, headers=headers)
+
+
+def _qrels(found: Collection, version: int) -> Qrels:
+    qrels = found.qrels.filter(version=version).first()
+    if qrels is None:
+        raise Http404(f"collection {found.slug} has no qrels version {version}")
+    return qrels
+
+
+class QrelsDetail(APIView):
+    """One version of the judgements."""
+
+    @extend_schema(responses=QrelsSerializer)
+    def get(self, request: Request, collection: str, version: int) -> Response:
+        return Response(QrelsSerializer(_qrels(visible_collection(request, collection), version)).data)
+
+
+class QrelsActivation(APIView):
+    """Make a version the one that counts; every run is evaluated again under it."""
+
+    @extend_schema(request=None, responses=QrelsSerializer)
+    def post(self, request: Request, collection: str, version: int) -> Response:
+        qrels = _qrels(managed_collection(request, collection), version)
+        activate_qrels(qrels=qrels, enqueue=queue_evaluations)
+        return Response(QrelsSerializer(qrels).data)
+
+
+class QrelsFile(APIView):
+    """A version of the judgements as a TREC qrels file."""
+
+    @extend_schema(responses=_FILE)
+    def get(self, request: Request, collection: str, version: int) -> HttpResponseBase:
+        qrels = _qrels(visible_collection(request, collection), version)
+        return _download(qrels.sha256, f"{collection}-v{version}.qrels")
+
+
+class RunList(generics.ListAPIView[Run]):
+    """The runs of a collection, newest first; POST submits one."""
+
+    serializer_class = RunSerializer
+    parser_classes = FILE_PARSERS
+    filterset_class = RunFilter
+    queryset = Run.objects.none()
+
+    def get_queryset(self) -> QuerySet[Run]:
+        if getattr(self, "swagger_fake_view", False):
+            return Run.objects.none()
+        found = visible_collection(self.request, self.kwargs["collection"])
+        runs = Run.objects.visible_to(self.request.user).filter(collection=found)
+        return runs.select_related("team", "collection")
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        runs = list(page or [])
+        context = {"request": request, "statuses": statuses(runs)}
+        return self.get_paginated_response(RunSerializer(runs, many=True, context=context).data)
+
+    @extend_schema(
+        request={"multipart/form-data": RunUploadSerializer},
+        responses={202: RunSerializer, 200: RunSerializer},
+        parameters=[_DRY_RUN],
+    )
+    def post(self, request: Request, collection: str) -> Response:
+        found = visible_collection(request, collection)
+        fields = upload_fields(request, RunUploadSerializer)
+        with fields.pop("file") as upload:
+            user = cast(User, request.user)
+            submission = Submission(collection=found, user=user, upload=upload.path, **fields)
+            if is_dry_run(request):
+                checked = check_submission(submission=submission)
+                context = {"report": report_as_json(checked.summary.report)}
+                return Response(CheckedRunSerializer(checked, context=context).data)
+            run, new = submit_run(submission=submission, enqueue=queue_evaluation)
+        code = status.HTTP_202_ACCEPTED if new else status.HTTP_200_OK
+        return run_response(request, run, code)
+
+
+def run_response(request: Request, run: Run, code: int = status.HTTP_200_OK) -> Response:
+    """One run with its status, and where to ask for it again."""
+    context = {"request": request, "statuses": statuses([run])}
+    data = RunSerializer(run, context=context).data
+    return Response(data, code, headers={"Location": data["url"]})
+
+
+class RunDetail(APIView):
+    """One run with its status; PATCH changes its description and metadata, DELETE takes it away."""
+
+    @extend_schema(responses=RunSerializer)
+    def get(self, request: Request, run: UUID) -> Response:
+        return run_response(request, visible_run(request, run))
+
+    @extend_schema(request=RunSerializer, responses=RunSerializer)
+    def patch(self, request: Request, run: UUID) -> Response:
+        found = owned_run(request, run)
+        context = {"request": request, "statuses": statuses([found])}
+        serializer = RunSerializer(found, request.data, partial=True, context=context)
+        serializer.is_valid(raise_exception=True)
+        Run.objects.filter(pk=found.pk).update(**serializer.validated_data)
+        return run_response(request, visible_run(request, run))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, run: UUID) -> Response:
+        found = owned_run(request, run)
+        with transaction.atomic():
+            delete_run(run=found)
+            cancel_evaluations(found)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class RunFile(APIView):
+    """The submitted file, decompressed."""
+
+    @extend_schema(responses=_FILE)
+    def get(self, request: Request, run: UUID) -> HttpResponseBase:
+        found = visible_run(request, run)
+        return _download(found.sha256, f"{found.tag}.run")
+
+
+def _download(sha256: str, name: str) -> FileResponse:
+    return FileResponse(open_stored_file(sha256), as_attachment=True, filename=name, content_type="text/plain")
+
+
+class TeamList(generics.ListAPIView[Team]):
+    """The caller's teams."""
+
+    serializer_class = TeamSerializer
+    permission_classes = (permissions.IsAuthenticated,)
+    queryset = Team.objects.none()
+
+    def get_queryset(self) -> QuerySet[Team]:
+        return cast(QuerySet[Team], Team.objects.of(self.request.user))
+
+
+class TokenList(generics.ListAPIView[ApiToken]):
+    """The caller's tokens that are not revoked; POST makes one and shows its text, this once."""
+
+    serializer_class = TokenSerializer
+    permission_classes = (permissions.IsAuthenticated,)
+    queryset = ApiToken.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return ApiToken.objects.filter(user=self.request.user.pk, revoked_at=None)
+
+    @extend_schema(request=TokenSerializer, responses={201: NewTokenSerializer})
+    def post(self, request: Request) -> Response:
+        serializer = TokenSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        token, text = issue_token(user=cast(User, request.user), **serializer.validated_data)
+        return Response({**TokenSerializer(token).data, "token": text}, status.HTTP_201_CREATED)
+
+
+class TokenDetail(APIView):
+    """One of the caller's tokens; DELETE revokes it."""
+
+    permission_classes = (permissions.IsAuthenticated,)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, key: str) -> Response:
+        own = ApiToken.objects.filter(user=request.user.pk, key=key, revoked_at=None)
+        if not own.update(revoked_at=timezone.now()):
+            raise Http404(f"you have no token {key!r}")
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,0 +1,148 @@
+"""Users, teams and tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import AbstractUser, UserManager
+from django.db import models, transaction
+from django.utils import timezone
+from django.utils.text import slugify
+
+
+class PersonManager(UserManager["User"]):
+    """Makes a user together with the team of one that every user has from the start."""
+
+    def create_user(self, username: str, email: str | None = None, password: str | None = None, **extra: Any) -> User:
+        with transaction.atomic():
+            user = super().create_user(username, email, password, **extra)
+            Team.objects.create_personal(user)
+        return user
+
+    def create_superuser(
+        self, username: str, email: str | None = None, password: str | None = None, **extra: Any
+    ) -> User:
+        with transaction.atomic():
+            user = super().create_superuser(username, email, password, **extra)
+            Team.objects.create_personal(user)
+        return user
+
+
+class User(AbstractUser):
+    """Somebody with an account; submits as one of their teams."""
+
+    objects: ClassVar[PersonManager] = PersonManager()
+
+
+class TeamQuerySet(models.QuerySet["Team"]):
+    def of(self, user: Any) -> TeamQuerySet:
+        """The teams a user is a member of; none for anonymous users."""
+        return self.filter(memberships__user=user) if user.is_authenticated else self.none()
+
+
+class TeamManager(models.Manager.from_queryset(TeamQuerySet)):  # type: ignore[misc]
+    def create_personal(self, user: User) -> Team:
+        """The user's own team, named after the user, with a number where the name is taken."""
+        stem = slugify(user.username)[:50] or "team"
+        taken = set(self.filter(slug__startswith=stem).values_list("slug", flat=True))
+        slug = next(name for name in _numbered(stem) if name not in taken)
+        team: Team = self.create(slug=slug, name=user.username, personal_of=user)
+        Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
+        return team
+
+
+def _numbered(stem: str) -> Any:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}-{number}"
+        number += 1
+
+
+class Team(models.Model):
+    """Who submits: a run belongs to a team."""
+
+    slug = models.SlugField(max_length=64, unique=True)
+    name = models.CharField(max_length=150)
+    personal_of = models.OneToOneField(
+        User, null=True, blank=True, on_delete=models.CASCADE, related_name="personal_team"
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    members: models.ManyToManyField[User, Membership] = models.ManyToManyField(User, through="Membership")
+
+    objects = TeamManager()
+
+    class Meta:
+        ordering = ("slug",)
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Membership(models.Model):
+    """A user in a team."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        MEMBER = "member"
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("team", "user"), name="one_membership_per_team"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.team}"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def usable(self) -> ApiTokenQuerySet:
+        """Tokens neither revoked nor expired, of users who may still log in."""
+        alive = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
+        return self.filter(alive, revoked_at=None, user__is_active=True)
+
+    def issue(self, *, user: User, name: str, expires_at: datetime | None = None) -> tuple[ApiToken, str]:
+        """A new token and its text, which is shown once and kept only as a hash."""
+        key, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+        token = self.create(user=user, name=name, key=key, digest=_digest(secret), expires_at=expires_at)
+        return token, f"evh_{key}_{secret}"
+
+    def find(self, text: str) -> ApiToken | None:
+        """The usable token with this text, or None; the comparison takes constant time."""
+        prefix, _, rest = text.partition("_")
+        key, _, secret = rest.partition("_")
+        token = self.usable().select_related("user").filter(key=key).first() if prefix == "evh" else None
+        known = token.digest if token else _digest("")
+        same = hmac.compare_digest(known, _digest(secret))
+        return token if token and same else None
+
+
+class ApiToken(models.Model):
+    """A user's key for the API; only its SHA-256 is stored, which is enough for 256 random bits."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100)
+    key = models.CharField(max_length=8, unique=True, editable=False)
+    digest = models.CharField(max_length=64, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user}"
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

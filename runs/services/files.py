@@ -1,0 +1,135 @@
+"""The file store: uploaded files, immutable, named by the SHA-256 of their decompressed bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from django.conf import settings
+
+from metrics.engine.errors import StoredFileCorrupt
+from runs.formats.compression import BoundedReader, Reader, open_file
+from runs.formats.limits import Limits
+from runs.formats.pieces import Opener
+
+T = TypeVar("T")
+
+# One per process: whoever wants to make ids collide would have to guess it.
+HASH_SEED = secrets.randbits(63)
+
+
+def upload_limits() -> Limits:
+    """The limits of the settings."""
+    return Limits(bytes_in=settings.EVALHUB_MAX_UPLOAD_BYTES)
+
+
+def upload_folder() -> Path:
+    """Where uploads wait until they are checked: on the store's own file system, so that keeping one is a link."""
+    return _made(settings.EVALHUB_DATA / "uploads")
+
+
+def stored_path(sha256: str) -> Path:
+    path: Path = settings.EVALHUB_DATA / "files" / sha256[:2] / sha256
+    return path
+
+
+class HashingReader:
+    """A reader that knows the SHA-256 and size of what went through it."""
+
+    def __init__(self, stream: BoundedReader) -> None:
+        self._stream = stream
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        content = self._stream.read(size)
+        self._hash.update(content)
+        self.size += len(content)
+        return content
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class FileSource:
+    """A file that can be opened again and again; remembers the hash of its last reading."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self._path = path
+        self._limits = limits
+        self.last: HashingReader | None = None
+
+    def open(self) -> Reader:
+        self.close()
+        self.last = HashingReader(open_file(self._path, self._limits))
+        return self.last
+
+    def close(self) -> None:
+        if self.last:
+            self.last.close()
+
+    @property
+    def sha256(self) -> str:
+        """Of the decompressed bytes of the last complete reading."""
+        return self.last.sha256 if self.last else ""
+
+    @property
+    def size(self) -> int:
+        return self.last.size if self.last else 0
+
+
+def keep_file(upload: Path, sha256: str) -> None:
+    """Put a checked upload into the store, durably, before any row names it; a file already there stays."""
+    target = stored_path(sha256)
+    if target.exists():
+        return
+    folder = _made(target.parent)
+    _sync(upload)
+    try:
+        os.link(upload, target)
+    except FileExistsError:
+        return
+    _sync(folder)
+
+
+def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
+    """What `read` makes of a stored file; StoredFileCorrupt where the file is missing or not what its name says."""
+    source = FileSource(stored_path(sha256), Limits())
+    try:
+        result = read(source.open)
+    except FileNotFoundError as error:
+        raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+    finally:
+        source.close()
+    if source.sha256 != sha256:
+        raise StoredFileCorrupt(f"the stored file {sha256[:12]} no longer has its SHA-256")
+    return result
+
+
+def open_stored_file(sha256: str) -> BoundedReader:
+    """A stored file's content, decompressed, for a download; StoredFileCorrupt where it is missing."""
+    try:
+        return open_file(stored_path(sha256), Limits())
+    except FileNotFoundError as error:
+        raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

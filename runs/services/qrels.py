@@ -1,0 +1,91 @@
+"""Versions of judgements: import, activate, read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from django.db import transaction
+from django.db.models import Max
+
+from metrics.engine.errors import Conflict
+from metrics.engine.judging import Judgements
+from runs.formats.trec_qrels import QrelsSummary, read_qrels
+from runs.models import Collection, Qrels, User
+from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, upload_limits
+from runs.services.reports import report_as_json
+
+
+def check_qrels(*, upload: Path) -> tuple[QrelsSummary, FileSource]:
+    """Read a qrels file to its end; InvalidFile with every problem."""
+    source = FileSource(upload, upload_limits())
+    try:
+        summary = read_qrels(source.open, limits=upload_limits(), seed=HASH_SEED)
+    finally:
+        source.close()
+    summary.report.check()
+    return summary, source
+
+
+def import_qrels(
+    *,
+    collection: Collection,
+    user: User | None,
+    upload: Path,
+    note: str = "",
+    activate: bool,
+    enqueue: Callable[[Qrels], object],
+) -> tuple[Qrels, bool]:
+    """Store a new version of the judgements; returns it and whether it is new.
+
+    The bytes of an earlier version are that version. `enqueue` is called in the same transaction when the version
+    becomes active.
+    """
+    summary, source = check_qrels(upload=upload)
+    existing = collection.qrels.filter(sha256=source.sha256).first()
+    if existing is None:
+        keep_file(upload, source.sha256)
+    with transaction.atomic():
+        qrels = existing or _create(collection, user, summary, source, note)
+        if activate:
+            activate_qrels(qrels=qrels, enqueue=enqueue)
+    return qrels, existing is None
+
+
+def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object]) -> None:
+    """Make a version the one that counts; evaluations under the others become stale."""
+    with transaction.atomic():
+        # The row lock of PostgreSQL keeps two activations apart; SQLite has one writer anyway.
+        Collection.objects.select_for_update().get(pk=qrels.collection_id)
+        Qrels.objects.filter(collection=qrels.collection_id, active=True).exclude(pk=qrels.pk).update(active=False)
+        Qrels.objects.filter(pk=qrels.pk).update(active=True)
+        qrels.active = True
+        enqueue(qrels)
+
+
+@lru_cache(maxsize=4)
+def load_judgements(sha256: str) -> Judgements:
+    """The judgements of a stored file; kept in memory, as one worker judges many runs by the same ones."""
+    return read_stored(sha256, lambda opener: read_qrels(opener, seed=HASH_SEED)).judgements
+
+
+def _create(collection: Collection, user: User | None, summary: QrelsSummary, source: FileSource, note: str) -> Qrels:
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
+    if collection.qrels.filter(sha256=source.sha256).exists():
+        raise Conflict("the same judgements are being uploaded at this moment; try again")
+    judgements = summary.judgements
+    return Qrels.objects.create(
+        collection=collection,
+        version=latest + 1,
+        sha256=source.sha256,
+        size=source.size,
+        lines=summary.lines,
+        judgements=len(judgements.levels),
+        topic_ids=[topic_id.decode() for topic_id in judgements.topic_ids],
+        levels={str(level): count for level, count in summary.levels.items()},
+        warnings=report_as_json(summary.report),
+        note=note,
+        created_by=user,
+    )
