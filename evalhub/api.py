@@ -1,0 +1,148 @@
+"""Where errors become HTTP: RFC 9457 problem details for everything that goes wrong, and the pages of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from rest_framework import exceptions
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from metrics.engine import errors
+
+_STATUS: dict[type[errors.EvalHubError], int] = {
+    errors.MeasureError: 400,
+    errors.StatisticsError: 400,
+    errors.InvalidInput: 400,
+    errors.InvalidFile: 422,
+    errors.UnsupportedFile: 415,
+    errors.FileTooLarge: 413,
+    errors.StoredFileCorrupt: 500,
+    errors.NotFound: 404,
+    errors.NotAllowed: 403,
+    errors.Conflict: 409,
+}
+_PROBLEM = "application/problem+json"
+_RETRY_SECONDS = "5"
+
+
+def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's exception handler. An error it does not know is left to Django, which answers 500 and logs it."""
+    set_rollback()
+    if isinstance(error, errors.EvalHubError):
+        body = _problem(_STATUS[type(error)], error.code, error.message, _file_errors(error))
+        if error.pointer:
+            body["errors"] = [{"pointer": error.pointer, "code": error.code, "detail": error.message}]
+        return _response(body, context)
+    if isinstance(error, OperationalError):
+        body = _problem(503, "database_unavailable", "the database does not answer; try again in a moment")
+        return _response(body, context, {"Retry-After": _RETRY_SECONDS})
+    if isinstance(error, Http404):
+        return _response(_problem(404, "not_found", str(error) or "there is nothing here"), context)
+    if isinstance(error, PermissionDenied):
+        return _response(_problem(403, "not_allowed", str(error) or "this is not allowed"), context)
+    return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
+
+
+def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait) + 1)
+    if isinstance(error, exceptions.ValidationError):
+        entries = list(_fields(error.get_full_details(), ""))
+        body = _problem(400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries)
+    else:
+        code = error.get_codes()
+        body = _problem(error.status_code, code if isinstance(code, str) else "invalid", str(error.detail))
+    return _response(body, context, headers)
+
+
+def _fields(details: Any, pointer: str) -> Iterator[dict[str, Any]]:
+    """The leaves of DRF's nested validation errors, each with a JSON pointer to its field."""
+    if isinstance(details, dict) and set(details) == {"message", "code"}:
+        yield {"pointer": pointer, "code": details["code"], "detail": str(details["message"])}
+    elif isinstance(details, dict):
+        for name, inner in details.items():
+            yield from _fields(inner, pointer if name == "non_field_errors" else f"{pointer}/{name}")
+    else:
+        for inner in details:
+            yield from _fields(inner, pointer)
+
+
+def _sentence(entry: dict[str, Any]) -> str:
+    return f"{entry['pointer'].lstrip('/')}: {entry['detail']}" if entry["pointer"] else str(entry["detail"])
+
+
+def _file_errors(error: errors.EvalHubError) -> list[dict[str, Any]]:
+    if not isinstance(error, errors.InvalidFile):
+        return []
+    return [
+        {"line": problem.line or None, "code": problem.code, "detail": problem.message}
+        for problem in error.report.problems
+    ]
+
+
+def _problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    return {
+        "type": f"urn:evalhub:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "errors": entries or [],
+    }
+
+
+def _response(body: dict[str, Any], context: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+    request = context.get("request")
+    body["instance"] = request.path if request is not None else ""
+    return Response(body, body["status"], headers=headers, content_type=_PROBLEM)
+
+
+class Pagination(LimitOffsetPagination):
+    """`limit` and `offset`; a value that means nothing is refused, not ignored."""
+
+    default_limit = 50
+    max_limit = 200
+    max_offset = 1_000_000
+
+    def get_limit(self, request: Request) -> int:
+        return _page_number(request, "limit", self.default_limit, 1, self.max_limit)
+
+    def get_offset(self, request: Request) -> int:
+        return _page_number(request, "offset", 0, 0, self.max_offset)
+
+
+def _page_number(request: Request, name: str, default: int, low: int, high: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
+        raise errors.InvalidInput(f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name)
+    return int(text)
+
+
+def _error_page(status: int, code: str, detail: str) -> Any:
+    """A view for Django's own errors: problem details under /api/, a page elsewhere."""
+
+    def view(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+        if request.path.startswith("/api/"):
+            body = {**_problem(status, code, detail), "instance": request.path}
+            return JsonResponse(body, status=status, content_type=_PROBLEM)
+        return render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
+
+    return view
+
+
+bad_request = _error_page(400, "bad_request", "the request cannot be read")
+forbidden = _error_page(403, "not_allowed", "this is not allowed")
+not_found = _error_page(404, "not_found", "there is nothing at this address")
+server_error = _error_page(500, "server_error", "something broke here; the administrator can see what")

@@ -1,0 +1,27 @@
+"""evalhub create_admin: the first account, and a token to begin with."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from runs.models import User
+from runs.services.tokens import issue_token
+
+
+class Command(BaseCommand):
+    help = "Make an administrator with a password and a token; both are shown this once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+
+    def handle(self, **options: Any) -> None:
+        name = options["name"]
+        if User.objects.filter(username=name).exists():
+            raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} makes another token")
+        password = secrets.token_urlsafe(12)
+        user = User.objects.create_superuser(name, password=password)
+        _, token = issue_token(user=user, name="first token")
+        self.stdout.write(f"administrator: {name}\npassword:      {password}\ntoken:         {token}")

@@ -1,0 +1,28 @@
+"""evalhub create_token: a token for a user, from the command line."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from runs.models import User
+from runs.services.tokens import issue_token
+
+
+class Command(BaseCommand):
+    help = "Make a token for a user; it is shown this once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user")
+        parser.add_argument("--name", default="from the command line")
+        parser.add_argument("--days", type=int, help="until it expires; never where left out")
+
+    def handle(self, **options: Any) -> None:
+        user = User.objects.filter(username=options["user"]).first()
+        if user is None:
+            raise CommandError(f"there is no user {options['user']!r}")
+        expires_at = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
+        self.stdout.write(issue_token(user=user, name=options["name"], expires_at=expires_at)[1])

@@ -1,0 +1,158 @@
+"""evalhub demo: a simulated collection and the textbook example, submitted over REST, printed and served."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+
+from evalhub.management.commands.serve import add_server_arguments, make_supervisor
+from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
+from evalhub.supervisor import AlreadyServed, exclusive
+from runs.models import ApiToken, User
+from runs.services.tokens import issue_token
+
+_SIMULATED, _TEXTBOOK = "simulated", "textbook"
+_MEASURES = ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]
+_START_SECONDS, _EVALUATE_SECONDS = 60.0, 120.0
+_LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
+
+
+class Command(BaseCommand):
+    help = "Fill the data folder with a simulated collection, print its leaderboard, and serve the site."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_server_arguments(parser)
+        parser.add_argument("--no-serve", action="store_true", help="end after the printout")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            with exclusive(settings.EVALHUB_DATA):
+                self._run(options)
+        except AlreadyServed as error:
+            raise CommandError(str(error), returncode=2) from error
+
+    def _run(self, options: dict[str, Any]) -> None:
+        self._say(f"preparing the database in {settings.EVALHUB_DATA}")
+        call_command("migrate", verbosity=0)
+        token = _token()
+        supervisor = make_supervisor(options)
+        self._say("starting the web server and the worker")
+        supervisor.start()
+        try:
+            url = f"http://{options['bind']}"
+            headers = {"Authorization": f"Bearer {token}"}
+            with httpx.Client(base_url=f"{url}/api/v1/", headers=headers, timeout=30) as http:
+                self._fill(http)
+                self._print_results(http)
+            if options["no_serve"]:
+                return
+            self.stdout.write(f"\nThe site: {url}/    the API: {url}/api/v1/docs/    Ctrl-C ends it")
+            self.stdout.write(f"A token to try the API with: {token}")
+            self.stdout.flush()
+            supervisor.wait()
+        finally:
+            supervisor.stop()
+
+    def _fill(self, http: httpx.Client) -> None:
+        _wait_for_server(http)
+        self._say("uploading the simulated collection: 50 topics, judgements of 4 levels")
+        simulated = simulate_collection()
+        _make_collection(http, _SIMULATED, "Simulated collection", "Made up by a program: shows no real system.")
+        _send(http.put(f"collections/{_SIMULATED}/topics/", files={"file": ("topics.jsonl", simulated.topics)}))
+        _send(http.post(f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}))
+        for number, (tag, run) in enumerate(simulated.runs.items(), 1):
+            self._say(f"submitting run {number} of {len(simulated.runs)}: {tag}")
+            _send(http.post(f"collections/{_SIMULATED}/runs/", files={"file": (tag, run)}))
+        self._say("uploading the textbook example: 2 topics, 1 run")
+        _make_collection(http, _TEXTBOOK, "Textbook example", "Two queries of Modern Information Retrieval, chapter 4.")
+        _send(http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)}))
+        _send(http.post(f"collections/{_TEXTBOOK}/runs/", files={"file": ("run", TEXTBOOK_RUN)}))
+        for collection, runs in ((_SIMULATED, len(simulated.runs)), (_TEXTBOOK, 1)):
+            self._wait_for_evaluations(http, collection, runs)
+
+    def _wait_for_evaluations(self, http: httpx.Client, collection: str, runs: int) -> None:
+        deadline, shown = time.monotonic() + _EVALUATE_SECONDS, -1
+        while time.monotonic() < deadline:
+            board = _send(http.get(f"collections/{collection}/leaderboard/", params={"limit": 1}))
+            if board["ranked"] != shown:
+                shown = board["ranked"]
+                self._say(f"evaluated {shown} of {runs} runs of {collection}")
+            if shown >= runs:
+                return
+            time.sleep(0.1)
+        raise CommandError(f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}")
+
+    def _print_results(self, http: httpx.Client) -> None:
+        board = _send(http.get(f"collections/{_SIMULATED}/leaderboard/"))
+        self.stdout.write(f"\n{_board_text(board)}")
+        comparison = _send(http.get(f"collections/{_SIMULATED}/comparison/", params={"measure": "nDCG@10"}))
+        self.stdout.write(f"\n{_comparison_text(comparison)}")
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(f"demo: {text}")
+        self.stdout.flush()
+
+
+def _token() -> str:
+    """A fresh token of the demonstration's user; the earlier ones are taken back."""
+    user = User.objects.filter(username="demo").first() or User.objects.create_user("demo")
+    ApiToken.objects.filter(user=user).delete()
+    return issue_token(user=user, name="demo")[1]
+
+
+def _wait_for_server(http: httpx.Client) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if http.get("measures/").status_code == httpx.codes.OK:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    raise CommandError(f"the web server did not answer within {_START_SECONDS:.0f} s; is the port taken?")
+
+
+def _make_collection(http: httpx.Client, slug: str, name: str, description: str) -> None:
+    fields = {
+        "slug": slug,
+        "name": name,
+        "description": description,
+        "simulated": slug == _SIMULATED,
+        "level_labels": _LABELS,
+        "measures": _MEASURES,
+    }
+    if http.get(f"collections/{slug}/").status_code == httpx.codes.NOT_FOUND:
+        _send(http.post("collections/", json=fields))
+
+
+def _send(answer: httpx.Response) -> Any:
+    if answer.is_error:
+        raise CommandError(f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:500]}")
+    return answer.json()
+
+
+def _board_text(board: dict[str, Any]) -> str:
+    names = board["measures"]
+    lines = [f"SIMULATED collection, qrels version {board['qrels']}, ranked by {board['sort']}"]
+    lines.append(f"{'rank':>4}  {'run':<14}" + "".join(f"{name:>11}" for name in names))
+    for row in board["results"]:
+        values = "".join(f"{row['values'][name]['mean']:11.4f}" for name in names)
+        lines.append(f"{row['rank']:>4}  {row['run']['tag']:<14}{values}")
+    return "\n".join(lines)
+
+
+def _comparison_text(comparison: dict[str, Any]) -> str:
+    tags = {run["id"]: run["tag"] for run in comparison["runs"]}
+    beaten: dict[str, list[str]] = {tag: [] for tag in tags.values()}
+    for pair in comparison["pairs"]:
+        if pair["significant"]:
+            beaten[tags[pair["a"]]].append(tags[pair["b"]])
+    lines = [
+        f"Significantly better in {comparison['measure']} (paired t, Holm over {comparison['family']} pairs, "
+        f"p < {comparison['alpha']}, {comparison['topics']} topics):"
+    ]
+    lines += [f"  {tag:<14} > {', '.join(worse) or 'none'}" for tag, worse in beaten.items()]
+    return "\n".join(lines)

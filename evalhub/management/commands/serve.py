@@ -1,0 +1,53 @@
+"""evalhub serve: web server and worker on this machine, on the data folder of EVALHUB_DATA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+
+from evalhub.supervisor import AlreadyServed, Supervisor, exclusive
+from runs.models import User
+
+DEFAULT_BIND = "127.0.0.1:8000"
+
+
+class Command(BaseCommand):
+    help = "Run the web server and the worker until Ctrl-C."
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_server_arguments(parser)
+
+    def handle(self, **options: Any) -> None:
+        try:
+            with exclusive(settings.EVALHUB_DATA):
+                call_command("migrate", verbosity=0)
+                supervisor = make_supervisor(options)
+                supervisor.start()
+                self.stdout.write(f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it")
+                if not User.objects.exists():
+                    self.stdout.write("nobody has an account yet: evalhub create_admin NAME makes the first one")
+                self.stdout.flush()
+                try:
+                    code = supervisor.wait()
+                finally:
+                    supervisor.stop()
+        except AlreadyServed as error:
+            raise CommandError(str(error), returncode=2) from error
+        if code:
+            raise CommandError("the web server could not go on; its message is above", returncode=code)
+
+
+def add_server_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--bind", default=DEFAULT_BIND, help="address and port of the web server")
+    parser.add_argument("--web-processes", type=int, default=2)
+
+
+def make_supervisor(options: dict[str, Any]) -> Supervisor:
+    return Supervisor(
+        bind=options["bind"],
+        web_processes=options["web_processes"],
+        worker_processes=settings.EVALHUB_WORKER_PROCESSES,
+    )

@@ -1,0 +1,214 @@
+"""Settings: every value from the environment, only names with the prefix EVALHUB_; docs/settings.md lists them.
+
+Nothing set means the embedded service: SQLite in WAL mode in the data folder, and a Celery worker whose broker is
+its own process's memory.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+
+def _secret_key(data: Path) -> str:
+    """The key of the environment, or one made once and kept in the data folder."""
+    given: str = env.str("EVALHUB_SECRET_KEY", default="")
+    if given:
+        if len(given) < 32:
+            raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
+        return given
+    path = data / "secret.key"
+    if not path.exists():
+        data.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(50))
+    return path.read_text().strip()
+
+
+def _database(url: str, data: Path) -> dict[str, Any]:
+    if not url:
+        return _sqlite(data / "evalhub.sqlite3")
+    if not url.startswith(("postgres://", "postgresql://")):
+        raise ImproperlyConfigured("EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite")
+    return {**env.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+
+
+def _sqlite(path: Path) -> dict[str, Any]:
+    pragmas = "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout=20000;"
+    options = {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
+    return {"ENGINE": "django.db.backends.sqlite3", "NAME": path, "OPTIONS": options}
+
+
+DEBUG = env.bool("EVALHUB_DEBUG", default=False)
+EVALHUB_DATA = Path(env.str("EVALHUB_DATA", default=str(BASE_DIR / ".evalhub" / "data"))).resolve()
+EVALHUB_DATABASE_URL = env.str("EVALHUB_DATABASE_URL", default="")
+EVALHUB_REDIS_URL = env.str("EVALHUB_REDIS_URL", default="")
+EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL
+EVALHUB_LEASE_SECONDS = env.int("EVALHUB_LEASE_SECONDS", default=30)
+EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512) * 1024 * 1024
+EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2)
+EVALHUB_HTTPS = env.bool("EVALHUB_HTTPS", default=False)
+
+if EVALHUB_DATABASE_URL and not env.str("EVALHUB_SECRET_KEY", default=""):
+    raise ImproperlyConfigured("EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it")
+if EVALHUB_REDIS_URL and not EVALHUB_REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
+    raise ImproperlyConfigured("EVALHUB_REDIS_URL must begin with redis://, rediss:// or unix://")
+
+SECRET_KEY = _secret_key(EVALHUB_DATA)
+ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
+DATABASES = {"default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_USER_MODEL = "runs.User"
+# One account per line of defence: long passwords matter more than odd characters.
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "evalhub",
+    "runs",
+    "metrics",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "evalhub.middleware.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "evalhub.urls"
+WSGI_APPLICATION = "evalhub.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+LOGIN_URL = "/admin/login/"
+
+# Uploads always go to a file beside their destination, so that storing one is a link and not a copy.
+FILE_UPLOAD_HANDLERS = ["runs.api.uploads.BoundedFileUploadHandler"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = EVALHUB_HTTPS
+SECURE_SSL_REDIRECT = EVALHUB_HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if EVALHUB_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = EVALHUB_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if EVALHUB_HTTPS else None
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "runs.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_PAGINATION_CLASS": "evalhub.api.Pagination",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "evalhub.api.problem_response",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "EvalHub",
+    "DESCRIPTION": "Submit retrieval runs, read exact values, leaderboards and significance.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "ScoresEnum": "runs.models.Collection.Scores",
+        "StateEnum": "metrics.models.Evaluation.State",
+    },
+}
+
+# Celery carries wake-ups only: the database is the queue, see docs/architecture.md.
+CELERY_IMPORTS = ("evalhub.worker",)
+CELERY_BROKER_URL = EVALHUB_REDIS_URL or "memory://localhost/"
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_TIME_LIMIT = 600
+CELERY_TASK_SOFT_TIME_LIMIT = 540
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "evalhub-eval"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"polling_interval": 0.05}
+    if EVALHUB_EMBEDDED
+    else {
+        "visibility_timeout": 900,
+        "unacked_restore_interval": 5,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": 10,
+        "socket_connect_timeout": 3,
+        "socket_keepalive": True,
+        "health_check_interval": 5,
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0.2,
+        "interval_max": 0.2,
+        "global_keyprefix": "evalhub:",
+    }
+)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {"django.request": {"level": "ERROR"}},
+    "root": {"handlers": ["stderr"], "level": env.str("EVALHUB_LOG_LEVEL", default="WARNING")},
+}

@@ -1,0 +1,101 @@
+"""A simulated test collection: seeded, with systems of distinct quality, for demonstrations and benchmarks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.ranking import Floats, Ints
+
+_LEVELS = (0, 1, 2, 3)
+_SHARES = (0.62, 0.2, 0.12, 0.06)
+_SUBJECTS = ("solar", "river", "railway", "glass", "orchard", "harbour", "violin", "granite", "lantern", "meadow")
+_MATTERS = ("history", "prices", "repair", "safety", "design")
+_NAMES = (
+    "random-walk", "title-only", "bm25-short", "bm25", "bm25-tuned", "bm25-rm3", "dirichlet", "sparse-v1",
+    "dense-small", "dense-large", "hybrid", "reranked",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Files of a collection as people would upload them; `runs` maps tags to TREC runs, worst system first."""
+
+    topics: str
+    qrels: str
+    runs: dict[str, str]
+
+
+def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200) -> Simulated:
+    """The same collection every time. A system scores a document by its skill x the level + noise of its own and
+    noise that all systems share, so that topics differ in difficulty and systems resemble each other."""
+    rng = np.random.default_rng(20020401)
+    topic_ids = [str(number) for number in range(101, 101 + topics)]
+    levels = np.zeros((topics, pool), np.int64)
+    levels[:, :judged] = rng.choice(_LEVELS, (topics, judged), p=_SHARES)
+    shared = rng.normal(0, 0.8, (topics, pool))
+    ease = rng.uniform(0.4, 1.4, (topics, 1))
+    skills = np.linspace(0.15, 1.6, len(_NAMES))
+    runs = {
+        name: _run(name, topic_ids, ease * skill * levels + shared + rng.normal(0, 1.0, levels.shape), depth)
+        for name, skill in zip(_NAMES, skills.tolist(), strict=True)
+    }
+    return Simulated(_topics(topic_ids), _qrels(topic_ids, levels[:, :judged]), runs)
+
+
+def _doc_id(topic: int, document: int) -> str:
+    return f"SIM-{topic:03d}-{document:04d}"
+
+
+def _topics(topic_ids: list[str]) -> str:
+    titles = [f"{subject} {matter}" for matter in _MATTERS for subject in _SUBJECTS]
+    lines = [
+        json.dumps({"_id": topic_id, "text": titles[index % len(titles)]}) for index, topic_id in enumerate(topic_ids)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _qrels(topic_ids: list[str], levels: Ints) -> str:
+    return "".join(
+        f"{topic_id} 0 {_doc_id(index, document)} {level}\n"
+        for index, topic_id in enumerate(topic_ids)
+        for document, level in enumerate(levels[index].tolist())
+    )
+
+
+def _run(tag: str, topic_ids: list[str], scores: Floats, depth: int) -> str:
+    lines = []
+    for index, topic_id in enumerate(topic_ids):
+        best = np.argsort(-scores[index], kind="stable")[:depth]
+        for rank, document in enumerate(best.tolist(), 1):
+            score = scores[index, document]
+            lines.append(f"{topic_id} Q0 {_doc_id(index, document)} {rank} {score:.4f} {tag}\n")
+    return "".join(lines)
+
+
+TEXTBOOK_QRELS = """\
+q1 0 d3 3
+q1 0 d5 3
+q1 0 d9 3
+q1 0 d25 2
+q1 0 d39 2
+q1 0 d44 2
+q1 0 d56 1
+q1 0 d71 1
+q1 0 d89 1
+q1 0 d123 1
+q2 0 d3 3
+q2 0 d56 2
+q2 0 d129 1
+"""
+_TEXTBOOK_RANKINGS = {
+    "q1": "d123 d84 d56 d6 d8 d9 d511 d129 d187 d25 d38 d48 d250 d113 d3",
+    "q2": "d425 d87 d56 d32 d124 d615 d512 d129 d4 d130 d193 d715 d810 d5 d3",
+}
+TEXTBOOK_RUN = "".join(
+    f"{topic_id} Q0 {document} {rank} {16 - rank} textbook\n"
+    for topic_id, ranking in _TEXTBOOK_RANKINGS.items()
+    for rank, document in enumerate(ranking.split(), 1)
+)

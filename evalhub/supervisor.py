@@ -1,0 +1,108 @@
+"""`evalhub serve`: the web server and the embedded worker as two processes that live and die with this one."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+_SET_PARENT_DEATH_SIGNAL = 1
+_RESTART_SECONDS = 1.0
+_STOP_SECONDS = 10.0
+
+
+class AlreadyServed(Exception):
+    """Another supervisor holds the data folder."""
+
+
+@contextlib.contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold the data folder's lock; AlreadyServed where another process does. The kernel frees it on any death."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise AlreadyServed(f"another evalhub serve is using {folder}") from error
+        yield
+
+
+class Supervisor:
+    """Starts the children, restarts a worker that dies, stops everything when the web server ends."""
+
+    def __init__(self, *, bind: str, web_processes: int, worker_processes: int) -> None:
+        self._commands = {"web": _web_command(bind, web_processes), "worker": _worker_command(worker_processes)}
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._stopping = False
+
+    def start(self) -> None:
+        for name in self._commands:
+            self._start(name)
+
+    def wait(self) -> int:
+        """Until a signal or the end of the web server; returns the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        while not self._stopping:
+            time.sleep(0.2)
+            web = self._children["web"].poll()
+            if web is not None and not self._stopping:
+                logger.error("the web server ended with code %s", web)
+                return web or 1
+            if self._children["worker"].poll() is not None and not self._stopping:
+                logger.error("the worker ended; starting another one")
+                time.sleep(_RESTART_SECONDS)
+                self._start("worker")
+        return 0
+
+    def stop(self) -> None:
+        """End the children: politely first, by force after ten seconds."""
+        self._stopping = True
+        for child in self._children.values():
+            if child.poll() is None:
+                child.terminate()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for child in self._children.values():
+            try:
+                child.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+    def _start(self, name: str) -> None:
+        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+        self._children[name] = subprocess.Popen(self._commands[name], env=environment, preexec_fn=_die_with_parent)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._stopping = True
+
+
+def _die_with_parent() -> None:
+    """In the child: ask the kernel for a signal when the supervisor dies, so that none works on unseen (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    os.setpgrp()
+
+
+def _web_command(bind: str, processes: int) -> list[str]:
+    return [
+        sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", bind, "--preload",
+        "--workers", str(processes), "--threads", "4", "--timeout", "120", "--log-level", "warning",
+    ]  # fmt: skip
+
+
+def _worker_command(processes: int) -> list[str]:
+    return [
+        sys.executable, "-W", "ignore:You're running the worker",
+        "-m", "celery", "--quiet", "-A", "evalhub.celery", "worker", "--concurrency", str(processes),
+        "--loglevel", "WARNING", "--without-gossip", "--without-mingle",
+    ]  # fmt: skip

@@ -1,0 +1,24 @@
+"""All URLs: pages at the root, the API under /api/v1/."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from evalhub import api, schema
+
+urlpatterns = [
+    path("", include("runs.urls")),
+    path("", include("metrics.urls")),
+    path("api/v1/", include("runs.api.urls")),
+    path("api/v1/", include("metrics.api.urls")),
+    path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/v1/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    path("admin/", admin.site.urls),
+]
+
+__all__ = ["schema", "urlpatterns"]
+
+handler400 = api.bad_request
+handler403 = api.forbidden
+handler404 = api.not_found
+handler500 = api.server_error
