@@ -1,0 +1,130 @@
+"""Fixtures of all tests: accounts, a client with a token, a small collection, and the real data where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from rest_framework.test import APIClient
+
+from metrics.models import Evaluation
+from metrics.services.evaluate import evaluate
+from runs.models import ApiToken, Run, User
+
+SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a service or data that the environment does not name."""
+    missing = [name for name in SERVICES if not os.environ.get(name)]
+    for item in items:
+        if missing and item.get_closest_marker("services"):
+            item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))
+        if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
+            item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real collections; tests that use it are marked real_data."""
+    return Path(os.environ["EVALHUB_REAL_DATA"])
+
+
+@pytest.fixture(autouse=True)
+def own_data_folder(settings: Any, tmp_path: Path) -> None:
+    """Every test has a data folder and a cache of its own."""
+    settings.EVALHUB_DATA = tmp_path / "data"
+    cache.clear()
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    return User.objects.create_user("bob")
+
+
+def client_of(user: User | None) -> APIClient:
+    """An API client with a token of the user, or without one."""
+    client = APIClient()
+    if user:
+        _, token = ApiToken.objects.issue(user=user, name="test")
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+    return client
+
+
+@pytest.fixture
+def api(alice: User) -> APIClient:
+    """Alice's client."""
+    return client_of(alice)
+
+
+@pytest.fixture
+def anonymous(db: None) -> APIClient:
+    return client_of(None)
+
+
+QRELS = """\
+1 0 a 2
+1 0 b 0
+1 0 c 1
+2 0 x 1
+2 0 y 0
+3 0 z 3
+"""
+GOOD = """\
+1 Q0 a 1 3.0 good
+1 Q0 c 2 2.0 good
+1 Q0 b 3 1.0 good
+2 Q0 x 1 2.0 good
+3 Q0 z 1 1.0 good
+"""
+POOR = """\
+1 Q0 b 1 3.0 poor
+1 Q0 u 2 2.5 poor
+1 Q0 c 3 2.0 poor
+2 Q0 y 1 2.0 poor
+2 Q0 x 2 1.0 poor
+"""
+
+
+def upload(client: APIClient, path: str, content: str | bytes, method: str = "post", **query: Any) -> Any:
+    """Send a file as the body of a request to a path below /api/v1/."""
+    body = content.encode() if isinstance(content, str) else content
+    send = getattr(client, method)
+    return send(f"/api/v1/{path}", body, content_type="text/plain", query_params={k: str(v) for k, v in query.items()})
+
+
+@pytest.fixture
+def collection(api: APIClient) -> str:
+    """A public collection of Alice's with three judged topics; returns its slug."""
+    answer = api.post("/api/v1/collections/", {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]})
+    assert answer.status_code == 201, answer.content
+    assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
+    return "small"
+
+
+def evaluate_all() -> int:
+    """Evaluate what is queued, in this process, as a worker would."""
+    queued = Evaluation.objects.filter(state=Evaluation.State.QUEUED).order_by("created_at", "pk")
+    return sum(evaluate(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
+
+
+@pytest.fixture
+def submit(api: APIClient, collection: str) -> Callable[..., Run]:
+    """Submit a run of Alice's and evaluate it; returns it."""
+
+    def send(content: str, **query: Any) -> Run:
+        answer = upload(api, f"collections/{collection}/runs/", content, **query)
+        assert answer.status_code == 202, answer.content
+        evaluate_all()
+        return Run.objects.get(pk=answer.json()["id"])
+
+    return send

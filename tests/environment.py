@@ -1,0 +1,23 @@
+"""The environment of the tests, set before Django reads it: nothing of the user's own is touched or used.
+
+EVALHUB_TEST_ON=services runs everything on the PostgreSQL that EVALHUB_TEST_DATABASE_URL names instead of SQLite.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_KEPT = ("EVALHUB_TEST_", "EVALHUB_REAL_DATA")
+
+for name in [name for name in os.environ if name.startswith("EVALHUB_") and not name.startswith(_KEPT)]:
+    del os.environ[name]
+
+_data = tempfile.mkdtemp(prefix="evalhub-tests-")
+atexit.register(shutil.rmtree, _data, ignore_errors=True)
+os.environ["EVALHUB_DATA"] = _data
+os.environ["EVALHUB_SECRET_KEY"] = "only-for-tests-only-for-tests-only-for-tests"
+if os.environ.get("EVALHUB_TEST_ON") == "services":
+    os.environ["EVALHUB_DATABASE_URL"] = os.environ["EVALHUB_TEST_DATABASE_URL"]
