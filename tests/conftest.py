@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.core.cache import cache
 from rest_framework.test import APIClient
@@ -14,6 +15,12 @@ from rest_framework.test import APIClient
 from metrics.models import Evaluation
 from metrics.services.evaluate import evaluate
 from runs.models import ApiToken, Run, User
+
+# Compiled kernels and databases make times uneven; a failing example is what counts.
+hypothesis.settings.register_profile(
+    "evalhub", deadline=None, max_examples=int(os.environ.get("EVALHUB_TEST_EXAMPLES", "50"))
+)
+hypothesis.settings.load_profile("evalhub")
 
 SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 

@@ -23,6 +23,14 @@ def sum_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
     return np.bincount(topic, values, n_topics).astype(np.float64, copy=False)
 
 
+def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
+    """First row and size of each stretch of rows with the same topic and key."""
+    new = np.ones(len(topic), np.bool_)
+    new[1:] = (topic[1:] != topic[:-1]) | (key[1:] != key[:-1])
+    starts = np.flatnonzero(new)
+    return starts, np.diff(np.append(starts, len(topic)))
+
+
 @dataclass(frozen=True)
 class RecallBase:
     """How many documents each topic has at each level: rows sorted by topic, then by level descending.
@@ -39,10 +47,8 @@ class RecallBase:
     def of(cls, topics: Ints, levels: Ints, n_topics: int) -> Self:
         order = np.lexsort((-levels, topics))
         topics, levels = topics[order], levels[order]
-        new = np.ones(len(topics), np.bool_)
-        new[1:] = (topics[1:] != topics[:-1]) | (levels[1:] != levels[:-1])
-        starts = np.flatnonzero(new)
-        return cls(topics[starts], levels[starts], np.diff(np.append(starts, len(topics))), n_topics)
+        starts, sizes = _groups(topics, levels)
+        return cls(topics[starts], levels[starts], sizes, n_topics)
 
     def sum_where(self, chosen: Flags) -> Ints:
         """Documents per topic over the chosen rows; shape (topics,)."""
@@ -119,21 +125,27 @@ class JudgedRun:
         return found
 
     @cached_property
-    def position(self) -> Ints:
-        """1-based place of each row among the judged documents of its topic."""
-        first = np.searchsorted(self.topic, np.arange(self.n_topics))
-        return np.arange(len(self.topic)) - first[self.topic] + 1
-
-    @cached_property
     def condensed(self) -> Self:
-        """The condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True)."""
-        judged = np.bincount(self.topic, minlength=self.n_topics)
-        new = np.ones(len(self.topic), np.bool_)
-        new[1:] = (self.topic[1:] != self.topic[:-1]) | (self.tie_first[1:] != self.tie_first[:-1])
-        starts = np.flatnonzero(new)
-        sizes = np.diff(np.append(starts, len(self.topic)))
-        first = np.repeat(self.position[starts], sizes)
-        return replace(self, rank=self.position, tie_first=first, tie_size=np.repeat(sizes, sizes), num_ret=judged)
+        """The condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True).
+
+        Levels below 0 mean unjudged here, as in trec_eval: -1 in the pool but not judged, -2 not in the pool.
+        """
+        kept = self.level >= 0
+        topic = self.topic[kept]
+        first = np.searchsorted(topic, np.arange(self.n_topics))
+        rank = np.arange(len(topic)) - first[topic] + 1
+        starts, sizes = _groups(topic, self.tie_first[kept])
+        return replace(
+            self,
+            topic=topic,
+            rank=rank,
+            level=self.level[kept],
+            judgement=self.judgement[kept],
+            score=self.score[kept],
+            tie_first=np.repeat(rank[starts], sizes),
+            tie_size=np.repeat(sizes, sizes),
+            num_ret=np.bincount(topic, minlength=self.n_topics),
+        )
 
     def num_rel(self, rel: int = 1) -> Ints:
         """Size of the recall base per topic; shape (topics,)."""

@@ -1,0 +1,41 @@
+"""Small rankings and judgements for tests of the engine, straight from dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metrics.engine.judged import JudgedRun
+from metrics.engine.judging import Judgements, ScoreType, judge
+from runs.formats.compression import in_memory
+from runs.formats.limits import DEFAULT_LIMITS
+from runs.formats.trec_qrels import read_qrels
+from runs.formats.trec_run import check_run, read_run
+
+Qrels = Mapping[str, Mapping[str, int]]
+Run = Mapping[str, Mapping[str, float]]
+SEED = 97
+
+
+def judgements_of(qrels: Qrels) -> Judgements:
+    lines = "".join(f"{topic} 0 {doc} {level}\n" for topic, docs in qrels.items() for doc, level in docs.items())
+    summary = read_qrels(lambda: in_memory(lines.encode(), DEFAULT_LIMITS), seed=SEED)
+    summary.report.check()
+    return summary.judgements
+
+
+def run_text(run: Run) -> bytes:
+    lines = (f"{topic} Q0 {doc} 0 {score!r} t\n" for topic, docs in run.items() for doc, score in docs.items())
+    return "".join(lines).encode()
+
+
+def judged_run(qrels: Qrels, run: Run, scores: ScoreType = "float64") -> JudgedRun:
+    content = run_text(run)
+    summary = check_run(lambda: in_memory(content, DEFAULT_LIMITS), seed=SEED)
+    blocks = read_run(lambda: in_memory(content, DEFAULT_LIMITS), grouped=summary.grouped, seed=SEED)
+    return judge(blocks if content else [], judgements_of(qrels), scores)
+
+
+def ranked(*levels: int, recall_base: Mapping[str, int] | None = None) -> JudgedRun:
+    """One topic whose documents at ranks 1, 2, ... have these levels; `recall_base` adds what was not retrieved."""
+    qrels = {f"d{rank}": level for rank, level in enumerate(levels, 1)} | dict(recall_base or {})
+    return judged_run({"1": qrels}, {"1": {f"d{rank}": -float(rank) for rank in range(1, len(levels) + 1)}})

@@ -1,0 +1,161 @@
+"""Properties that hold for every line of the MEASURES table, and the grammar of their names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.engine.curves import CURVES, curve
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import Measure, parse_measure, parse_measures
+from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import Cutoff
+from tests.engine.build import judged_run, ranked
+
+LEVELS = st.lists(st.integers(-1, 3), min_size=1, max_size=25)
+
+
+def with_cutoff(name: str) -> Measure:
+    return parse_measure(name if MEASURES[name].cutoff is Cutoff.NONE else f"{name}@5")
+
+
+EVERY = [with_cutoff(name) for name in MEASURES]
+RATIOS = [measure for measure in EVERY if MEASURES[measure.definition.name].sections()["range"].startswith("0 to 1")]
+COUNTED = ("NumRet", "Judged")
+
+
+@pytest.mark.parametrize("measure", EVERY, ids=str)
+def test_the_docstring_says_formula_range_and_source(measure: Measure) -> None:
+    assert {"summary", "formula", "range", "source"} <= set(measure.definition.sections())
+
+
+@pytest.mark.parametrize("measure", EVERY, ids=str)
+def test_the_canonical_name_parses_back(measure: Measure) -> None:
+    assert parse_measure(measure.name) == measure
+
+
+@pytest.mark.parametrize("measure", EVERY, ids=str)
+def test_a_run_that_answers_nothing_has_finite_values(measure: Measure) -> None:
+    view = judged_run({"1": {"a": 1}, "2": {"b": 0}}, {"9": {"a": 1.0}})
+    assert np.isfinite(measure.compute(view)).all()
+
+
+@pytest.mark.parametrize("measure", RATIOS, ids=str)
+@given(levels=LEVELS)
+def test_ratios_stay_within_zero_and_one(measure: Measure, levels: list[int]) -> None:
+    (value,) = measure.compute(ranked(*levels))
+    assert 0 <= value <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("measure", [m for m in EVERY if m.definition.name not in COUNTED], ids=str)
+@given(levels=LEVELS)
+def test_an_unjudged_document_at_the_end_changes_nothing(measure: Measure, levels: list[int]) -> None:
+    qrels = {"1": {f"d{rank}": level for rank, level in enumerate(levels, 1)}}
+    run = {f"d{rank}": -float(rank) for rank in range(1, len(levels) + 1)}
+    longer = {**run, "unjudged": -1000.0}
+    assert measure.compute(judged_run(qrels, {"1": run})) == measure.compute(judged_run(qrels, {"1": longer}))
+
+
+@pytest.mark.parametrize("measure", RATIOS, ids=str)
+@given(levels=LEVELS, where=st.data())
+def test_a_better_document_moved_up_lowers_nothing(measure: Measure, levels: list[int], where: st.DataObject) -> None:
+    upper = where.draw(st.integers(0, len(levels) - 1))
+    lower = where.draw(st.integers(upper, len(levels) - 1))
+    if levels[upper] < levels[lower]:
+        better = list(levels)
+        better[upper], better[lower] = levels[lower], levels[upper]
+        assert measure.compute(ranked(*better)) >= measure.compute(ranked(*levels)) - 1e-12
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "nDCG", "nCG@3", "nDCG(dis='jk')@10", "nDCG(gains='exp')", "AP", "RR"])
+@given(levels=LEVELS)
+def test_the_ideal_order_is_perfect(name: str, levels: list[int]) -> None:
+    (value,) = parse_measure(name).compute(ranked(*sorted(levels, reverse=True)))
+    assert value == pytest.approx(1.0 if max(levels) > 0 else 0.0)
+
+
+@pytest.mark.parametrize("name", list(CURVES))
+@given(levels=LEVELS)
+def test_a_curve_is_the_measure_at_every_cutoff(name: str, levels: list[int]) -> None:
+    view = ranked(*levels)
+    drawn = curve(view, parse_measure(f"{name}@1"), 30).topics
+    expected = [parse_measure(f"{name}@{k}").compute(view)[0] for k in range(1, 31)]
+    np.testing.assert_allclose(drawn[0], expected, atol=1e-12)
+
+
+def test_gain_maps_change_what_a_level_is_worth() -> None:
+    view = ranked(1, 3, 2)
+    assert parse_measure("CG(gains='0:0,1:1,2:10,3:100')@3").compute(view) == 111
+    assert parse_measure("CG(gains='exp')@3").compute(view) == 1 + 7 + 3
+    assert parse_measure("CG(gains='2:5')@3").compute(view) == 1 + 3 + 5
+
+
+def test_negative_levels_gain_nothing() -> None:
+    view = ranked(-2, 1)
+    assert parse_measure("CG").compute(view) == 1
+    assert parse_measure("DCG(gains='exp')").compute(view) == pytest.approx(1 / np.log2(3))
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("map", "AP"),
+        ("MAP@100", "AP@100"),
+        ("recip_rank", "RR"),
+        ("MRR@10", "RR@10"),
+        ("P_5", "P@5"),
+        ("recall_100", "R@100"),
+        ("success_1", "Success@1"),
+        ("num_rel_ret", "NumRelRet"),
+        ("nDCG(dcg='exp-log2')@10", "nDCG(gains='exp')@10"),
+        ("nDCG(dcg='log2')@10", "nDCG@10"),
+        ("P( rel = 2 )@5", "P(rel=2)@5"),
+        ("nDCG(b=10,dis=\"jk\")", "nDCG(dis='jk',b=10)"),
+        ("CG(gains={3:100,1:1})", "CG(gains='1:1,3:100')"),
+        ("AP(rel=1)", "AP"),
+    ],
+)  # fmt: skip
+def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -> None:
+    assert parse_measure(written).name == canonical
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("SDCG", "sDCG for the session measure"),
+        ("P", "needs a cutoff"),
+        ("P_0", "from 1 to"),
+        ("P@1e9", "from 1 to"),
+        ("Rprec@5", "takes no cutoff"),
+        ("nDCG(b=3)", "dis='jk'"),
+        ("nDCG(dis='jk',b=1)", "above 1"),
+        ("nDCG(colour=3)", "has no parameter 'colour'"),
+        ("AP(rel=1,rel=2)", "given twice"),
+        ("AP(rel=2.5)", "whole number"),
+        ("CG(gains='a')", "pairs such as"),
+        ("CG(gains='1:-2')", "0 or more"),
+        ("ndcg_10", "unknown measure"),
+        ("<script>", "unknown measure"),
+        ("P@" + "9" * 300, "at most 200 characters"),
+    ],
+)
+def test_a_name_without_a_meaning_is_refused_with_a_reason(written: str, says: str) -> None:
+    with pytest.raises(MeasureError, match=says):
+        parse_measure(written)
+
+
+def test_a_list_is_split_outside_brackets_only() -> None:
+    names = [measure.name for measure in parse_measures("nDCG@10, P(rel=2,judged_only=True)@5 map,AP")]
+    assert names == ["nDCG@10", "P(rel=2,judged_only=True)@5", "AP"]
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
+    try:
+        assert parse_measure(parse_measure(text).name)
+    except MeasureError as error:
+        assert error.message

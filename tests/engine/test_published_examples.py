@@ -1,0 +1,122 @@
+"""Values printed in the literature. Where a source rounds or cuts, the formula's value is used; errata say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from metrics.engine.curves import curve
+from metrics.engine.grammar import parse_measure
+from metrics.engine.judged import JudgedRun
+from tests.engine.build import judged_run, ranked
+
+TOIS = (3, 2, 3, 0, 0, 1, 2, 2, 3, 0)
+
+
+def values(run: JudgedRun, measure: str, depth: int) -> list[float]:
+    return curve(run, parse_measure(measure), depth).mean.tolist()
+
+
+def rounded(numbers: list[float], digits: int = 2) -> list[float]:
+    return [round(number, digits) for number in numbers]
+
+
+@pytest.fixture
+def textbook() -> JudgedRun:
+    qrels: dict[str, dict[str, int]] = {}
+    for line in TEXTBOOK_QRELS.splitlines():
+        topic, _, document, level = line.split()
+        qrels.setdefault(topic, {})[document] = int(level)
+    run: dict[str, dict[str, float]] = {}
+    for line in TEXTBOOK_RUN.splitlines():
+        topic, _, document, _, score, _ = line.split()
+        run.setdefault(topic, {})[document] = float(score)
+    return judged_run(qrels, run)
+
+
+def test_cumulated_gain_of_jarvelin_and_kekalainen_2002() -> None:
+    assert values(ranked(*TOIS), "CG", 10) == [3, 5, 8, 8, 8, 9, 11, 13, 16, 16]
+
+
+def test_discounted_cumulated_gain_of_jarvelin_and_kekalainen_2002() -> None:
+    printed = [3, 5, 6.89, 6.89, 6.89, 7.28, 7.99, 8.66, 9.61, 9.61]
+    assert rounded(values(ranked(*TOIS), "DCG(dis='jk')", 10)) == printed
+
+
+def test_ideal_vectors_of_the_recall_base() -> None:
+    """The source cuts ranks 6 and 8 of the discounted ideal to 10.52 and 11.21."""
+    base = {f"r{i}": level for i, level in enumerate((3, 3, 3, 2, 2, 2, 1, 1, 1, 1))}
+    run = judged_run({"1": base}, {"1": {"r0": 1.0}})
+    ideal = curve(run, parse_measure("CG"), 12).ideal
+    assert ideal is not None
+    assert ideal[0].tolist() == [3, 6, 9, 11, 13, 15, 16, 17, 18, 19, 19, 19]
+    discounted = curve(run, parse_measure("DCG(dis='jk')"), 12).ideal
+    assert discounted is not None
+    printed = [3, 6, 7.89, 8.89, 9.75, 10.53, 10.88, 11.22, 11.53, 11.83, 11.83, 11.83]
+    assert rounded(discounted[0].tolist()) == printed
+
+
+def test_normalised_cumulated_gain_against_the_recall_base() -> None:
+    """The recall base of the source: 3 x 3, 3 x 2, 4 x 1, of which the run finds its six gains."""
+    base = {f"r{i}": 1 for i in range(3)}
+    run = ranked(*TOIS, recall_base=base)
+    assert rounded(values(run, "nCG", 10)) == [1, 0.83, 0.89, 0.73, 0.62, 0.6, 0.69, 0.76, 0.89, 0.84]
+
+
+def test_session_discount_with_base_4_corrects_the_ecir_2008_appendix() -> None:
+    """The appendix prints 3, 4, 5.67, 5.67, 5.67, 6.11, 6.94, 8.14, 9.30, 9.30; its formula (2) gives these."""
+    formula = [3, 4.33, 6.01, 6.01, 6.01, 6.44, 7.28, 8.08, 9.24, 9.24]
+    assert rounded(values(ranked(*TOIS), "DCG(dis='session',b=4)", 10)) == formula
+
+
+def test_averaged_vectors_of_modern_information_retrieval(textbook: JudgedRun) -> None:
+    assert values(textbook, "CG", 15) == [0.5, 0.5, 2, 2, 2, 3.5, 3.5, 4, 4, 5, 5, 5, 5, 5, 8]
+    cut = np.floor(np.array(values(textbook, "DCG(dis='jk')", 15)) * 10 + 1e-9) / 10
+    assert cut.tolist() == [0.5, 0.5, 1.4, 1.4, 1.4, 2.0, 2.0, 2.1, 2.1, 2.4, 2.4, 2.4, 2.4, 2.4, 3.2]
+
+
+@pytest.mark.parametrize(
+    ("measure", "printed"),
+    [
+        ("CG", ".17 .09 .29 .27 .25 .44 .44 .50 .50 .63 .63 .63 .63 .63 1.00"),
+        ("DCG(dis='jk')", ".17 .09 .22 .22 .21 .29 .29 .32 .32 .36 .36 .36 .36 .36 .47"),
+    ],
+)
+def test_ratio_of_averaged_vectors_with_the_retrieved_ideal(textbook: JudgedRun, measure: str, printed: str) -> None:
+    """The source normalises by the best order of what was retrieved, and averages before it divides."""
+    actual = curve(textbook, parse_measure(measure), 15).mean
+    base = measure.partition("(")[2].rstrip(")")
+    retrieved = textbook.retrieved_ideal_gains(parse_measure("CG").parameters["gains"])
+    ideal = np.zeros((2, 15))
+    ideal[retrieved.topic, retrieved.rank - 1] = retrieved.gain
+    if base:
+        ideal /= np.maximum(np.log2(np.arange(1, 16)), 1)
+    ratio = actual / ideal.cumsum(axis=1).mean(axis=0)
+    # The source rounds .625 to .63; half of the last printed digit is allowed.
+    np.testing.assert_allclose(ratio, [float(number) for number in printed.split()], rtol=0, atol=0.005 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("measure", "formula"),
+    [
+        ("CG", ".17 .09 .27 .24 .21 .33 .32 .35 .33 .40 .40 .40 .40 .40 .64"),
+        ("DCG(dis='jk')", ".17 .09 .21 .20 .19 .25 .25 .26 .26 .29 .29 .29 .29 .29 .37"),
+    ],
+)
+def test_ratio_of_averaged_vectors_with_the_recall_base(textbook: JudgedRun, measure: str, formula: str) -> None:
+    """What the source's own definition of the ideal, over all judgements, gives for its example."""
+    drawn = curve(textbook, parse_measure(measure), 15)
+    assert drawn.ideal_mean is not None
+    assert rounded((drawn.mean / drawn.ideal_mean).tolist()) == [float(number) for number in formula.split()]
+
+
+def test_average_precision_of_the_slides() -> None:
+    """Relevant at ranks 1, 3 and 5 of three: (1 + 2/3 + 3/5) / 3."""
+    (value,) = parse_measure("AP").compute(ranked(1, 0, 1, 0, 1))
+    assert round(value, 2) == 0.76
+
+
+def test_precision_at_recall_points_of_the_textbook(textbook: JudgedRun) -> None:
+    assert parse_measure("P@10").compute(textbook).tolist() == [0.4, 0.2]
+    assert parse_measure("R@15").compute(textbook).tolist() == [0.5, 1.0]
