@@ -37,7 +37,11 @@ class StoredUpload(UploadedFile):
     def append(self, chunk: bytes) -> None:
         """Add a chunk, or raise FileTooLarge where the limit is passed."""
         self.size = (self.size or 0) + len(chunk)
-        check_size(self.size)
+        try:
+            check_size(self.size)
+        except FileTooLarge:
+            self.close()
+            raise
         self.file.write(chunk)  # type: ignore[union-attr]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, cast
 from uuid import UUID
 
@@ -55,13 +57,20 @@ _DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the
 _FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
-def upload_fields(request: Request, serializer_class: Any, **context: Any) -> dict[str, Any]:
-    """The checked fields of an upload: of the form in a multipart request, of the query string beside a raw body."""
+@contextlib.contextmanager
+def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str, Any]]:
+    """The checked fields of an upload: of the form in a multipart request, of the query string beside a raw body.
+
+    The uploaded file is gone afterwards, unless the store has linked it.
+    """
     data = request.data.dict() if hasattr(request.data, "dict") else dict(request.data)
     query = {name: value for name, value in request.query_params.items() if name != "file"}
-    serializer = serializer_class(data={**query, **data}, context={"request": request, **context})
-    serializer.is_valid(raise_exception=True)
-    return cast(dict[str, Any], serializer.validated_data)
+    with contextlib.ExitStack() as uploads:
+        for upload in request.FILES.values():
+            uploads.callback(upload.close)
+        serializer = serializer_class(data={**query, **data}, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        yield serializer.validated_data
 
 
 def is_dry_run(request: Request) -> bool:
@@ -115,9 +124,9 @@ class TopicList(generics.ListAPIView[Topic]):
     @extend_schema(request={"multipart/form-data": TopicsUploadSerializer}, responses=TopicsAnswerSerializer)
     def put(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
-        fields = upload_fields(request, TopicsUploadSerializer)
-        with fields["file"] as upload:
-            found_format, topics, report = import_topics(collection=found, upload=upload.path, format=fields["format"])
+        with upload_fields(request, TopicsUploadSerializer) as fields:
+            path = fields["file"].path
+            found_format, topics, report = import_topics(collection=found, upload=path, format=fields["format"])
         return Response({"format": found_format, "topics": topics, "warnings": report_as_json(report)})
 
 
@@ -140,15 +149,15 @@ class QrelsList(generics.ListAPIView[Qrels]):
     )
     def post(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
-        fields = upload_fields(request, QrelsUploadSerializer)
-        with fields["file"] as upload:
+        with upload_fields(request, QrelsUploadSerializer) as fields:
+            path = fields["file"].path
             if is_dry_run(request):
-                summary, source = check_qrels(upload=upload.path)
+                summary, source = check_qrels(upload=path)
                 return Response({"sha256": source.sha256, **report_as_json(summary.report)})
             qrels, new = import_qrels(
                 collection=found,
                 user=cast(User, request.user),
-                upload=upload.path,
+                upload=path,
                 note=fields["note"],
                 activate=fields["activate"],
                 enqueue=queue_evaluations,
@@ -220,10 +229,9 @@ class RunList(generics.ListAPIView[Run]):
     )
     def post(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
-        fields = upload_fields(request, RunUploadSerializer)
-        with fields.pop("file") as upload:
-            user = cast(User, request.user)
-            submission = Submission(collection=found, user=user, upload=upload.path, **fields)
+        with upload_fields(request, RunUploadSerializer) as fields:
+            path = fields.pop("file").path
+            submission = Submission(collection=found, user=cast(User, request.user), upload=path, **fields)
             if is_dry_run(request):
                 checked = check_submission(submission=submission)
                 context = {"report": report_as_json(checked.summary.report)}

@@ -1,0 +1,203 @@
+"""Leaderboards and comparisons over the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+
+from metrics.models import Evaluation, MetricVector
+from runs.models import Run
+from tests.conftest import GOOD, POOR, evaluate_all, upload
+
+BOARD = "/api/v1/collections/small/leaderboard/"
+COMPARISON = "/api/v1/collections/small/comparison/"
+
+
+def tags(board: dict[str, Any]) -> list[tuple[int | None, str]]:
+    return [(row["rank"], row["run"]["tag"]) for row in board["results"]]
+
+
+def many(api: APIClient, number: int) -> None:
+    """Runs r0, r1, ... where every third one equals the one before."""
+    for index in range(number):
+        scores = {"a": 3.0 - 0.1 * (index - index // 3), "c": 2.0, "b": 1.0, "u": 2.5}
+        lines = "".join(f"1 Q0 {doc} 0 {score} r{index}\n" for doc, score in scores.items())
+        upload(api, "collections/small/runs/", lines)
+    evaluate_all()
+
+
+def test_equal_means_share_a_rank_and_earlier_runs_come_first(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(POOR, tag="first-poor")
+    submit(GOOD, tag="first")
+    submit(GOOD, tag="second")
+    submit(POOR, tag="second-poor")
+    board = api.get(BOARD).json()
+    assert tags(board) == [(1, "first"), (1, "second"), (3, "first-poor"), (3, "second-poor")]
+
+
+def test_pages_continue_the_ranks(api: APIClient, collection: str) -> None:
+    many(api, 9)
+    whole = tags(api.get(BOARD, {"sort": "AP", "limit": 200}).json())
+    paged = []
+    url: str | None = BOARD + "?sort=AP&limit=2"
+    while url:
+        page = api.get(url).json()
+        paged += tags(page)
+        url = page["next"]
+    assert paged == whole
+    assert page["previous"]
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "DCG@3"])
+def test_a_stored_and_a_computed_measure_sort_alike(api: APIClient, collection: str, measure: str) -> None:
+    many(api, 6)
+    down = api.get(BOARD, {"measures": measure, "sort": measure}).json()["results"]
+    means = [row["values"][measure]["mean"] for row in down]
+    assert means == sorted(means, reverse=True)
+    up = api.get(BOARD, {"measures": measure, "sort": measure, "order": "asc"}).json()["results"]
+    assert [row["values"][measure]["mean"] for row in up] == sorted(means)
+    assert up[0]["rank"] == 1
+
+
+def test_an_odd_measure_is_computed_and_not_stored(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    before = MetricVector.objects.count()
+    board = api.get(BOARD, {"measures": "P(rel=2)@1, map"}).json()
+    assert board["measures"] == ["P(rel=2)@1", "AP"]
+    assert board["results"][0]["values"]["P(rel=2)@1"]["mean"] == pytest.approx(2 / 3)
+    assert MetricVector.objects.count() == before
+
+
+def test_a_measure_added_to_the_collection_is_stored_when_read(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    answer = api.patch("/api/v1/collections/small/", {"measures": ["nDCG@10", "AP", "recip_rank"]})
+    assert answer.json()["measures"] == ["nDCG@10", "AP", "RR"]
+    api.get(BOARD)
+    assert MetricVector.objects.filter(measure="RR").count() == 1
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(api: APIClient, collection: str) -> None:
+    counts = []
+    for number in (3, 9):
+        many(api, number)
+        api.get(BOARD)
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            api.get(BOARD)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 10
+
+
+def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    gone = submit(POOR, tag="gone")
+    api.delete(f"/api/v1/runs/{gone.pk}/")
+    failed = submit(POOR, tag="failed")
+    Evaluation.objects.filter(run=failed).update(state="failed", error_code="evaluation_crashed")
+    upload(api, "collections/small/runs/", POOR, tag="waiting")
+    board = api.get(BOARD).json()
+    assert tags(board) == [(1, "good")]
+    assert board["states"] == {"evaluated": 1, "failed": 1, "queued": 1}
+
+
+def test_a_collection_without_judgements_says_so(api: APIClient) -> None:
+    api.post("/api/v1/collections/", {"slug": "empty", "name": "Empty"})
+    answer = api.get("/api/v1/collections/empty/leaderboard/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_active_qrels")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "pointer"),
+    [
+        ({"measures": "nDCG@10,foo"}, "unknown_measure", "measures"),
+        ({"sort": "P"}, "bad_parameter", "sort"),
+        ({"measures": ",".join(f"P@{k}" for k in range(1, 102))}, "too_many_measures", "measures"),
+        ({"limit": "0"}, "invalid", "limit"),
+        ({"offset": "-1"}, "invalid", "offset"),
+        ({"offset": str(2**70)}, "invalid", "offset"),
+        ({"order": "up"}, "invalid", "order"),
+        ({"scores": "float16"}, "invalid", "scores"),
+    ],
+)
+def test_a_bad_parameter_is_named(
+    api: APIClient, collection: str, query: dict[str, str], code: str, pointer: str
+) -> None:
+    answer = api.get(BOARD, query)
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["code"] == code
+    assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_other_scores_are_evaluated_on_request(api: APIClient, submit: Callable[..., Run]) -> None:
+    run = submit("1 Q0 a 1 16777217 big\n1 Q0 b 2 16777216 big\n")
+    values = f"/api/v1/runs/{run.pk}/values/"
+    assert api.get(values, {"scores": "float32"}).json()["code"] == "not_evaluated"
+    assert api.post("/api/v1/collections/small/evaluations/", {"scores": "float32"}).json() == {"queued": 1}
+    evaluate_all()
+    assert api.get(values, {"measures": "RR"}).json()["topics"][0]["values"]["RR"] == 1.0
+    assert api.get(values, {"measures": "RR", "scores": "float32"}).json()["topics"][0]["values"]["RR"] == 0.5
+    assert api.get(BOARD, {"scores": "float32"}).json()["ranked"] == 1
+
+
+def test_a_comparison_corrects_over_its_family(api: APIClient, collection: str) -> None:
+    many(api, 4)
+    whole = api.get(COMPARISON, {"measure": "AP"}).json()
+    assert (whole["family"], len(whole["pairs"]), whole["topics"]) == (6, 6, 3)
+    assert whole["warnings"]
+    baseline = whole["runs"][0]["id"]
+    against = api.get(COMPARISON, {"measure": "AP", "baseline": baseline}).json()
+    assert {pair["b"] for pair in against["pairs"]} == {baseline}
+    assert against["family"] == 3
+
+
+def test_identical_runs_have_p_one(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(GOOD, tag="one")
+    submit(GOOD, tag="two")
+    (pair,) = api.get(COMPARISON).json()["pairs"]
+    assert (pair["p_value"], pair["p_adjusted"], pair["significant"]) == (1.0, 1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ({}, "too_few_runs"),
+        ({"test": "wishful"}, "unknown_test"),
+        ({"correction": "wishful"}, "unknown_correction"),
+        ({"alpha": "2"}, "invalid"),
+        ({"alpha": "nan"}, "invalid"),
+        ({"runs": "17"}, "invalid"),
+        ({"runs": "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"}, "unknown_run"),
+        ({"measure": "foo"}, "unknown_measure"),
+    ],
+)
+def test_a_comparison_without_an_answer_says_why(
+    api: APIClient, submit: Callable[..., Run], query: dict[str, str], code: str
+) -> None:
+    submit(GOOD)
+    answer = api.get(COMPARISON, query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+def test_curves_come_with_their_ideal(api: APIClient, submit: Callable[..., Run]) -> None:
+    run = submit(POOR)
+    drawn = api.get(f"/api/v1/runs/{run.pk}/curve/", {"measure": "CG", "depth": 4, "per_topic": "true"}).json()
+    assert drawn["mean"] == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
+    assert drawn["ideal"] == pytest.approx([2, 7 / 3, 7 / 3, 7 / 3])
+    assert drawn["topics"][0] == {"topic_id": "1", "values": [0, 0, 1, 1]}
+    assert api.get(f"/api/v1/runs/{run.pk}/curve/", {"measure": "AP"}).json()["code"] == "no_curve"
+
+
+def test_measures_are_described(anonymous: APIClient) -> None:
+    listed = anonymous.get("/api/v1/measures/").json()
+    assert {"nDCG", "AP", "Judged"} <= {measure["name"] for measure in listed}
+    one = anonymous.get("/api/v1/measures/ndcg_cut_10/").json()
+    assert (one["name"], one["trec_eval"]) == ("nDCG", "ndcg")
+    assert "DCG@k of the ideal" in one["formula"]
+    assert anonymous.get("/api/v1/measures/foo/").status_code == 400
