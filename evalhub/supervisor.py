@@ -97,6 +97,7 @@ def _web_command(bind: str, processes: int) -> list[str]:
     return [
         sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", bind, "--preload",
         "--workers", str(processes), "--threads", "4", "--timeout", "120", "--log-level", "warning",
+        "--no-control-socket",
     ]  # fmt: skip
 
 

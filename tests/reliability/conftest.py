@@ -1,0 +1,58 @@
+"""The two ways EvalHub runs, started once each: every test that uses `server` runs on both."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from tests.reliability.servers import Server, embedded_server, separate_servers
+
+
+@pytest.fixture(scope="session")
+def database_url() -> Iterator[str]:
+    """A database of our own on the server that the environment names, dropped afterwards."""
+    base, _, _ = os.environ["EVALHUB_TEST_DATABASE_URL"].rpartition("/")
+    name = f"evalhub_{uuid.uuid4().hex[:12]}"
+    _administer(f"CREATE DATABASE {name}")
+    yield f"{base}/{name}"
+    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _administer(statement: str) -> None:
+    connection = psycopg2.connect(os.environ["EVALHUB_TEST_DATABASE_URL"])
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with embedded_server(tmp_path_factory.mktemp("embedded")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def separate(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("separate")
+    with separate_servers(data, database_url, os.environ["EVALHUB_TEST_REDIS_URL"]) as server:
+        yield server
+
+
+@pytest.fixture(params=["embedded", pytest.param("separate", marks=pytest.mark.services)])
+def server(request: pytest.FixtureRequest) -> Server:
+    """The embedded service, and the separate one where the environment names its services."""
+    running: Server = request.getfixturevalue(request.param)
+    return running
+
+
+@pytest.fixture
+def data_folder(tmp_path: Path) -> Path:
+    return tmp_path / "own"

@@ -1,0 +1,128 @@
+"""Real servers for tests: the embedded service, and the separate processes on PostgreSQL and Redis."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+START_SECONDS = 60.0
+SECRET_KEY = "only-for-tests-only-for-tests-only-for-tests"
+
+
+@dataclass
+class Server:
+    """A running service: its address, its environment, its processes."""
+
+    url: str
+    environment: dict[str, str]
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, *command: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command], env=self.environment, cwd=ROOT, start_new_session=True
+        )
+        self.processes.append(process)
+        return process
+
+    def manage(self, *arguments: str) -> str:
+        """A management command's output."""
+        command = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(command, env=self.environment, cwd=ROOT, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def wait(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/api/v1/measures/").status_code == 200:
+                    return
+            time.sleep(0.1)
+        raise TimeoutError(f"{self.url} does not answer")
+
+    def client(self) -> httpx.Client:
+        """A client with an administrator's token."""
+        output = self.manage("create_admin", f"admin-{time.monotonic_ns()}")
+        token = output.rsplit("token:", 1)[1].strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60)
+
+    def stop(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def clean_environment(data: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
+    return {**kept, "EVALHUB_DATA": str(data), "EVALHUB_SECRET_KEY": SECRET_KEY}
+
+
+@contextlib.contextmanager
+def embedded_server(data: Path) -> Iterator[Server]:
+    """`evalhub serve` on SQLite, as `make serve` runs it."""
+    port = free_port()
+    server = Server(f"http://127.0.0.1:{port}", clean_environment(data))
+    try:
+        server.start("evalhub", "serve", "--bind", f"127.0.0.1:{port}")
+        server.wait()
+        yield server
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[Server]:
+    """gunicorn and two Celery workers on PostgreSQL and Redis."""
+    port = free_port()
+    environment = {
+        **clean_environment(data),
+        "EVALHUB_DATABASE_URL": database_url,
+        "EVALHUB_REDIS_URL": redis_url,
+    }
+    server = Server(f"http://127.0.0.1:{port}", environment)
+    try:
+        server.manage("migrate", "--verbosity", "0")
+        server.start("gunicorn", "evalhub.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4")
+        for name in ("one", "two"):
+            server.start(
+                "celery", "-A", "evalhub.celery", "worker", "--concurrency", "1", "--loglevel", "WARNING",
+                "--hostname", f"{name}@test",
+            )  # fmt: skip
+        server.wait()
+        yield server
+    finally:
+        server.stop()
+
+
+def wait_until_evaluated(client: httpx.Client, run_url: str, seconds: float = 60.0) -> dict[str, object]:
+    """Poll a run until its evaluation ended; returns its status."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        status: dict[str, object] = client.get(run_url).raise_for_status().json()["status"]
+        if status["state"] in ("evaluated", "failed"):
+            return status
+        time.sleep(0.02)
+    raise TimeoutError(f"{run_url} is still {status['state']}")

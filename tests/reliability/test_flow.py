@@ -1,0 +1,94 @@
+"""From a file to values, leaderboard and comparison, over HTTP, through real workers."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+import zstandard
+
+from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
+from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server, wait_until_evaluated
+
+
+def test_a_run_becomes_values_and_a_rank(server: Server) -> None:
+    with server.client() as client:
+        client.post("collections/", json={"slug": "flow", "name": "Flow"}).raise_for_status()
+        client.post("collections/flow/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+        answer = client.post("collections/flow/runs/", files={"file": ("r", TEXTBOOK_RUN)})
+        assert answer.status_code == 202
+        assert wait_until_evaluated(client, answer.json()["url"])["state"] == "evaluated"
+        values = client.get(answer.json()["url"] + "values/", params={"measures": "AP,P@10"}).json()
+        assert round(values["means"]["AP"]["mean"], 4) == round((0.29 + 0.2611111) / 2, 4)
+        assert [topic["values"]["P@10"] for topic in values["topics"]] == [0.4, 0.2]
+
+
+def test_compressed_runs_are_compared(server: Server) -> None:
+    simulated = simulate_collection(topics=50)
+    with server.client() as client:
+        client.post("collections/", json={"slug": "sim", "name": "Simulated"}).raise_for_status()
+        client.post("collections/sim/qrels/", files={"file": ("q", simulated.qrels)}).raise_for_status()
+        bodies = {
+            "application/gzip": gzip.compress(simulated.runs["bm25"].encode()),
+            "application/zstd": zstandard.compress(simulated.runs["reranked"].encode()),
+        }
+        for content_type, body in bodies.items():
+            answer = client.post("collections/sim/runs/", content=body, headers={"Content-Type": content_type})
+            assert answer.status_code == 202, answer.text
+            wait_until_evaluated(client, answer.json()["url"])
+        board = client.get("collections/sim/leaderboard/").json()
+        assert [row["run"]["tag"] for row in board["results"]] == ["reranked", "bm25"]
+        (pair,) = client.get("collections/sim/comparison/", params={"measure": "nDCG@10"}).json()["pairs"]
+        assert pair["significant"]
+        assert pair["difference"] > 0
+
+
+def test_killing_the_service_leaves_no_child_and_loses_no_run(data_folder: Path) -> None:
+    with embedded_server(data_folder) as server:
+        supervisor = psutil.Process(server.processes[0].pid)
+        children = supervisor.children(recursive=True)
+        assert len(children) >= 4
+        with server.client() as client:
+            client.post("collections/", json={"slug": "kept", "name": "Kept"}).raise_for_status()
+            client.post("collections/kept/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+            url = client.post("collections/kept/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]
+        supervisor.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(children, timeout=10)
+        assert not alive
+    with embedded_server(data_folder) as again, again.client() as client:
+        moved = httpx.URL(url).copy_with(port=httpx.URL(again.url).port)
+        assert wait_until_evaluated(client, str(moved))["state"] == "evaluated"
+
+
+def test_a_second_server_on_the_same_folder_refuses(data_folder: Path) -> None:
+    with embedded_server(data_folder):
+        command = [sys.executable, "-m", "evalhub", "serve", "--bind", "127.0.0.1:1"]
+        second = subprocess.run(
+            command,
+            env=clean_environment(data_folder),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert second.returncode == 2
+    assert "another evalhub serve is using" in second.stderr
+
+
+def test_a_killed_worker_is_replaced_and_its_run_evaluated(data_folder: Path) -> None:
+    with embedded_server(data_folder) as server, server.client() as client:
+        client.post("collections/", json={"slug": "again", "name": "Again"}).raise_for_status()
+        client.post("collections/again/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+        deadline = time.monotonic() + 20
+        for process in psutil.Process(server.processes[0].pid).children(recursive=True):
+            if "celery" in " ".join(process.cmdline()):
+                process.kill()
+        url = client.post("collections/again/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]
+        assert wait_until_evaluated(client, url, deadline - time.monotonic())["state"] == "evaluated"
