@@ -28,6 +28,8 @@ SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what needs a service or data that the environment does not name."""
     missing = [name for name in SERVICES if not os.environ.get(name)]
+    if missing and os.environ.get("EVALHUB_TEST_REQUIRED"):
+        raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(missing)}")
     for item in items:
         if missing and item.get_closest_marker("services"):
             item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))

@@ -1,0 +1,44 @@
+"""evalhub document_measures: docs/measures.md, made from the docstrings of the MEASURES table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management import BaseCommand
+
+from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import Cutoff, MeasureDefinition, show
+
+_HEAD = """\
+# Measures
+
+Made from the docstrings by `evalhub document_measures > docs/measures.md`.
+
+A name is `Name(parameter=value,...)@cutoff`, as in ir_measures; parameters at their default are left out. trec_eval's
+names are understood as well (`ndcg_cut_10`, `P_5`, `map`) and answered in this form. `rel` is the lowest level that
+counts as relevant; `judged_only=True` leaves unjudged documents out before ranking (the condensed list, trec_eval -J).
+"""
+_SECTIONS = ("formula", "range", "source", "elsewhere", "undefined")
+
+
+class Command(BaseCommand):
+    help = "Print docs/measures.md."
+
+    def handle(self, **options: Any) -> None:
+        self.stdout.write(document(), ending="")
+
+
+def document() -> str:
+    """The page as Markdown."""
+    return "\n".join([_HEAD, *(_measure(definition) for definition in MEASURES.values())])
+
+
+def _measure(definition: MeasureDefinition) -> str:
+    sections = definition.sections()
+    cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k"}[definition.cutoff]
+    lines = [f"## {definition.name}{cutoff}", "", sections["summary"], ""]
+    lines += [f"- {name.capitalize()}: {sections[name]}" for name in _SECTIONS if name in sections]
+    lines += [f"- `{p.name}` (default `{show(p.default)}`): {p.text}" for p in definition.parameters]
+    names = [*definition.aliases, *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else [])]
+    lines += [f"- Also: {', '.join(names)}"] if names else []
+    return "\n".join([*lines, ""])

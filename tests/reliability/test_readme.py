@@ -1,0 +1,28 @@
+"""The README's commands work as they are pasted."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from tests.reliability.servers import ROOT, Server
+
+
+def test_every_line_of_the_readme_works(embedded: Server, tmp_path: Path) -> None:
+    block = re.search(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert block
+    token = embedded.client().headers["Authorization"].removeprefix("Bearer ")
+    script = block[1].replace("http://127.0.0.1:8000", embedded.url).replace("evh_...", token)
+    # One JSON answer a line: curl prints none of its own.
+    script = re.sub(r"^(.*curl -s .*)$", r"\1; echo", script, flags=re.MULTILINE).replace("done; echo", "done")
+    script = re.sub(r"^(RUN=.*); echo$", r"\1", script, flags=re.MULTILINE)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=60, check=True)  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line]
+    problems = [answer for answer in answers if isinstance(answer, dict) and answer.get("status") == 422]
+    assert len(answers) == 9
+    assert [len(problem["errors"]) for problem in problems] == [2]
+    board = answers[-3]
+    assert [row["run"]["tag"] for row in board["results"]] == ["dense", "bm25"]
