@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from metrics import views
+
+urlpatterns: list[URLPattern] = [
+    path("collections/<slug:slug>/", views.collection_page, name="collection-page"),
+    path("collections/<slug:slug>/comparison/", views.comparison_page, name="comparison-page"),
+    path("runs/<uuid:run_id>/", views.run_page, name="run-page"),
+    path("runs/<uuid:run_id>/curve.svg", views.curve_picture, name="curve-picture"),
+    path("measures/", views.measures_page, name="measures-page"),
+]

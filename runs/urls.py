@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from runs import views
+
+urlpatterns: list[URLPattern] = [path("", views.home, name="home")]

@@ -15,7 +15,7 @@ OURS = ("evalhub", "runs", "metrics")
 LAYERS = (
     ("evalhub",),
     ("runs.api", "runs.views", "runs.urls", "runs.admin", "metrics.api", "metrics.views", "metrics.urls",
-     "metrics.admin", "metrics.charts", "metrics.errors_in_pages"),
+     "metrics.admin", "metrics.charts", "metrics.tables"),
     ("metrics.tasks",),
     ("metrics.services",),
     ("metrics.models", "metrics.apps"),

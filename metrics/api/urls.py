@@ -5,9 +5,9 @@ from django.urls import path
 from metrics.api import views
 
 urlpatterns = [
-    path("collections/<str:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
-    path("collections/<str:collection>/comparison/", views.ComparisonView.as_view(), name="comparison"),
-    path("collections/<str:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
+    path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
+    path("collections/<slug:collection>/comparison/", views.ComparisonView.as_view(), name="comparison"),
+    path("collections/<slug:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
     path("runs/<uuid:run>/curve/", views.RunCurveView.as_view(), name="run-curve"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),

@@ -18,7 +18,6 @@ from metrics.api.queries import (
     board_query,
     comparison_query,
     integer_in,
-    measure_in,
     measures_in,
     query_of,
     scores_in,
@@ -32,7 +31,7 @@ from metrics.api.serializers import (
     RunCurveSerializer,
     RunValuesSerializer,
 )
-from metrics.engine.curves import CURVES, MAX_DEPTH
+from metrics.engine.curves import CURVES, MAX_DEPTH, curve_measure
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
@@ -77,7 +76,7 @@ class RunValuesView(APIView):
             "scores": evaluation.scores,
             "engine_version": evaluation.engine_version,
             "stale": is_stale(evaluation),
-            "coverage": _coverage(evaluation, len(values.topic_ids)),
+            "coverage": _coverage(evaluation),
             "means": {name: {"mean": mean, "topics": count} for name, (mean, count) in values.means.items()},
             "topics": topics,
         }
@@ -101,7 +100,7 @@ class RunCurveView(APIView):
         found = visible_run(request, run)
         query = query_of(request)
         depth = integer_in(query, "depth", 100, 1, MAX_DEPTH)
-        measure = measure_in(query, "measure", "nDCG")
+        measure = curve_measure(query.get("measure") or "nDCG")
         evaluation = _evaluation(found, query)
         drawn = read_curve(evaluation=evaluation, measure=measure, depth=depth)
         ideal = drawn.ideal_mean
@@ -234,8 +233,8 @@ def _numbers(values: list[float]) -> list[float | None]:
     return [None if math.isnan(value) else value for value in values]
 
 
-def _coverage(evaluation: Evaluation, judged: int) -> dict[str, int | None]:
-    return {"answered": evaluation.topics_answered, "judged": judged}
+def _coverage(evaluation: Evaluation) -> dict[str, int | None]:
+    return {"answered": evaluation.topics_answered, "judged": evaluation.qrels.topics}
 
 
 def leaderboard_as_json(collection: Collection, board: Leaderboard) -> dict[str, Any]:
@@ -260,7 +259,7 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "rank": row.rank,
         "stale": row.stale,
         "run": {"id": run.pk, "team": run.team.slug, "tag": run.tag, "created_at": run.created_at},
-        "coverage": _coverage(evaluation, len(evaluation.qrels.topic_ids)),
+        "coverage": _coverage(evaluation),
         "tied_documents": run.tied_documents,
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,

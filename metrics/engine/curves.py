@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure
+from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun, RankedGains
+from metrics.engine.measures import MEASURES
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, discount
+from metrics.engine.measures.definition import Cutoff
 from metrics.engine.ranking import Floats
 
 Matrix = npt.NDArray[np.float64]
@@ -47,6 +49,13 @@ def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
     if parameters.pop("judged_only", False):
         run = run.condensed
     return draw(run, depth, **parameters)
+
+
+def curve_measure(text: str) -> Measure:
+    """The measure of a curve: written without a cutoff (nDCG, P(rel=2)), for the curve has every cutoff."""
+    name = text.partition("(")[0].partition("@")[0].strip()
+    needs = name in MEASURES and MEASURES[name].cutoff is Cutoff.REQUIRED and "@" not in text
+    return replace(parse_measure(f"{text}@1" if needs else text), cutoff=None)
 
 
 def _cumulated(ranked: RankedGains, depth: int, worth: Floats) -> Matrix:

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 
-from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation, MetricVector
 from metrics.services.judged_views import Mean, means_of
 from runs.models import Collection, Qrels, Run
+
+# Long columns that no row of a board shows.
+_UNSHOWN = (
+    "traceback", "qrels__topic_ids", "qrels__warnings", "run__warnings", "run__metadata", "run__ir_metadata",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,9 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
     """The page of the board that `query` asks for. Ties share a rank; earlier submissions come first among them."""
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
-    states = _states(qrels, scores)
+    states = _states(collection, qrels, scores)
     ranked = states.get(Evaluation.State.EVALUATED, 0)
-    live = Run.objects.filter(collection=collection, deleted_at=None).count()
-    stale = _stale(collection, qrels, scores) if live > ranked else Evaluation.objects.none()
+    stale = _stale(collection, qrels, scores) if sum(states.values()) > ranked else Evaluation.objects.none()
     total = ranked + stale.count()
     board = Leaderboard(qrels, scores, query.measures, query.sort, query.descending, total, ranked, states)
     board.rows.extend(_ranked_rows(collection, board, query))
@@ -81,9 +84,14 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
     return board
 
 
-def _states(qrels: Qrels, scores: str) -> dict[str, int]:
+def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]:
+    """Live runs by state; one that nobody has asked to evaluate this way yet counts as queued."""
     current = Evaluation.objects.current(qrels, scores)
-    return dict(current.order_by().values_list("state").annotate(Count("pk")))
+    states: dict[str, int] = dict(current.order_by().values_list("state").annotate(Count("pk")))
+    unasked = Run.objects.filter(collection=collection, deleted_at=None).count() - sum(states.values())
+    if unasked > 0:
+        states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
+    return states
 
 
 def _stale(collection: Collection, qrels: Qrels, scores: str) -> QuerySet[Evaluation]:
@@ -94,7 +102,8 @@ def _stale(collection: Collection, qrels: Qrels, scores: str) -> QuerySet[Evalua
     rows = Evaluation.objects.evaluated().filter(
         run__collection=collection, run__deleted_at=None, scores=scores, pk=Subquery(newest)
     )
-    return rows.exclude(run__in=done).select_related("run__team", "qrels").order_by("run__created_at", "run")
+    shown = rows.exclude(run__in=done).select_related("run__team", "qrels").defer(*_UNSHOWN)
+    return shown.order_by("run__created_at", "run")
 
 
 def _ranked_rows(collection: Collection, board: Leaderboard, query: BoardQuery) -> list[Row]:
@@ -108,7 +117,7 @@ def _ranked_rows(collection: Collection, board: Leaderboard, query: BoardQuery) 
     else:
         page, rank = _computed_page(collection, board, query)
     means = means_of(page, query.measures, set(collection.measures))
-    rows = Evaluation.objects.select_related("run__team", "qrels").defer("traceback").in_bulk(page)
+    rows = Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(page)
     ordered = [rows[pk] for pk in page]
     return [Row(place, e.run, e, _values(means, e, query.measures)) for place, e in zip(rank, ordered, strict=True)]
 
@@ -158,8 +167,3 @@ def _stale_rows(collection: Collection, page: QuerySet[Evaluation], measures: li
 
 def _values(means: dict[tuple[int, str], Mean], evaluation: Evaluation, measures: list[Measure]) -> dict[str, Mean]:
     return {measure.name: means[evaluation.pk, measure.name] for measure in measures}
-
-
-def outdated(evaluation: Evaluation, qrels: Qrels) -> bool:
-    """Whether an evaluation belongs to other judgements or another engine than those that count."""
-    return evaluation.qrels_id != qrels.pk or evaluation.engine_version != ENGINE_VERSION

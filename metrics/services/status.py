@@ -9,7 +9,7 @@ from django.db.models import F
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation
-from runs.models import Run
+from runs.models import Qrels, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +24,24 @@ class RunStatus:
 
 
 def statuses(runs: list[Run]) -> dict[str, RunStatus]:
-    """The status of each run by its id, in one query."""
+    """The status of each run by its id, in two queries."""
     rows = Evaluation.objects.filter(
         run__in=[run.pk for run in runs],
         qrels__active=True,
         scores=F("run__collection__scores"),
         engine_version=ENGINE_VERSION,
     ).values_list("run_id", "state", "since", "qrels__version", "error_code", "error_message")
+    asked = set(
+        Qrels.objects.filter(active=True, collection__in={run.collection_id for run in runs}).values_list(
+            "collection_id", flat=True
+        )
+    )
     known = {str(row[0]): RunStatus(*row[1:]) for row in rows}
-    return {str(run.pk): known.get(str(run.pk)) or _waiting(run) for run in runs}
+    return {str(run.pk): known.get(str(run.pk)) or _waiting(run, run.collection_id in asked) for run in runs}
 
 
-def _waiting(run: Run) -> RunStatus:
+def _waiting(run: Run, judged: bool) -> RunStatus:
+    if judged:
+        return RunStatus(Evaluation.State.QUEUED, run.created_at)
     reason = "the collection has no active judgements yet"
     return RunStatus(Evaluation.State.QUEUED, run.created_at, None, "no_active_qrels", reason)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import NotAllowed
@@ -30,7 +30,7 @@ def collections_of(user: Any) -> QuerySet[Collection]:
     )
 
 
-def visible_collection(request: Request, slug: str) -> Collection:
+def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
     found = collections_of(request.user).filter(slug=slug).first()
     if found is None:
         raise Http404(f"there is no collection {slug!r}")
@@ -45,7 +45,7 @@ def managed_collection(request: Request, slug: str) -> Collection:
     return found
 
 
-def visible_run(request: Request, run_id: UUID) -> Run:
+def visible_run(request: HttpRequest | Request, run_id: UUID) -> Run:
     found = Run.objects.visible_to(request.user).select_related("team", "collection").filter(pk=run_id).first()
     if found is None:
         raise Http404(f"there is no run {run_id}")

@@ -73,17 +73,12 @@ class TopicSerializer(serializers.ModelSerializer[Topic]):
 
 
 class QrelsSerializer(serializers.ModelSerializer[Qrels]):
-    topics = serializers.SerializerMethodField()
-
     class Meta:
         model = Qrels
         fields = (
             "version", "active", "sha256", "size", "lines", "judgements", "topics", "levels", "warnings", "note",
             "created_at",
         )  # fmt: skip
-
-    def get_topics(self, qrels: Qrels) -> int:
-        return len(qrels.topic_ids)
 
 
 class QrelsUploadSerializer(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ from django.urls import path
 
 from runs.api import views
 
-_COLLECTION = "collections/<str:collection>/"
+_COLLECTION = "collections/<slug:collection>/"
 
 urlpatterns = [
     path("collections/", views.CollectionList.as_view(), name="collections"),
@@ -19,5 +19,5 @@ urlpatterns = [
     path("runs/<uuid:run>/file/", views.RunFile.as_view(), name="run-file"),
     path("teams/", views.TeamList.as_view(), name="teams"),
     path("tokens/", views.TokenList.as_view(), name="tokens"),
-    path("tokens/<str:key>/", views.TokenDetail.as_view(), name="token"),
+    path("tokens/<slug:key>/", views.TokenDetail.as_view(), name="token"),
 ]

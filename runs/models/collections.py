@@ -49,7 +49,7 @@ class Collection(models.Model):
     slug = models.CharField(
         max_length=64,
         unique=True,
-        validators=[RegexValidator(r"\A[a-z0-9][a-z0-9._-]*\Z", "use lower-case letters, digits, '.', '_' and '-'")],
+        validators=[RegexValidator(r"\A[a-z0-9][a-z0-9_-]*\Z", "use lower-case letters, digits, '_' and '-'")],
     )
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True, max_length=20_000)
@@ -103,6 +103,7 @@ class Qrels(models.Model):
     size = models.BigIntegerField(help_text="bytes, decompressed")
     lines = models.BigIntegerField()
     judgements = models.BigIntegerField()
+    topics = models.IntegerField()
     topic_ids = models.JSONField(help_text="in the order of every stored vector")
     levels = models.JSONField(help_text="number of judgements at each level")
     warnings = models.JSONField(default=dict)

@@ -83,6 +83,7 @@ def _create(collection: Collection, user: User | None, summary: QrelsSummary, so
         size=source.size,
         lines=summary.lines,
         judgements=len(judgements.levels),
+        topics=len(judgements.topic_ids),
         topic_ids=[topic_id.decode() for topic_id in judgements.topic_ids],
         levels={str(level): count for level, count in summary.levels.items()},
         warnings=report_as_json(summary.report),

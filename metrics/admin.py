@@ -1,0 +1,36 @@
+"""The administration of evaluations: what waits, what failed and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from metrics.models import Evaluation
+from runs.admin import ReadOnlyAdmin
+
+
+@admin.register(Evaluation)
+class EvaluationAdmin(ReadOnlyAdmin):
+    list_display = ("run", "collection", "version", "state", "attempts", "error_code", "error", "seconds", "since")
+    list_select_related = ("run__team", "run__collection", "qrels")
+    list_filter = ("state", "error_code", "scores", "engine_version", "run__collection")
+    search_fields = ("run__tag", "run__team__slug", "run__collection__slug", "error_code", "error_message")
+    exclude = ("lease_token",)
+    date_hierarchy = "created_at"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("qrels__topic_ids")
+
+    @admin.display(ordering="run__collection__slug")
+    def collection(self, evaluation: Evaluation) -> str:
+        return evaluation.run.collection.slug
+
+    @admin.display(description="qrels", ordering="qrels__version")
+    def version(self, evaluation: Evaluation) -> str:
+        return f"v{evaluation.qrels.version}"
+
+    @admin.display(description="reason")
+    def error(self, evaluation: Evaluation) -> str:
+        return evaluation.error_message[:120]

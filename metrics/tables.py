@@ -1,0 +1,257 @@
+"""The tables of the pages: what stands in each cell, and what is marked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from metrics.engine.curves import Curve
+from metrics.engine.grammar import Measure
+from metrics.engine.measures.definition import Aggregate
+from metrics.services.comparison import Comparison, Pair
+from metrics.services.judged_views import Mean
+from metrics.services.leaderboard import Leaderboard, Row
+from metrics.services.values import RunValues
+from runs.models import Collection, Qrels, Run
+
+NOTHING = "–"
+MATRIX_RUNS = 25
+_RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure's column: how it is sorted now, and the order that a click on its name asks for."""
+
+    name: str
+    sorting: str
+    next_order: str
+
+    @property
+    def parts(self) -> list[str]:
+        """The name where a line may break: behind each comma."""
+        return re.findall(r"[^,]*,|[^,]+", self.name)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure; `note` says what the figure alone does not."""
+
+    text: str
+    best: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Paging:
+    """Which rows of how many are shown; `previous` and `next` are offsets, None where there are no more."""
+
+    offset: int
+    limit: int
+    total: int
+
+    @property
+    def first(self) -> int:
+        return min(self.offset + 1, self.total)
+
+    @property
+    def last(self) -> int:
+        return min(self.offset + self.limit, self.total)
+
+    @property
+    def previous(self) -> int | None:
+        return max(0, self.offset - self.limit) if self.offset else None
+
+    @property
+    def next(self) -> int | None:
+        return self.offset + self.limit if self.offset + self.limit < self.total else None
+
+    @property
+    def needed(self) -> bool:
+        return self.total > self.limit or self.offset > 0
+
+
+def columns_of(measures: list[Measure], sort: Measure | None, descending: bool) -> list[Column]:
+    now, other = ("descending", "asc") if descending else ("ascending", "desc")
+    return [Column(m.name, now, other) if m == sort else Column(m.name, "", "desc") for m in measures]
+
+
+def figure(measure: Measure, value: float | None) -> str:
+    """A value to four decimals; counts are whole."""
+    if value is None or math.isnan(value):
+        return NOTHING
+    return f"{value:,.0f}" if measure.definition.aggregate is Aggregate.SUM else f"{value:.4f}"
+
+
+@dataclass(frozen=True)
+class BoardLine:
+    """One run on the board."""
+
+    row: Row
+    cells: list[Cell]
+    judged: int
+
+    @property
+    def incomplete(self) -> bool:
+        return (self.row.evaluation.topics_answered or 0) < self.judged
+
+    @property
+    def since(self) -> str:
+        """What makes a stale row stale: older judgements or, under the same ones, an older engine."""
+        evaluation = self.row.evaluation
+        return f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
+
+
+def board_lines(board: Leaderboard) -> list[BoardLine]:
+    ranked = [row for row in board.rows if not row.stale]
+    best = {measure.name: _best(ranked, measure.name) for measure in board.measures}
+    return [_board_line(row, board.measures, best) for row in board.rows]
+
+
+def _best(rows: list[Row], name: str) -> float | None:
+    return max((mean for row in rows if (mean := row.values[name][0]) is not None), default=None)
+
+
+def _board_line(row: Row, measures: list[Measure], best: Mapping[str, float | None]) -> BoardLine:
+    judged = row.evaluation.qrels.topics
+    cells = [
+        mean_cell(measure, row.values[measure.name], judged, None if row.stale else best[measure.name])
+        for measure in measures
+    ]
+    return BoardLine(row, cells, judged)
+
+
+def mean_cell(measure: Measure, mean: Mean, judged: int, best: float | None = None) -> Cell:
+    """A mean; where not all judged topics have a value, the note says how many do."""
+    value, topics = mean
+    note = f"{topics} of {judged} topics have a value" if topics != judged else ""
+    return Cell(figure(measure, value), value is not None and value == best, note)
+
+
+@dataclass(frozen=True)
+class TopicLine:
+    topic_id: str
+    cells: list[Cell]
+    title: str = ""
+
+
+def topic_lines(values: RunValues, sort: Measure | None, descending: bool) -> list[TopicLine]:
+    """A run's values topic by topic, in the order of the judgements or by one measure; those without a value last."""
+    order = list(range(len(values.topic_ids)))
+    if sort:
+        column, sign = values.vectors[sort.name].tolist(), -1.0 if descending else 1.0
+        order.sort(key=lambda index: (math.isnan(column[index]), sign * column[index]))
+    columns = [(measure, values.vectors[measure.name].tolist()) for measure in values.measures]
+    return [
+        TopicLine(values.topic_ids[index], [Cell(figure(measure, column[index])) for measure, column in columns])
+        for index in order
+    ]
+
+
+def curve_lines(curve: Curve) -> list[tuple[int, str, str]]:
+    """Rank, mean and the ideal's mean at some ranks: what the picture shows, as figures."""
+    mean, ideal = curve.mean, curve.ideal_mean
+    ranks = sorted({rank for rank in _RANKS_SHOWN if rank <= len(mean)} | {len(mean)})
+    return [(r, f"{mean[r - 1]:.4f}", NOTHING if ideal is None else f"{ideal[r - 1]:.4f}") for r in ranks]
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """A pair as figures, and its interval as x positions between 0 and 200."""
+
+    pair: Pair
+    difference: str
+    interval: str
+    p_value: str
+    p_adjusted: str
+    drawn: dict[str, str]
+
+
+def pair_lines(comparison: Comparison, pairs: list[Pair]) -> list[PairLine]:
+    """Some pairs of a comparison; every interval is drawn on the same scale, which has zero and all pairs in it."""
+    low = min(0.0, *(pair.low for pair in comparison.pairs))
+    high = max(0.0, *(pair.high for pair in comparison.pairs))
+    scale = 200 / ((high - low) or 1.0)
+    return [_pair_line(pair, low, scale) for pair in pairs]
+
+
+def _pair_line(pair: Pair, low: float, scale: float) -> PairLine:
+    places = {"zero": 0.0, "low": pair.low, "middle": pair.difference, "high": pair.high}
+    return PairLine(
+        pair,
+        signed(pair.difference),
+        f"{signed(pair.low)} to {signed(pair.high)}",
+        probability(pair.p_value),
+        probability(pair.p_adjusted),
+        {name: f"{(value - low) * scale:.1f}" for name, value in places.items()},
+    )
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, and without one where it rounds to zero."""
+    text = f"{value:+.4f}"
+    return "0.0000" if text in ("+0.0000", "-0.0000") else text.replace("-", "\N{MINUS SIGN}")
+
+
+def probability(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """The row's run against the column's: `verdict` is better or worse where that is significant."""
+
+    text: str
+    verdict: str = ""
+    note: str = ""
+
+
+def matrix_lines(comparison: Comparison) -> list[tuple[Run, str, list[MatrixCell]]]:
+    """Every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
+    runs = comparison.runs
+    if comparison.query.baseline or len(runs) > MATRIX_RUNS:
+        return []
+    pairs = {(pair.a.pk, pair.b.pk): pair for pair in comparison.pairs}
+    return [(run, f"{mean:.4f}", [_matrix_cell(pairs, run.pk, other.pk) for other, _ in runs]) for run, mean in runs]
+
+
+def _matrix_cell(pairs: dict[tuple[UUID, UUID], Pair], row: UUID, column: UUID) -> MatrixCell:
+    if row == column:
+        return MatrixCell("")
+    pair = pairs.get((row, column))
+    sign = 1.0 if pair else -1.0
+    pair = pair or pairs[column, row]
+    difference = sign * pair.difference
+    verdict = ("better" if difference > 0 else "worse") if pair.significant else ""
+    return MatrixCell(signed(difference), verdict, f"corrected p {probability(pair.p_adjusted)}")
+
+
+def level_lines(collection: Collection, qrels: Qrels | None) -> list[tuple[str, str, int | None]]:
+    """Levels, highest first, with what they mean and how many judgements have them."""
+    counts = qrels.levels if qrels else {}
+    levels = sorted({*counts, *collection.level_labels}, key=_level_order, reverse=True)
+    return [(level, str(collection.level_labels.get(level, "")), counts.get(level)) for level in levels]
+
+
+def _level_order(level: str) -> tuple[bool, int, str]:
+    digits = level.removeprefix("-")
+    number = int(level) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
+    return number is not None, number or 0, level
+
+
+def metadata_lines(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The leaves of nested metadata with dotted names; a list of plain values stays in one line."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from metadata_lines(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, inner in enumerate(value, 1):
+            yield from metadata_lines(inner, f"{name}.{number}")
+    elif isinstance(value, list):
+        yield name, ", ".join(str(item) for item in value)
+    elif value is not None:
+        yield name, str(value)

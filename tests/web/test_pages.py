@@ -1,0 +1,415 @@
+"""The pages, as a browser without scripts asks for them."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from metrics.charts import curve_chart
+from metrics.engine.grammar import parse_measure
+from metrics.engine.measures import MEASURES
+from metrics.models import Evaluation
+from metrics.services.values import find_evaluation, read_curve
+from runs.models import ApiToken, Collection, Qrels, Run, Team, User
+from tests.conftest import GOOD, POOR, QRELS, client_of, upload
+
+HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)>'
+METADATA = f"""\
+# ir_metadata.start
+# research goal:
+#   venue: '{HOSTILE}'
+#   years: [2023, 2024]
+# ir_metadata.end
+"""
+SCRIPT_OR_STYLE = re.compile(rb"<script|<style|\sstyle=|\son[a-z]+=\"|javascript:", re.IGNORECASE)
+Submit = Callable[..., Run]
+
+
+@pytest.fixture
+def browser() -> Client:
+    """Somebody without an account."""
+    return Client()
+
+
+@pytest.fixture
+def board(submit: Submit) -> tuple[Run, Run]:
+    """Two evaluated runs of the small collection, the better one first."""
+    return submit(GOOD), submit(POOR)
+
+
+@pytest.fixture
+def pages(board: tuple[Run, Run]) -> list[str]:
+    """Every page there is, of a collection with two runs."""
+    run = f"/runs/{board[0].pk}/"
+    return ["/", "/collections/small/", run, f"{run}curve.svg", "/collections/small/comparison/", "/measures/"]
+
+
+def page(browser: Client, path: str, status: int = 200, **query: Any) -> str:
+    answer = browser.get(path, query)
+    assert answer.status_code == status, answer.content
+    return answer.content.decode()
+
+
+def text_of(html: str) -> str:
+    """What a reader sees: no tags, single blanks."""
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def new_qrels(api: Any) -> None:
+    """A second version of the judgements, under which nothing is evaluated yet."""
+    assert upload(api, "collections/small/qrels/", QRELS + "3 0 y 1\n").status_code == 201
+
+
+def test_every_page_of_a_public_collection_is_open_to_everybody(browser: Client, pages: list[str]) -> None:
+    for path in pages:
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        assert "default-src 'self'" in answer["Content-Security-Policy"]
+
+
+def test_a_team_only_collection_is_not_there_for_strangers(browser: Client, pages: list[str], alice: User) -> None:
+    Collection.objects.update(visibility="team", name="Secret name")
+    hidden = [path for path in pages if path not in {"/", "/measures/"}]
+    for path in hidden:
+        assert "Secret name" not in page(browser, path, 404)
+    assert "Secret name" not in page(browser, "/")
+    browser.force_login(alice)
+    for path in hidden:
+        page(browser, path)
+    assert "Secret name" in page(browser, "/")
+
+
+def test_a_deleted_run_is_not_there(browser: Client, board: tuple[Run, Run], api: Any) -> None:
+    assert api.delete(f"/api/v1/runs/{board[0].pk}/").status_code == 204
+    page(browser, f"/runs/{board[0].pk}/", 404)
+    page(browser, f"/runs/{board[0].pk}/curve.svg", 404)
+    assert "good" not in page(browser, "/collections/small/")
+
+
+def test_no_page_has_a_script_or_a_style_of_its_own(browser: Client, pages: list[str]) -> None:
+    for path in [*pages, "/nowhere/"]:
+        assert not SCRIPT_OR_STYLE.search(browser.get(path).content), path
+
+
+def test_hostile_text_is_shown_as_text(browser: Client, submit: Submit) -> None:
+    run = submit(METADATA + GOOD)
+    Collection.objects.update(name=HOSTILE, description=HOSTILE, level_labels={HOSTILE: HOSTILE, "1": [HOSTILE]})
+    Run.objects.update(description=HOSTILE, metadata={HOSTILE: {"deep": [HOSTILE, {"deeper": HOSTILE}]}}, tag=HOSTILE)
+    submit(POOR)
+    paths = ["/", "/collections/small/", f"/runs/{run.pk}/", f"/runs/{run.pk}/curve.svg"]
+    for path in [*paths, "/collections/small/comparison/"]:
+        html = page(browser, path)
+        assert "<script" not in html, path
+        assert "<img src=x" not in html, path
+        assert "&lt;script&gt;" in html, path
+    ET.fromstring(page(browser, f"/runs/{run.pk}/curve.svg"))
+
+
+def test_hostile_queries_are_shown_as_text(browser: Client, pages: list[str]) -> None:
+    for path in pages:
+        for name in ("measures", "measure", "sort", "order", "baseline", "runs", "depth", "offset", "test", "qrels"):
+            answer = browser.get(path, {name: f'">{HOSTILE}'})
+            assert answer.status_code in {200, 400}, (path, name)
+            assert b"<script" not in answer.content, (path, name)
+
+
+def test_the_home_page_lists_collections_and_says_what_is_simulated(browser: Client, collection: str) -> None:
+    Collection.objects.update(simulated=True)
+    text = text_of(page(browser, "/"))
+    assert "Small simulated" in text
+    assert "v1" in text
+
+
+def test_an_empty_site_tells_how_to_begin(browser: Client, db: None) -> None:
+    html = page(browser, "/")
+    assert "make admin NAME=you" in html
+    assert "http://testserver/api/v1" in html
+
+
+def test_the_leaderboard_ranks_and_marks(browser: Client, board: tuple[Run, Run]) -> None:
+    html = page(browser, "/collections/small/")
+    assert html.index(">good</a>") < html.index(">poor</a>")
+    assert html.count("<strong>1.0000</strong>") == 2
+    assert "2 of 3 topics answered; the others count 0" in html
+    assert 'aria-sort="descending"' in html
+    assert "?sort=nDCG%4010&amp;order=asc" in html
+    assert "?sort=AP&amp;order=desc" in html
+
+
+def test_the_leaderboard_sorts_the_other_way_round(browser: Client, board: tuple[Run, Run]) -> None:
+    html = page(browser, "/collections/small/", sort="AP", order="asc", measures="AP,P@5")
+    assert html.index(">poor</a>") < html.index(">good</a>")
+    assert 'aria-sort="ascending"' in html
+    assert "measures=AP%2CP%405" in html
+
+
+def test_the_leaderboard_has_pages(browser: Client, board: tuple[Run, Run]) -> None:
+    first = page(browser, "/collections/small/", limit=1)
+    assert "1–1 of 2" in first
+    assert "limit=1&amp;offset=1" in first
+    second = page(browser, "/collections/small/", limit=1, offset=1)
+    assert ">poor</a>" in second
+    assert ">good</a>" not in second
+    assert "no runs on this page" in page(browser, "/collections/small/", offset=100)
+
+
+def test_a_stale_run_is_at_the_bottom_and_says_so(browser: Client, api: Any, submit: Submit) -> None:
+    submit(GOOD)
+    new_qrels(api)
+    html = page(browser, "/collections/small/")
+    assert "stale, qrels v1" in html
+    assert "1 queued" in html
+    assert 'name="runs"' not in html
+    run = page(browser, f"/runs/{Run.objects.get().pk}/")
+    assert "stale, qrels v1" in run
+    assert "no longer the ones that count" in run
+    submit(POOR)
+    html = page(browser, "/collections/small/")
+    assert html.index(">poor</a>") > html.index(">good</a>")
+    assert "stale" not in html
+
+
+def test_a_run_of_an_older_engine_is_stale(browser: Client, board: tuple[Run, Run]) -> None:
+    Evaluation.objects.filter(run=board[1]).update(engine_version="0")
+    assert "stale, older engine" in page(browser, "/collections/small/")
+    run = page(browser, f"/runs/{board[1].pk}/")
+    assert "of an older engine" in run
+    assert "no active judgements" not in run
+
+
+def test_runs_that_are_not_on_the_board_are_counted(browser: Client, board: tuple[Run, Run]) -> None:
+    Evaluation.objects.filter(run=board[1]).update(state="failed", error_message="the file is gone")
+    assert "1 failed" in page(browser, "/collections/small/")
+    run = text_of(page(browser, f"/runs/{board[1].pk}/"))
+    assert "Failed: the file is gone" in run
+
+
+@pytest.mark.parametrize(("name", "value"), [("measures", "foo"), ("sort", "foo"), ("order", "up"), ("offset", "-1")])
+def test_a_leaderboard_that_cannot_be_read_says_why(browser: Client, collection: str, name: str, value: str) -> None:
+    html = page(browser, "/collections/small/", 400, **{name: value})
+    assert 'role="alert"' in html
+    assert "Submit a run" in html
+
+
+def test_a_bad_measure_is_named_in_the_page(browser: Client, board: tuple[Run, Run]) -> None:
+    for path in ("/collections/small/", f"/runs/{board[0].pk}/"):
+        html = page(browser, path, 400, measures="nDCG@10,foo")
+        assert "unknown measure &#x27;foo&#x27;" in html
+        assert 'value="nDCG@10,foo"' in html
+    assert "unknown measure" in page(browser, "/collections/small/comparison/", 400, measure="foo")
+
+
+def test_a_collection_without_judgements_is_no_error(browser: Client, api: Any, submit: Submit) -> None:
+    run = submit(GOOD)
+    Qrels.objects.update(active=False)
+    assert "No judgements yet" in page(browser, "/collections/small/")
+    assert "no active judgements" in page(browser, "/collections/small/comparison/")
+    Evaluation.objects.all().delete()
+    assert "no active judgements" in page(browser, f"/runs/{run.pk}/")
+
+
+def test_a_run_page_shows_what_the_run_is(browser: Client, submit: Submit) -> None:
+    run = submit(METADATA + GOOD.replace(" 2.0 ", " 3.0 "), description="A fine run.")
+    html = page(browser, f"/runs/{run.pk}/")
+    text = text_of(html)
+    assert f'title="{run.sha256}"' in html
+    assert "A fine run." in text
+    assert "Topics answered 3 of 3" in text
+    assert f"Documents in ties {run.tied_documents}" in text
+    assert "research goal.years 2023, 2024" in text
+    for warning in run.warnings["warnings"]:
+        assert warning["message"][:20] in html.replace("&#x27;", "'")
+
+
+def test_topics_sort_by_a_measure(browser: Client, board: tuple[Run, Run]) -> None:
+    path = f"/runs/{board[1].pk}/"
+
+    def topics(**query: Any) -> list[str]:
+        return re.findall(r'<th scope="row" class="fixed">(\w+)', page(browser, path, **query))
+
+    assert topics() == ["1", "2", "3"]
+    assert topics(sort="AP") == ["2", "1", "3"]
+    assert topics(sort="AP", order="asc") == ["3", "1", "2"]
+    assert topics(sort="P(rel=2)@5", order="asc", measures="AP") == ["1", "2", "3"]
+
+
+def test_the_forms_of_a_run_keep_each_other(browser: Client, board: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{board[0].pk}/", measures="AP", sort="AP", order="asc", measure="DCG", depth=7)
+    for name, value in (("measures", "AP"), ("sort", "AP"), ("order", "asc"), ("measure", "DCG"), ("depth", "7")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in html
+
+
+@pytest.mark.parametrize("measure", ["nDCG", "DCG", "nCG", "CG", "P", "R", "nDCG(gains='exp')", "P(rel=2)", "nDCG@10"])
+def test_a_curve_is_a_picture_with_a_title(browser: Client, board: tuple[Run, Run], measure: str) -> None:
+    answer = browser.get(f"/runs/{board[0].pk}/curve.svg", {"measure": measure, "depth": 20})
+    assert answer["Content-Type"] == "image/svg+xml"
+    assert answer["Cache-Control"] == "private, max-age=600"
+    picture = ET.fromstring(answer.content)
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    words = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert f"{measure.removesuffix('@10')} of run good" in words
+    assert "mean of 3 topics at ranks 1 to 20, and the mean of the ideal rankings" in words
+    assert {"good", "ideal"} <= set(words)
+
+
+def test_every_picture_has_the_size_that_the_page_reserves(browser: Client, board: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{board[0].pk}/")
+    size = re.search(r'width="(\d+)" height="(\d+)" alt="nDCG of run good', html)
+    assert size
+    for depth in (1, 3, 1000):
+        picture = ET.fromstring(page(browser, f"/runs/{board[0].pk}/curve.svg", measure="CG", depth=depth))
+        assert (picture.get("width"), picture.get("height")) == size.groups()
+
+
+def test_a_chart_keeps_to_altairs_schema(board: tuple[Run, Run]) -> None:
+    drawn = read_curve(evaluation=find_evaluation(run=board[0]), measure=parse_measure("DCG"), depth=5)
+    assert curve_chart(drawn, measure="DCG", run="good").to_dict(validate=True)
+
+
+def test_a_run_without_a_curve_for_a_measure_keeps_its_values(browser: Client, board: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{board[0].pk}/", 400, measure="AP")
+    assert "AP has no curve over ranks" in html
+    assert "Topic by topic" in html
+    page(browser, f"/runs/{board[0].pk}/curve.svg", 400, measure="AP")
+    page(browser, f"/runs/{board[0].pk}/curve.svg", 400, depth=0)
+    page(browser, f"/runs/{board[0].pk}/curve.svg", 400, theme="pink")
+    page(browser, f"/runs/{board[0].pk}/curve.svg", 404, qrels=9)
+
+
+def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
+    run = pages[2]
+    sorted_board = "/collections/small/?sort=AP&order=asc&measures=AP,P@5"
+    for path in [*pages, f"{run}?measure=P(rel=2)&sort=AP", sorted_board, "/collections/small/comparison/?measure=AP"]:
+        html = page(browser, path)
+        links = set(re.findall(r'(?:href|src|srcset)="([^"]*)"', html)) if not path.endswith(".svg") else set()
+        for link in sorted(link for link in links if not link.startswith(("#", "/static/", "/admin/"))):
+            target = link.replace("&amp;", "&")
+            answer = browser.get(path.partition("?")[0] + target if target.startswith("?") else target)
+            assert answer.status_code == 200, (path, link)
+            answer.close()
+
+
+def test_a_comparison_shows_every_pair(browser: Client, board: tuple[Run, Run]) -> None:
+    text = text_of(page(browser, "/collections/small/comparison/", measure="AP"))
+    assert "AP of 2 runs on 3 topics" in text
+    assert "Only 3 topics" in text
+    assert "1 of 1 difference is significant" in text
+    assert "Holm p" in text
+    assert "95 % interval" in text
+
+
+def test_a_comparison_with_a_baseline(browser: Client, board: tuple[Run, Run]) -> None:
+    good, _ = board
+    html = page(browser, "/collections/small/comparison/", measure="AP", baseline=str(good.pk))
+    assert f'<option value="{good.pk}" selected>' in html
+    assert "Against good" in html
+    assert re.search(r">poor</a></th><td>good</td>\s*<td class=\"number\">\N{MINUS SIGN}0\.", html)
+
+
+def test_runs_ticked_on_the_leaderboard_are_compared(browser: Client, board: tuple[Run, Run]) -> None:
+    ids = [str(run.pk) for run in board]
+    assert "2 chosen runs" in page(browser, "/collections/small/comparison/", runs=ids)
+    one = page(browser, "/collections/small/comparison/", runs=ids[:1])
+    assert "a comparison needs two evaluated runs, here are 1" in one
+    assert 'role="alert"' not in one
+
+
+@pytest.mark.parametrize(
+    "query", [{"baseline": "x"}, {"baseline": "0" * 32}, {"test": "x"}, {"correction": "x"}, {"alpha": "2"}]
+)
+def test_a_comparison_that_cannot_be_made_says_why(
+    browser: Client, board: tuple[Run, Run], query: dict[str, str]
+) -> None:
+    assert 'role="alert"' in page(browser, "/collections/small/comparison/", 400, **query)
+
+
+def test_every_measure_is_described(browser: Client, db: None) -> None:
+    html = page(browser, "/measures/")
+    for name, definition in MEASURES.items():
+        assert f'id="{name}"' in html
+        for parameter in definition.parameters:
+            assert f"<code>{parameter.name}=" in html
+
+
+def test_what_is_not_there_is_a_page(browser: Client, db: None) -> None:
+    for path in ("/nowhere/", "/collections/nowhere/", "/runs/00000000-0000-0000-0000-000000000000/"):
+        assert "Not found" in page(browser, path, 404)
+    assert browser.post("/").status_code == 405
+
+
+def test_a_silent_database_is_a_page_that_asks_it_nothing(
+    browser: Client, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(user: Any) -> Any:
+        raise OperationalError("gone")
+
+    browser.force_login(alice)
+    monkeypatch.setattr("runs.views.collections_of", silent)
+    assert "The database does not answer" in page(browser, "/", 503)
+
+
+@pytest.mark.parametrize(
+    ("number", "most"),
+    [(0, 1), (1, 9), (2, 8), (3, 3), (4, 4), (5, 0)],
+    ids=["home", "board", "run", "svg", "pairs", "measures"],
+)
+def test_a_page_asks_the_database_little(
+    browser: Client, pages: list[str], django_assert_max_num_queries: Any, number: int, most: int
+) -> None:
+    with django_assert_max_num_queries(most):
+        page(browser, pages[number])
+
+
+def test_more_runs_need_no_more_queries(browser: Client, submit: Submit, django_assert_max_num_queries: Any) -> None:
+    for number in range(6):
+        submit(GOOD, tag=f"run-{number}")
+    with django_assert_max_num_queries(9):
+        page(browser, "/collections/small/")
+    with django_assert_max_num_queries(4):
+        page(browser, "/collections/small/comparison/")
+
+
+@pytest.fixture
+def admin(browser: Client, db: None) -> Client:
+    browser.force_login(User.objects.create_superuser("root"))
+    return browser
+
+
+def test_every_list_of_the_administration_opens(admin: Client, board: tuple[Run, Run]) -> None:
+    names = ["user", "team", "collection", "qrels", "run", "apitoken"]
+    for path in [*(f"/admin/runs/{name}/" for name in names), "/admin/metrics/evaluation/"]:
+        page(admin, path, q="small")
+        listed = page(admin, path)
+        link = re.search(rf'<th class="field-[^>]*><a href="({path}[^"]+)"', listed)
+        assert link, path
+        page(admin, link[1])
+
+
+def test_an_account_made_in_the_administration_has_its_team(admin: Client) -> None:
+    fields = {"username": "carol", "password1": "a long passphrase", "password2": "a long passphrase"}
+    answer = admin.post("/admin/runs/user/add/", {**fields, "usable_password": "true"})
+    assert answer.status_code == 302, answer.content
+    carol = User.objects.get(username="carol")
+    assert Team.objects.get(personal_of=carol).slug == "carol"
+    assert "carol" in page(admin, f"/admin/runs/user/{carol.pk}/change/")
+
+
+def test_the_administration_never_shows_a_digest(admin: Client, alice: User) -> None:
+    client_of(alice)
+    token = ApiToken.objects.get(user=alice)
+    for path in ("/admin/runs/apitoken/", f"/admin/runs/apitoken/{token.pk}/change/"):
+        assert token.digest not in page(admin, path)
+
+
+def test_runs_and_evaluations_are_read_only_in_the_administration(admin: Client, board: tuple[Run, Run]) -> None:
+    evaluation = Evaluation.objects.first()
+    assert evaluation
+    for path in (f"/admin/runs/run/{board[0].pk}/", f"/admin/metrics/evaluation/{evaluation.pk}/"):
+        assert admin.post(f"{path}change/", {"tag": "x"}).status_code == 403
+        assert admin.post(f"{path}delete/", {"post": "yes"}).status_code == 403
