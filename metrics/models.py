@@ -101,7 +101,7 @@ class MetricVector(models.Model):
     class Meta:
         constraints = (models.UniqueConstraint(fields=("evaluation", "measure"), name="one_vector_per_measure"),)
         # A leaderboard reads these columns of hundreds of evaluations: from the index alone, never the vectors.
-        indexes = (models.Index(fields=("evaluation", "measure", "mean", "topics"), name="means"),)
+        indexes = (models.Index(fields=("measure", "evaluation", "mean", "topics"), name="means"),)
 
     def __str__(self) -> str:
         return f"{self.measure} of {self.evaluation_id}"

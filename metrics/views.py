@@ -39,7 +39,7 @@ from metrics.tables import (
     pair_lines,
     topic_lines,
 )
-from runs.api.access import visible_collection, visible_run
+from runs.api.access import counted_collection, visible_collection, visible_run
 from runs.models import Collection, Run
 from runs.views import page, problem_of
 
@@ -69,7 +69,7 @@ class Problem:
 @page
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """A collection with its leaderboard."""
-    collection = _collection(request, slug)
+    collection = counted_collection(request, slug)
     query = _query(request)
     context: dict[str, Any] = {"collection": collection}
     context["measures"] = query.get("measures") or ", ".join(collection.measures)
@@ -82,7 +82,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 @page
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """A run: what it is, its means, its values topic by topic and a curve."""
-    run = _run(request, run_id)
+    run = visible_run(request, run_id)
     query = _query(request)
     context: dict[str, Any] = {
         "run": run,
@@ -109,7 +109,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @page
 def curve_picture(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """A curve as SVG."""
-    run = _run(request, run_id)
+    run = visible_run(request, run_id)
     query = _query(request)
     theme = choice_in(query, "theme", tuple(PALETTES)) or "light"
     measure, depth = _curve_query(query)
@@ -128,7 +128,7 @@ def curve_picture(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @page
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The runs of a collection under one measure and one test."""
-    collection = _collection(request, slug)
+    collection = visible_collection(request, slug)
     query = _query(request)
     context: dict[str, Any] = {"collection": collection, "query": query, "tests": TESTS, "corrections": CORRECTIONS}
     context["measure"] = query.get("measure") or collection.measures[0]
@@ -149,14 +149,6 @@ def measures_page(request: HttpRequest) -> HttpResponse:
         for definition in MEASURES.values()
     ]
     return render(request, "metrics/measures.html", {"measures": measures})
-
-
-def _collection(request: HttpRequest, slug: str) -> Collection:
-    return visible_collection(request, slug)
-
-
-def _run(request: HttpRequest, run_id: UUID) -> Run:
-    return visible_run(request, run_id)
 
 
 def _query(request: HttpRequest) -> Query:

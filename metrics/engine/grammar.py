@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Measure:
     def __str__(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def name(self) -> str:
         pairs = zip(self.definition.parameters, self.values, strict=True)
         shown = [p.show(value) for p, (_, value) in pairs if p.always_shown or value != p.default]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
@@ -12,7 +12,12 @@ from metrics.models import Evaluation, MetricVector
 from metrics.services.judged_views import Mean, means_of
 from runs.models import Collection, Qrels, Run
 
-# Long columns that no row of a board shows.
+# What a row of a board shows of its evaluation, run and team.
+_SHOWN = (
+    "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at", "run__tied_documents",
+    "run__team__slug", "run__team__name",
+)  # fmt: skip
+# And what none does: long columns.
 _UNSHOWN = (
     "traceback", "qrels__topic_ids", "qrels__warnings", "run__warnings", "run__metadata", "run__ir_metadata",
 )  # fmt: skip
@@ -107,55 +112,40 @@ def _stale(collection: Collection, qrels: Qrels, scores: str) -> QuerySet[Evalua
 
 
 def _ranked_rows(collection: Collection, board: Leaderboard, query: BoardQuery) -> list[Row]:
-    if query.offset >= board.ranked:
-        return []
-    stored = MetricVector.objects.filter(
-        evaluation__in=Evaluation.objects.current(board.qrels, board.scores).evaluated(), measure=query.sort.name
-    )
-    if stored.count() == board.ranked:
-        page, rank = _stored_page(stored, query)
-    else:
-        page, rank = _computed_page(collection, board, query)
-    means = means_of(page, query.measures, set(collection.measures))
-    rows = Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(page)
-    ordered = [rows[pk] for pk in page]
-    return [Row(place, e.run, e, _values(means, e, query.measures)) for place, e in zip(rank, ordered, strict=True)]
-
-
-def _stored_page(stored: QuerySet[MetricVector], query: BoardQuery) -> tuple[list[int], list[int]]:
-    by_mean = F("mean").desc(nulls_last=True) if query.descending else F("mean").asc(nulls_last=True)
-    ordered = stored.order_by(by_mean, "evaluation__run__created_at", "evaluation__run")
-    page = list(ordered.values_list("evaluation_id", "mean")[query.offset : query.offset + query.limit])
-    better = 0
-    if query.offset and page and page[0][1] is not None:
-        beats = {"mean__gt": page[0][1]} if query.descending else {"mean__lt": page[0][1]}
-        better = stored.filter(**beats).count()
-    elif query.offset and page:
-        better = stored.exclude(mean=None).count()
-    return [pk for pk, _ in page], _ranks([mean for _, mean in page], better, query.offset)
-
-
-def _computed_page(collection: Collection, board: Leaderboard, query: BoardQuery) -> tuple[list[int], list[int]]:
-    """The same for a measure that is not stored for every run."""
-    current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-    ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
-    means = means_of(ids, [query.sort], set(collection.measures))
-    sign = -1.0 if query.descending else 1.0
-    by_mean = {pk: means[pk, query.sort.name][0] for pk in ids}
-    ids.sort(key=lambda pk: (by_mean[pk] is None, sign * (by_mean[pk] or 0.0)))
-    ranks = _ranks([by_mean[pk] for pk in ids], 0, 0)
+    order = _order(collection, board, query)
+    ranks = _ranks([mean for _, mean in order])
     page = slice(query.offset, query.offset + query.limit)
-    return ids[page], ranks[page]
+    ids = [pk for pk, _ in order[page]]
+    means = means_of(ids, query.measures, set(collection.measures))
+    found = Evaluation.objects.select_related("run__team").only(*_SHOWN).in_bulk(ids)
+    rows = []
+    for pk, rank in zip(ids, ranks[page], strict=True):
+        evaluation = found[pk]
+        evaluation.qrels = board.qrels
+        rows.append(Row(rank, evaluation.run, evaluation, _values(means, evaluation, query.measures)))
+    return rows
 
 
-def _ranks(means: list[float | None], better: int, offset: int) -> list[int]:
-    """Competition ranks 1, 2, 2, 4 of a page whose first row has `better` rows above its value."""
+def _order(collection: Collection, board: Leaderboard, query: BoardQuery) -> list[tuple[int, float | None]]:
+    """Every ranked evaluation with its mean, best first, those without a mean last; then by submission."""
+    current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
+    stored = MetricVector.objects.filter(evaluation__in=current, measure=query.sort.name)
+    means: dict[int, float | None] = dict(stored.values_list("evaluation_id", "mean"))
+    ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
+    missing = [pk for pk in ids if pk not in means]
+    computed = means_of(missing, [query.sort], set(collection.measures)) if missing else {}
+    means.update({pk: mean for (pk, _), (mean, _) in computed.items()})
+    sign = -1.0 if query.descending else 1.0
+    ordered = [(pk, means[pk]) for pk in ids]
+    ordered.sort(key=lambda entry: (entry[1] is None, sign * (entry[1] or 0.0)))
+    return ordered
+
+
+def _ranks(means: list[float | None]) -> list[int]:
+    """Competition ranks of sorted means: 1, 2, 2, 4."""
     ranks: list[int] = []
     for index, mean in enumerate(means):
-        if index and mean == means[index - 1]:
-            ranks.append(ranks[-1])
-        else:
-            ranks.append((offset + index if index else better) + 1)
+        ranks.append(ranks[-1] if index and mean == means[index - 1] else index + 1)
     return ranks
 
 

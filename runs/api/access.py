@@ -31,10 +31,16 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    found = collections_of(request.user).filter(slug=slug).first()
+    found = Collection.objects.visible_to(request.user).select_related("team").filter(slug=slug).first()
     if found is None:
         raise Http404(f"there is no collection {slug!r}")
     return found
+
+
+def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
+    """The same with its numbers of topics and runs and its active qrels version."""
+    visible_collection(request, slug)
+    return collections_of(request.user).get(slug=slug)
 
 
 def managed_collection(request: Request, slug: str) -> Collection:

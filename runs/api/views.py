@@ -23,6 +23,7 @@ from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, que
 from metrics.services.status import statuses
 from runs.api.access import (
     collections_of,
+    counted_collection,
     managed_collection,
     owned_run,
     visible_collection,
@@ -95,7 +96,7 @@ class CollectionDetail(APIView):
 
     @extend_schema(responses=CollectionSerializer)
     def get(self, request: Request, collection: str) -> Response:
-        return Response(CollectionSerializer(visible_collection(request, collection)).data)
+        return Response(CollectionSerializer(counted_collection(request, collection)).data)
 
     @extend_schema(request=CollectionChangeSerializer, responses=CollectionSerializer)
     def patch(self, request: Request, collection: str) -> Response:
@@ -106,7 +107,7 @@ class CollectionDetail(APIView):
             serializer.save()
             if found.active_qrels:
                 queue_evaluations(found.active_qrels)
-        return Response(CollectionSerializer(visible_collection(request, collection)).data)
+        return Response(CollectionSerializer(counted_collection(request, collection)).data)
 
 
 class TopicList(generics.ListAPIView[Topic]):

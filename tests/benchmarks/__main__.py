@@ -1,0 +1,75 @@
+"""make bench: measured times of a running service. Prints medians; asserts nothing about time.
+
+`python -m tests.benchmarks board` fills a database with 1,000 evaluated runs of 20 measures and reads leaderboards;
+`python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from tests.benchmarks.board import measure_boards
+from tests.reliability.servers import embedded_server, wait_until_evaluated
+
+ROUNDS = 9
+
+
+def big_run(tag: str, seed: int, topics: int = 50, depth: int = 1000) -> str:
+    """A run of realistic size, scores to four decimals, a few ties."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for topic in range(1, topics + 1):
+        scores = np.sort(rng.gamma(2.0, 5.0, depth))[::-1]
+        documents = rng.permutation(5 * depth)[:depth]
+        lines += [
+            f"{topic} Q0 DOC-{document:07d} {rank} {score:.4f} {tag}\n"
+            for rank, (document, score) in enumerate(zip(documents.tolist(), scores.tolist(), strict=True), 1)
+        ]
+    return "".join(lines)
+
+
+def big_qrels(topics: int = 50, judged: int = 1500) -> str:
+    rng = np.random.default_rng(0)
+    return "".join(
+        f"{topic} 0 DOC-{document:07d} {level}\n"
+        for topic in range(1, topics + 1)
+        for document, level in enumerate(rng.choice(4, judged, p=(0.7, 0.15, 0.1, 0.05)).tolist())
+    )
+
+
+def measure_submission() -> None:
+    """POST to 202, and POST to values readable, of a run of 50,000 lines."""
+    with tempfile.TemporaryDirectory() as folder, embedded_server(Path(folder)) as server, server.client() as client:
+        client.post("collections/", json={"slug": "bench", "name": "Bench"}).raise_for_status()
+        client.post("collections/bench/qrels/", files={"file": ("q", big_qrels())}).raise_for_status()
+        accepted, readable = zip(*(_submit(client, number) for number in range(ROUNDS)), strict=True)
+    print(f"POST of a 50 x 1000 run to 202: median {_ms(accepted)} ms of {ROUNDS}")
+    print(f"POST of a 50 x 1000 run to values readable: median {_ms(readable)} ms of {ROUNDS}")
+
+
+def _submit(client: httpx.Client, number: int) -> tuple[float, float]:
+    run = big_run(f"r{number}", number).encode()
+    start = time.perf_counter()
+    answer = client.post("collections/bench/runs/", content=run, headers={"Content-Type": "text/plain"})
+    accepted = time.perf_counter() - start
+    wait_until_evaluated(client, answer.raise_for_status().json()["url"])
+    client.get(answer.json()["url"] + "values/").raise_for_status()
+    return accepted, time.perf_counter() - start
+
+
+def _ms(seconds: tuple[float, ...]) -> str:
+    return f"{1000 * statistics.median(seconds):.0f}"
+
+
+PARTS = {"submit": measure_submission, "board": measure_boards}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
