@@ -292,7 +292,7 @@ def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
             target = link.replace("&amp;", "&")
             answer = browser.get(path.partition("?")[0] + target if target.startswith("?") else target)
             assert answer.status_code == 200, (path, link)
-            answer.close()
+            assert not answer.streaming or b"".join(answer.streaming_content)
 
 
 def test_a_comparison_shows_every_pair(browser: Client, board: tuple[Run, Run]) -> None:
