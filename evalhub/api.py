@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from rest_framework import exceptions
@@ -31,6 +32,7 @@ _STATUS: dict[type[errors.EvalHubError], int] = {
     errors.Conflict: 409,
 }
 _PROBLEM = "application/problem+json"
+_log = logging.getLogger(__name__)
 _RETRY_SECONDS = "5"
 
 
@@ -42,6 +44,10 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         if error.pointer:
             body["errors"] = [{"pointer": error.pointer, "code": error.code, "detail": error.message}]
         return _response(body, context)
+    if isinstance(error, RecursionError | OverflowError | DataError):
+        # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
+        _log.warning("%s refused", context.get("request"), exc_info=error)
+        return _response(_problem(400, "out_of_range", "a value is nested too deeply or beyond every range"), context)
     if isinstance(error, OperationalError):
         body = _problem(503, "database_unavailable", "the database does not answer; try again in a moment")
         return _response(body, context, {"Retry-After": _RETRY_SECONDS})

@@ -22,13 +22,17 @@ from metrics.engine.measures.definition import MAX_CUTOFF, Aggregate, Cutoff, Me
 from metrics.engine.ranking import Floats
 
 MAX_NAME = 200
+MAX_SHARE = 10.0
 MAX_MEASURES = 100
+# trec_eval puts this in the place of a smaller value before it takes the logarithm.
+MIN_GEOMETRIC = 0.00001
 
 _NAME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
 _SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
 _ALIASES = {alias: definition.name for definition in MEASURES.values() for alias in definition.aliases}
 _TREC_EVAL = {definition.trec_eval: definition.name for definition in MEASURES.values() if definition.trec_eval}
+_NEEDED = {Cutoff.REQUIRED: "10", Cutoff.SHARE: "0.1"}
 # ir_measures' spellings of parameters that have another name here; None means our default.
 _IR_MEASURES = {("dcg", "log2"): None, ("dcg", "exp-log2"): ("gains", "exp")}
 
@@ -38,7 +42,7 @@ class Measure:
     """A measure with all its parameters; `str()` is the canonical name, which parses back to an equal measure."""
 
     definition: MeasureDefinition
-    cutoff: int | None
+    cutoff: int | float | None
     values: tuple[tuple[str, Any], ...]
 
     def __str__(self) -> str:
@@ -49,8 +53,15 @@ class Measure:
         pairs = zip(self.definition.parameters, self.values, strict=True)
         shown = [p.show(value) for p, (_, value) in pairs if p.always_shown or value != p.default]
         arguments = f"({','.join(shown)})" if shown else ""
-        cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
-        return f"{self.definition.name}{arguments}{cutoff}"
+        return f"{self.definition.name}{arguments}{self._cutoff}"
+
+    @property
+    def _cutoff(self) -> str:
+        if self.cutoff is None:
+            return ""
+        if not self.definition.trec_style:
+            return f"@{self.cutoff:.15g}"
+        return f"_{self.cutoff:.2f}" if self.definition.cutoff is Cutoff.SHARE else f"_{self.cutoff}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -68,6 +79,8 @@ class Measure:
         defined = values[~np.isnan(values)]
         if not len(defined):
             return None, 0
+        if self.definition.aggregate is Aggregate.GEOMETRIC:
+            return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
         total = float(np.sum(defined))
         return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(defined)
 
@@ -93,16 +106,25 @@ def parse_measures(text: str) -> list[Measure]:
     return list(dict.fromkeys(parse_measure(name) for name in names))
 
 
-def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | None:
+def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float | None:
     if text is None:
-        if definition.cutoff is Cutoff.REQUIRED:
-            raise MeasureError(f"{definition.name} needs a cutoff: {definition.name}@10", code="bad_parameter")
+        if definition.cutoff in _NEEDED:
+            example = f"{definition.name}@{_NEEDED[definition.cutoff]}"
+            raise MeasureError(f"{definition.name} needs a cutoff: {example}", code="bad_parameter")
         return None
+    if definition.cutoff is Cutoff.SHARE:
+        return _read_share(text)
     if definition.cutoff is Cutoff.NONE:
         raise MeasureError(f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter")
     if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_CUTOFF:
         raise MeasureError(f"@{text}: a cutoff is a whole number from 1 to {MAX_CUTOFF}", code="bad_parameter")
     return int(text)
+
+
+def _read_share(text: str) -> float:
+    if not re.fullmatch(r"[0-9]*\.?[0-9]{1,6}", text) or not 0 <= float(text) <= MAX_SHARE:
+        raise MeasureError(f"@{text}: a share is a number from 0 to {MAX_SHARE:g}", code="bad_parameter")
+    return float(text)
 
 
 def _read_arguments(definition: MeasureDefinition, text: str) -> tuple[tuple[str, Any], ...]:
@@ -138,7 +160,7 @@ def _arguments(text: str) -> list[tuple[str, str]]:
 
 
 def _parse_trec_eval(text: str) -> Measure:
-    match = re.fullmatch(r"([A-Za-z_]+?)(_cut)?(?:[._]([0-9]+))?", text)
+    match = re.fullmatch(r"([A-Za-z0-9_]*?[A-Za-z])(_cut)?(?:[._]([0-9]*\.?[0-9]+))?", text)
     name = _TREC_EVAL.get(match[1]) if match else None
     if match is None or name is None:
         raise MeasureError(_unknown(text))

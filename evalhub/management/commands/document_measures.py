@@ -35,7 +35,7 @@ def document() -> str:
 
 def _measure(definition: MeasureDefinition) -> str:
     sections = definition.sections()
-    cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k"}[definition.cutoff]
+    cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}[definition.cutoff]
     lines = [f"## {definition.name}{cutoff}", "", sections["summary"], ""]
     lines += [f"- {name.capitalize()}: {sections[name]}" for name in _SECTIONS if name in sections]
     lines += [f"- `{p.name}` (default `{show(p.default)}`): {p.text}" for p in definition.parameters]

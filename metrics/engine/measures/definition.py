@@ -19,11 +19,12 @@ _SECTION = re.compile(r"^(Formula|Range|Source|Elsewhere|Undefined): ", re.MULTI
 
 
 class Cutoff(Enum):
-    """Whether a measure's name ends in @k."""
+    """Whether a measure's name ends in @k, or in @r for a level of recall or a share of R."""
 
     NONE = "none"
     OPTIONAL = "optional"
     REQUIRED = "required"
+    SHARE = "share"
 
 
 class Aggregate(Enum):
@@ -31,6 +32,7 @@ class Aggregate(Enum):
 
     MEAN = "mean"
     SUM = "sum"
+    GEOMETRIC = "geometric mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class MeasureDefinition:
     aggregate: Aggregate = Aggregate.MEAN
     aliases: tuple[str, ...] = ()
     trec_eval: str | None = None
+    trec_style: bool = False  # known by trec_eval alone, so its canonical name is written as trec_eval writes it
 
     def sections(self) -> dict[str, str]:
         """The function's docstring by section: summary, formula, range, source, elsewhere, undefined."""
