@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,13 +12,16 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 from django.http import QueryDict
+from django.utils.http import parse_header_parameters
+from rest_framework import parsers
 from rest_framework.exceptions import ParseError
-from rest_framework.parsers import BaseParser, DataAndFiles, MultiPartParser
 
 from metrics.engine.errors import FileTooLarge
 from runs.services.files import upload_folder
 
 _CHUNK = 1024 * 1024
+# The last boundary is within this much of a body's end.
+_TAIL = 4096
 # What a multipart body may hold beside the file.
 _FORM_ROOM = 1024 * 1024
 
@@ -54,7 +58,7 @@ def check_size(size: int) -> None:
 class BoundedFileUploadHandler(FileUploadHandler):
     """Django's upload handler for multipart bodies, with the limit checked while the bytes arrive."""
 
-    upload: StoredUpload
+    upload: StoredUpload | None = None
 
     def handle_raw_input(
         self,
@@ -68,37 +72,96 @@ class BoundedFileUploadHandler(FileUploadHandler):
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
+        if self.upload:
+            raise ParseError("send one file at a time")
         self.upload = StoredUpload(self.file_name or "upload", self.content_type)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        self.upload.append(raw_data)
+        if self.upload:
+            self.upload.append(raw_data)
 
-    def file_complete(self, file_size: int) -> UploadedFile:
-        self.upload.seek(0)
+    def file_complete(self, file_size: int) -> UploadedFile | None:
+        if self.upload:
+            self.upload.seek(0)
         return self.upload
 
+    def abandon(self) -> None:
+        """Let go of what was received."""
+        if self.upload:
+            self.upload.close()
 
-class RawFileParser(BaseParser):
+
+class _WatchedStream:
+    """A request's body that remembers how it ended."""
+
+    def __init__(self, stream: IO[Any]) -> None:
+        self._stream = stream
+        self.tail = b""
+
+    def read(self, *size: int) -> bytes:
+        content: bytes = self._stream.read(*size)
+        self.tail = (self.tail + content[-_TAIL:])[-_TAIL:]
+        return content
+
+
+class MultiPartParser(parsers.MultiPartParser):
+    """Multipart bodies that are whole: Django would take a file cut short by a lost connection for the file."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> parsers.DataAndFiles[Any, Any]:
+        context = dict(parser_context or {})
+        # Names and fields are UTF-8 whatever charset a request claims: Python knows some that raise on any text.
+        context["encoding"] = "utf-8"
+        watched: Any = _WatchedStream(stream)
+        try:
+            parsed = super().parse(watched, media_type, context)
+            _check_end(watched.tail, media_type or "")
+        except Exception:
+            for handler in context["request"].upload_handlers:
+                handler.abandon()
+            raise
+        return parsed
+
+
+def _check_end(tail: bytes, media_type: str) -> None:
+    boundary = parse_header_parameters(media_type)[1].get("boundary", "")
+    if b"--%b--" % boundary.encode() not in tail:
+        raise ParseError("the body ends before its last boundary")
+
+
+class RawFileParser(parsers.BaseParser):
     """A request whose whole body is the file."""
 
     media_type = "application/octet-stream"
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> DataAndFiles[Any, Any]:
+    ) -> parsers.DataAndFiles[Any, Any]:
         request = (parser_context or {})["request"]
-        check_size(_content_length(request.META))
-        upload = StoredUpload("upload", media_type)
+        length = _content_length(request.META)
+        check_size(length)
+        files: Any = {"file": _received(stream, length, media_type)}
+        return parsers.DataAndFiles(QueryDict(), files)
+
+
+def _received(stream: IO[Any], length: int, media_type: str | None) -> StoredUpload:
+    upload = StoredUpload("upload", media_type)
+    try:
         while chunk := stream.read(_CHUNK):
             upload.append(chunk)
-        upload.seek(0)
-        files: Any = {"file": upload}
-        return DataAndFiles(QueryDict(), files)
+        if upload.size != length:
+            raise ParseError(f"the body ends after {upload.size:,} of {length:,} bytes")
+    except Exception:
+        upload.close()
+        raise
+    upload.seek(0)
+    return upload
 
 
 def _content_length(meta: Mapping[str, Any]) -> int:
     text = meta.get("CONTENT_LENGTH") or ""
-    if not text.isdecimal():
+    if not re.fullmatch(r"[0-9]{1,18}", text):
         raise ParseError("send the file with a Content-Length; chunked bodies are not read")
     return int(text)
 

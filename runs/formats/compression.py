@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
@@ -14,15 +15,21 @@ from metrics.engine.errors import FileReport, FileTooLarge, InvalidFile, Unsuppo
 from runs.formats.limits import Limits
 
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Enough of a file's start to tell what it is, and what is refused by it.
+_START = 512
+_STEP = 1024 * 1024
 _UNREAD = {
-    b"\xfd7zXZ\x00": "xz",
-    b"PK\x03\x04": "zip",
-    b"BZh": "bzip2",
-    b"7z\xbc\xaf": "7z",
-    b"\x04\x22\x4d\x18": "lz4",
+    "xz": re.compile(rb"\xfd7zXZ\x00"),
+    "zip": re.compile(rb"PK\x03\x04"),
+    "bzip2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    "7z": re.compile(rb"7z\xbc\xaf"),
+    "lz4": re.compile(rb"\x04\x22\x4d\x18"),
+    "tar": re.compile(rb".{257}ustar", re.DOTALL),
 }
 # A frame asking for a larger window than this is refused: memory is bounded by it.
 _ZSTANDARD_WINDOW = 8 * 1024 * 1024
+# A block of four bytes can hold 128 KiB: this much is fed at a time, so that at most 32 MiB come out.
+_ZSTANDARD_STEP = 1024
 _ERRORS: tuple[Any, ...] = (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
 
 
@@ -30,6 +37,35 @@ class Reader(Protocol):
     """What the formats need of a stream."""
 
     def read(self, size: int = -1, /) -> bytes: ...
+
+
+class _ZstandardReader:
+    """Zstandard frames one after another. Unlike the library's own reader it notices where one is cut short."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW)
+        self._frame: Any = None
+        self._rest = b""
+        self._ready = io.BytesIO()
+
+    def read(self, size: int = -1, /) -> bytes:
+        while not (content := self._ready.read(size)):
+            part = self._rest or self._raw.read(_ZSTANDARD_STEP)
+            if not part:
+                break
+            self._ready = io.BytesIO(self._decompress(part))
+        if not content and self._frame is not None:
+            raise EOFError("the last frame is cut short")
+        return content
+
+    def _decompress(self, part: bytes) -> bytes:
+        self._frame = self._frame or self._decompressor.decompressobj()
+        content: bytes = self._frame.decompress(part)
+        self._rest = self._frame.unused_data
+        if self._frame.eof:
+            self._frame = None
+        return content
 
 
 class BoundedReader:
@@ -44,13 +80,16 @@ class BoundedReader:
 
     def read(self, size: int = -1, /) -> bytes:
         """At most `size` decompressed bytes; InvalidFile where the compression is broken, FileTooLarge past the cap."""
-        room = self._limits.bytes_out - self._given + 1
+        if size < 0:
+            return b"".join(iter(lambda: self.read(_STEP), b""))
         try:
-            content = self._stream.read(room if size < 0 else min(size, room))
+            content = self._stream.read(min(size, self._limits.bytes_out - self._given + 1))
         except _ERRORS as error:
             if self._encoding == "plain":
                 raise
             raise _broken(self._encoding, error) from error
+        if not self._given and self._encoding != "plain":
+            _refuse_inside(content, self._encoding)
         self._given += len(content)
         if self._given > self._limits.bytes_out:
             message = f"more than {self._limits.bytes_out:,} bytes after decompression"
@@ -75,12 +114,26 @@ def open_file(path: Path, limits: Limits) -> BoundedReader:
 def open_stream(raw: BinaryIO, limits: Limits) -> BoundedReader:
     """The content of an open, seekable file, decompressed; UnsupportedFile for archives and other compressions."""
     raw.seek(0)
-    start = raw.read(8)
+    start = raw.read(_START)
     raw.seek(0)
-    for magic, name in _UNREAD.items():
-        if start.startswith(magic):
-            raise UnsupportedFile(f"{name} files are not read; send plain text, gzip or Zstandard")
+    try:
+        _refuse_unread(start)
+    except UnsupportedFile:
+        raw.close()
+        raise
     return BoundedReader(raw, encoding_of(start), limits)
+
+
+def _refuse_unread(start: bytes) -> None:
+    for name, magic in _UNREAD.items():
+        if magic.match(start):
+            raise UnsupportedFile(f"{name} files are not read; send plain text, gzip or Zstandard")
+
+
+def _refuse_inside(start: bytes, encoding: str) -> None:
+    _refuse_unread(start)
+    if encoding_of(start) != "plain":
+        raise UnsupportedFile(f"the {encoding} data holds {encoding_of(start)} data; compress the file once")
 
 
 def encoding_of(start: bytes) -> str:
@@ -94,15 +147,14 @@ def _decompressor(raw: BinaryIO, encoding: str) -> Reader:
     if encoding == "gzip":
         return cast(Reader, igzip.open(raw, "rb"))  # type: ignore[no-untyped-call]
     if encoding == "zstd":
-        window = zstandard.ZstdDecompressor(max_window_size=_ZSTANDARD_WINDOW)
-        return window.stream_reader(raw, read_across_frames=True)
+        return _ZstandardReader(raw)
     return raw
 
 
 def _broken(encoding: str, error: Exception) -> InvalidFile:
     report = FileReport()
     code = "bad_gzip" if encoding == "gzip" else "bad_zstd"
-    report.problem(0, code, f"the {encoding} data is truncated or damaged ({error})")
+    report.problem(0, code, f"the {encoding} data is truncated, damaged or not readable ({error})")
     return InvalidFile(report)
 
 

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more."""
+    """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more.
+
+    `..._at_once` bounds what is held in memory: a topic, judgements, or a run whose topics are interleaved.
+    """
 
     bytes_in: int = 512 * 1024 * 1024
     bytes_out: int = 2 * 1024 * 1024 * 1024
+    bytes_at_once: int = 512 * 1024 * 1024
     lines: int = 20_000_000
+    lines_at_once: int = 10_000_000
     line_length: int = 8192
     id_length: int = 1024
     topics: int = 200_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from metrics.engine.errors import FileReport, FileTooLarge
+from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.ranking import Flags, Floats, Ints, spans_equal
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
@@ -33,7 +33,36 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # Longer numbers than this are read one by one rather than in an array as wide as the longest.
 _WIDE_NUMBER = 64
 _HEADER_LINES = 10_000
+_STRETCH = 1024 * 1024
 TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
+
+
+class _Guard:
+    """Counts lines as the bytes arrive: too many, or one without end, are refused before they fill the memory."""
+
+    def __init__(self, stream: Reader, limits: Limits, report: FileReport) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._report = report
+        self._ends = 0
+        self._open = 0
+
+    @property
+    def lines(self) -> int:
+        return self._ends + (self._open > 0)
+
+    def read(self, size: int) -> bytes:
+        content = self._stream.read(size)
+        last = content.rfind(b"\n")
+        self._ends += content.count(b"\n")
+        self._open = len(content) - last - 1 + (self._open if last < 0 else 0)
+        if self.lines > self._limits.lines:
+            raise FileTooLarge(f"more than {self._limits.lines:,} lines", code="too_many_lines")
+        if self._open > max(PIECE, self._limits.line_length):
+            message = f"the line has more than {self._limits.line_length:,} bytes"
+            self._report.problem(self.lines, "line_too_long", message)
+            self._report.check()
+        return content
 
 
 class TopicsInterleaved(Exception):
@@ -53,75 +82,82 @@ class PieceReader:
 
     def read(self, stream: Reader, whole: bool = False) -> Iterator[Columns]:
         """The file's rows, comments taken out. Each piece ends where a topic ends; `whole` makes it one piece."""
-        rest, line, ended = b"", 1, False
-        wanted = self.limits.bytes_out + 1 if whole else PIECE
+        guard = _Guard(stream, self.limits, self.report)
+        rest, line, ended = self._without_mark(_fill(guard, b"", 4)[0]), 1, False
+        wanted = self.limits.bytes_at_once + 1 if whole else PIECE
         while not ended:
-            content, ended = _fill(stream, rest, wanted)
-            if line == 1:
-                content = self._without_bom(content)
-            content, rest = _cut_after_newline(content, ended)
+            content, rest, columns, ended = self._piece(guard, rest, line, wanted)
             self._check_text(content, line)
-            columns = self._rows(content, line)
-            kept = len(columns.line) if ended else _last_topic(columns)
-            if kept == 0 and not ended and len(columns.line):
-                # One topic fills the piece: read on until it ends.
-                rest, wanted = content + rest, 2 * max(wanted, len(content))
-                self._check_line(rest, line)
-                continue
-            if not ended and len(columns.line):
-                cut = int(columns.spans[kept, 0])
-                content, rest = content[:cut], content[cut:] + rest
-            yield columns.take(slice(kept))
+            yield self._rows(columns)
             line += content.count(b"\n")
-            wanted = PIECE
-            self._check_line(rest, line)
-        self.lines = line - 1 + (1 if content and not content.endswith(b"\n") else 0)
+        self.lines = guard.lines
 
-    def _without_bom(self, content: bytes) -> bytes:
+    def _piece(self, guard: _Guard, rest: bytes, line: int, wanted: int) -> tuple[bytes, bytes, Columns, bool]:
+        """The next whole topics (all there is, at the end), what was read beyond them, their rows, and if it ended."""
+        while True:
+            content, ended = _fill(guard, rest, max(wanted, len(rest) + 1))
+            self._check_room(content)
+            content, rest = _cut_after_newline(content, ended)
+            columns = scan(content, self.layout, line, self.seed, self.limits)
+            cut = len(content) if ended else _whole_topics(content, columns)
+            if cut or ended:
+                rows = np.searchsorted(columns.spans[:, 0], cut)
+                return content[:cut], content[cut:] + rest, columns.take(slice(rows)), ended
+            # One topic fills the piece: read on until it ends.
+            self.check_documents(int(np.count_nonzero(columns.notes & HASH == 0)))
+            rest = content + rest
+            wanted = min(2 * len(rest), self.limits.bytes_at_once + 1)
+
+    def _check_room(self, content: bytes) -> None:
+        limits = self.limits
+        if len(content) > limits.bytes_at_once or content.count(b"\n") > limits.lines_at_once:
+            message = (
+                f"more than {limits.bytes_at_once:,} bytes or {limits.lines_at_once:,} lines belong together; "
+                "the lines of a topic must follow each other in a file of this size"
+            )
+            raise FileTooLarge(message, code="too_large_at_once")
+
+    def check_documents(self, documents: int) -> None:
+        """Refuse a topic with more documents than the limit."""
+        if documents > self.limits.documents_per_topic:
+            message = f"more than {self.limits.documents_per_topic:,} documents for a topic"
+            raise FileTooLarge(message, code="too_many_documents")
+
+    def check_topics(self, topics: int) -> None:
+        """Refuse a file with more topics than the limit."""
+        if topics > self.limits.topics:
+            raise FileTooLarge(f"more than {self.limits.topics:,} topics", code="too_many_topics")
+
+    def _without_mark(self, content: bytes) -> bytes:
+        """The start of a file without its byte-order mark."""
         if content.startswith(_UTF16):
             self.report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
             self.report.check()
         return content.removeprefix(_BOM)
 
     def _check_text(self, content: bytes, first_line: int) -> None:
-        if content.isascii():
-            return
-        try:
-            content.decode()
-        except UnicodeDecodeError as error:
-            line = first_line + content.count(b"\n", 0, error.start)
-            message = f"byte {content[error.start]:#04x} is not UTF-8; send the file as UTF-8"
+        bad = None if content.isascii() else _undecodable(content)
+        if bad is not None:
+            line = first_line + content.count(b"\n", 0, bad)
+            message = f"byte {content[bad]:#04x} is not UTF-8; send the file as UTF-8"
             self.report.problem(line, "undecodable_bytes", message)
 
-    def _check_line(self, rest: bytes, line: int) -> None:
-        """Refuse a line without end before it fills the memory."""
-        end = rest.rfind(b"\n")
-        if len(rest) - end > max(PIECE, self.limits.line_length):
-            self.report.problem(line + rest.count(b"\n"), "line_too_long", self._long_line())
-            self.report.check()
-        if line > self.limits.lines:
-            raise FileTooLarge(f"more than {self.limits.lines:,} lines", code="too_many_lines")
-
-    def _long_line(self) -> str:
-        return f"the line has more than {self.limits.line_length:,} bytes"
-
-    def _rows(self, content: bytes, line: int) -> Columns:
-        columns = scan(content, self.layout, line, self.seed, self.limits)
+    def _rows(self, columns: Columns) -> Columns:
         if (columns.notes & HASH).any():
-            columns = self._without_comments(columns)
+            self._note_comments(columns)
+            columns = _without_comments(columns)
         _read_slow_numbers(columns)
         return columns
 
-    def _without_comments(self, columns: Columns) -> Columns:
-        """Lines that begin with # are comments; one that reads as a line of data is refused as ambiguous."""
-        hash_rows = np.flatnonzero(columns.notes & HASH)
-        after = columns.data[np.minimum(columns.spans[hash_rows, 0] + 1, len(columns.data) - 1)]
-        data = ((columns.notes[hash_rows] & (FEW | BAD_NUMBER)) == 0) & ~np.isin(after, (9, 10, 13, 32))
-        say = "a line that starts with # is a comment, but this one reads as data; rename the topic"
-        self.add(columns.line[hash_rows[data]], "ambiguous_comment", say)
-        for row in hash_rows[: _HEADER_LINES - len(self.comments)].tolist():
+    def _note_comments(self, columns: Columns) -> None:
+        """Lines whose first column begins with # are comments; one that reads as a line of data is ambiguous."""
+        rows = np.flatnonzero(columns.notes & HASH)
+        after = columns.data[np.minimum(columns.spans[rows, 0] + 1, len(columns.data) - 1)]
+        data = ((columns.notes[rows] & (FEW | BAD_NUMBER)) == 0) & ~np.isin(after, (9, 10, 13, 32))
+        say = "a line that starts with # is a comment, but this one reads as data; rename the topic or write '# '"
+        self.add(columns.line[rows[data]], "ambiguous_comment", say)
+        for row in rows[: _HEADER_LINES - len(self.comments)].tolist():
             self.comments.append(_line_at(columns, row))
-        return keep_rows(columns, columns.notes & HASH == 0)
 
     def check_rows(self, columns: Columns, number: str, code: str) -> Flags:
         """Report what is wrong with each row; returns which rows are good."""
@@ -130,16 +166,21 @@ class PieceReader:
         few = notes & FEW != 0
         self.add(columns.line[few], "too_few_columns", names)
         bad = ~few & ~np.isfinite(columns.number)
-        for row in self._shown(np.flatnonzero(bad)):
-            text = columns.text(row, NUMBER)[:40].decode(errors="replace")
-            self.report.problem(int(columns.line[row]), code, f"{text!r} is not {number}{_hint(columns, row)}")
-        self._count_rest(bad, code)
+        self._add_numbers(columns, np.flatnonzero(bad), number, code)
         self.add(columns.line[notes & CONTROL != 0], "control_character", "a control character inside a column")
-        self.add(columns.line[notes & LONG_LINE != 0], "line_too_long", self._long_line())
+        long_line = f"the line has more than {self.limits.line_length:,} bytes"
+        self.add(columns.line[notes & LONG_LINE != 0], "line_too_long", long_line)
         long_id = f"a topic_id or doc_id has more than {self.limits.id_length} bytes"
         self.add(columns.line[notes & LONG_ID != 0], "id_too_long", long_id)
         good: Flags = ~few & ~bad & (notes & (CONTROL | LONG_LINE | LONG_ID) == 0)
         return good
+
+    def _add_numbers(self, columns: Columns, rows: Ints, number: str, code: str) -> None:
+        for row in rows[:PROBLEMS_SHOWN].tolist():
+            text = columns.text(row, NUMBER)
+            shown = text[:40].decode(errors="replace")
+            self.report.problem(int(columns.line[row]), code, f"{shown!r} is not {number}{_hint(text)}")
+        self.count_rest(code, len(rows))
 
     def warn_extra_columns(self, columns: Columns) -> None:
         extra = columns.line[columns.notes & EXTRA != 0]
@@ -149,18 +190,14 @@ class PieceReader:
     def add(self, lines: Ints, code: str, message: str, warn: bool = False) -> None:
         """One problem or warning for each line; beyond the first 50 of a piece they are only counted."""
         put = self.report.warning if warn else self.report.problem
-        for line in lines[:50].tolist():
+        for line in lines[:PROBLEMS_SHOWN].tolist():
             put(line, code, message)
-        if len(lines) > 50:
-            self.report.counts[code] += len(lines) - 50
+        self.count_rest(code, len(lines))
 
-    def _shown(self, rows: Ints) -> list[int]:
-        return rows[:50].tolist()  # type: ignore[no-any-return]
-
-    def _count_rest(self, flags: Flags, code: str) -> None:
-        rest = int(np.count_nonzero(flags)) - 50
-        if rest > 0:
-            self.report.counts[code] += rest
+    def count_rest(self, code: str, total: int) -> None:
+        """Count what was not reported one by one: all but the first 50."""
+        if total > PROBLEMS_SHOWN:
+            self.report.counts[code] += total - PROBLEMS_SHOWN
 
 
 def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
@@ -173,11 +210,15 @@ def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
 
 def group_by_topic(columns: Columns) -> Columns:
     """Rows brought together by topic, topics in order of first appearance, the order within a topic kept."""
-    starts = np.flatnonzero(columns.notes & NEW_TOPIC)
+    return _renote(columns.take(np.argsort(numbered(columns, TOPIC), kind="stable")))
+
+
+def numbered(columns: Columns, column: int) -> Ints:
+    """For each row the number of its topic or label, in order of first appearance."""
+    starts = np.flatnonzero(columns.notes & (NEW_TOPIC if column == TOPIC else NEW_LABEL))
     first: dict[bytes, int] = {}
-    index = [first.setdefault(columns.text(row, TOPIC), len(first)) for row in starts.tolist()]
-    sizes = np.diff(np.append(starts, len(columns.line)))
-    return _renote(columns.take(np.argsort(np.repeat(index, sizes), kind="stable")))
+    numbers = [first.setdefault(columns.text(row, column), len(first)) for row in starts.tolist()]
+    return np.repeat(np.array(numbers, np.int64), np.diff(np.append(starts, len(columns.line))))
 
 
 def keep_rows(columns: Columns, good: Flags) -> Columns:
@@ -191,10 +232,11 @@ def topic_segments(columns: Columns) -> tuple[list[bytes], Ints]:
     return [columns.text(row, TOPIC) for row in starts.tolist()], np.append(starts, len(columns.line))
 
 
-def _fill(stream: Reader, rest: bytes, wanted: int) -> tuple[bytes, bool]:
+def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, bool]:
+    """`rest` and what follows it up to `wanted` bytes, and whether the file ends there."""
     parts, size = [rest], len(rest)
     while size < wanted:
-        part = stream.read(min(PIECE, wanted - size))
+        part = guard.read(min(PIECE, wanted - size))
         if not part:
             return b"".join(parts), True
         parts.append(part)
@@ -207,10 +249,31 @@ def _cut_after_newline(content: bytes, ended: bool) -> tuple[bytes, bytes]:
     return content[:cut], content[cut:]
 
 
-def _last_topic(columns: Columns) -> int:
-    """The row at which the last topic begins: it may go on in the next piece."""
+def _whole_topics(content: bytes, columns: Columns) -> int:
+    """How many bytes come before the last topic, which may go on in the next piece; all where there is no topic."""
+    columns = _without_comments(columns)
     starts = np.flatnonzero(columns.notes & NEW_TOPIC)
-    return int(starts[-1]) if len(starts) else 0
+    if not len(starts):
+        return len(content)
+    return content.rfind(b"\n", 0, int(columns.spans[starts[-1], 0])) + 1 if starts[-1] else 0
+
+
+def _without_comments(columns: Columns) -> Columns:
+    return keep_rows(columns, columns.notes & HASH == 0)
+
+
+def _undecodable(content: bytes) -> int | None:
+    """Where the first byte is that is not UTF-8. Some lines are decoded at a time, as text takes up to four times as
+    much memory."""
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start + _STRETCH) + 1 or len(content)
+        try:
+            content[start:end].decode()
+        except UnicodeDecodeError as error:
+            return start + error.start
+        start = end
+    return None
 
 
 def _line_at(columns: Columns, row: int) -> bytes:
@@ -250,9 +313,8 @@ def _text_array(columns: Columns, starts: Ints, ends: Ints) -> Floats:
     return np.ascontiguousarray(text, np.uint8).view(f"S{width}")[:, 0]
 
 
-def _hint(columns: Columns, row: int) -> str:
-    text = columns.text(row, NUMBER).lower()
-    if columns.line[row] == 1 and text in (b"score", b"sim", b"relevance", b"rel", b"label"):
+def _hint(text: bytes) -> str:
+    if text.lower() in (b"score", b"sim", b"relevance", b"rel", b"label"):
         return "; this looks like a header line: remove it"
     return ""
 

@@ -7,6 +7,7 @@ own notion of white space and numbers is wider (NBSP, U+2028, full-width digits,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -19,7 +20,7 @@ from runs.formats.limits import DEFAULT_LIMITS, Limits
 # What the kernel notes of a row. A row without a note is good as it stands.
 FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
 CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
-NEW_TOPIC, NEW_LABEL, NO_RANK = 512, 1024, 2048
+NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -170,21 +171,19 @@ def _hash(data: Any, start: int, end: int, seed: Any) -> Any:
 
 @_compiled
 def _split(data: Any, start: int, stop: int, starts: Any, ends: Any, wanted: int) -> tuple[int, int]:
-    """The first columns of a line, how many there are (counted up to one more than wanted), and a note."""
+    """The first columns of a line, one more than wanted at most, how many of them there are, and a note."""
     position, count, note = start, 0, 0
     while position < stop and count <= wanted:
         while position < stop and (data[position] == _SPACE or data[position] == _TAB):
             position += 1
         if position >= stop:
             break
-        if count < wanted:
-            starts[count] = position
+        starts[count] = position
         while position < stop and data[position] != _SPACE and data[position] != _TAB:
             if data[position] < _SPACE or data[position] == 127:
                 note = CONTROL
             position += 1
-        if count < wanted:
-            ends[count] = position
+        ends[count] = position
         count += 1
     return count, note
 
@@ -204,8 +203,12 @@ def _scan(
         tail = stop - 1 if stop > position and data[stop - 1] == _CR else stop
         count, note = _split(data, position, tail, starts, ends, columns)
         if count:
-            note |= HASH if data[position] == _HASH_SIGN else 0
-            note |= FEW if count < columns else (EXTRA if count > columns else 0)
+            note |= HASH if data[starts[0]] == _HASH_SIGN else 0
+            if count > columns:
+                value, how = _number(data, starts[columns], ends[columns], powers)
+                note |= EXTRA if how & BAD_NUMBER else EXTRA | EXTRA_NUMBER
+            elif count < columns:
+                note |= FEW
             for index in range(count, columns):
                 starts[index] = ends[index] = tail
             line[row], spans[row, 0], spans[row, 1] = current, starts[topic], ends[topic]
@@ -238,8 +241,10 @@ def _scan(
 
 
 @_compiled
-def _duplicates(hashes: Any, starts: Any, table_bits: int, first: Any, second: Any) -> int:
-    """Pairs of rows of one topic whose document hashes are equal: candidates for a document listed twice."""
+def _duplicates(
+    data: Any, spans: Any, hashes: Any, starts: Any, table_bits: int, first: Any, second: Any
+) -> tuple[int, bool]:  # fmt: skip
+    """Rows that repeat a document of their topic, each with its first row; and whether two documents share a hash."""
     mask = np.uint64((1 << table_bits) - 1)
     table = np.full(1 << table_bits, -1, np.int64)
     found = 0
@@ -249,30 +254,50 @@ def _duplicates(hashes: Any, starts: Any, table_bits: int, first: Any, second: A
             slot = hashes[row] & mask
             while table[slot] >= begin and hashes[table[slot]] != hashes[row]:
                 slot = (slot + np.uint64(1)) & mask
-            if table[slot] >= begin:
-                if found < len(first):
-                    first[found], second[found] = table[slot], row
-                found += 1
-            else:
+            earlier = table[slot]
+            if earlier < begin:
                 table[slot] = row
-    return found
+                continue
+            if not _same(data, spans[earlier, 2], spans[earlier, 3], spans[row, 2], spans[row, 3]):
+                return found, True
+            if found < len(first):
+                first[found], second[found] = earlier, row
+            found += 1
+    return found, False
 
 
-def duplicate_candidates(hashes: Hashes, topic_starts: Ints) -> tuple[Ints, Ints]:
-    """Rows that may repeat a document of their topic, and the earlier row each may repeat; verify the bytes."""
+def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
+    """Rows that repeat a document of their topic, in order: the document's first row, and the row that repeats it."""
     largest = int(np.diff(topic_starts).max(initial=1))
     # Twice the largest topic, so that probing stays short; rows of an earlier topic count as free places.
     bits = max(4, (2 * largest).bit_length())
     room = 1024
     while True:
         first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-        found = _duplicates(hashes, topic_starts, bits, first, second)
+        found, collided = _duplicates(
+            columns.data, columns.spans, columns.hashes, topic_starts, bits, first, second
+        )  # fmt: skip
+        if collided:
+            return _find_duplicates_exactly(columns, topic_starts)
         if found <= room:
             return first[:found], second[:found]
         room = found
 
 
+def _find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
+    """The same by Python's own keyed hash: ids that share one of ours were made to, and could hide a duplicate."""
+    content, pairs = columns.data.tobytes(), list[tuple[int, int]]()
+    for begin, end in pairwise(topic_starts.tolist()):
+        seen: dict[bytes, int] = {}
+        for row, (start, stop) in enumerate(columns.spans[begin:end, 2:4].tolist(), begin):
+            earlier = seen.setdefault(content[start:stop], row)
+            if earlier != row:
+                pairs.append((earlier, row))
+    found = np.array(pairs, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
 def warm_up() -> None:
     """Load the compiled kernels, or compile them into their cache: seconds once, that no request should wait for."""
     columns = scan(b"1 Q0 a 1 2.5 t\n", RUN, 1, 0, DEFAULT_LIMITS)
-    duplicate_candidates(columns.hashes, np.array([0, 1]))
+    find_duplicates(columns, np.array([0, 1]))

@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.engine.errors import FileReport
+from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
-from metrics.engine.ranking import Flags, spans_equal
+from metrics.engine.ranking import Flags, Ints
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
     DOCUMENT,
     LABEL,
-    NUMBER,
     Opener,
     PieceReader,
     group_by_topic,
     keep_rows,
+    numbered,
     topic_segments,
 )
-from runs.formats.scan import FRACTION, QRELS, Columns, duplicate_candidates
+from runs.formats.scan import EXTRA_NUMBER, FRACTION, QRELS, Columns, find_duplicates
 
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 
@@ -46,7 +46,9 @@ def read_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int
     (columns,) = reader.read(open_qrels(), whole=True)
     good = _check(reader, columns)
     columns = group_by_topic(keep_rows(columns, good))
-    keep = _merge_repeated(reader, columns)
+    topic_ids, starts = topic_segments(columns)
+    reader.check_topics(len(topic_ids))
+    keep = _merge_repeated(reader, columns, starts)
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file has no judgement")
     judgements = _judgements(keep_rows(columns, keep), seed)
@@ -60,43 +62,57 @@ def _check(reader: PieceReader, columns: Columns) -> Flags:
     number[columns.notes & FRACTION != 0] = np.nan
     with np.errstate(invalid="ignore"):
         number[np.abs(number) > MAX_LEVEL] = np.nan
-    good = reader.check_rows(columns, _LEVEL, "bad_level")
+    good: Flags = reader.check_rows(columns, _LEVEL, "bad_level")
+    five = good & (columns.notes & EXTRA_NUMBER != 0)
+    say = "a number follows the level: which of the two is the level? Four columns are needed: topic 0 document level"
+    reader.add(columns.line[five], "ambiguous_level", say)
     reader.warn_extra_columns(columns)
+    good &= ~five
     return good
 
 
-def _merge_repeated(reader: PieceReader, columns: Columns) -> Flags:
+def _merge_repeated(reader: PieceReader, columns: Columns, topic_starts: Ints) -> Flags:
     """Which rows to keep: the first of each document, raised to the highest level any iteration gives it."""
-    _, starts = topic_segments(columns)
-    first, second = duplicate_candidates(columns.hashes, starts)
-    spans, data = columns.spans, columns.data
-    same = spans_equal(data, spans[first, 2], spans[first, 3], data, spans[second, 2], spans[second, 3])
+    first, second = find_duplicates(columns, topic_starts)
     keep = np.ones(len(columns.line), np.bool_)
-    keep[second[same]] = False
-    given: dict[tuple[int, bytes], int] = {}
-    for earlier, row in zip(first[same].tolist(), second[same].tolist(), strict=True):
-        given.setdefault((earlier, columns.text(earlier, LABEL)), earlier)
-        other = given.setdefault((earlier, columns.text(row, LABEL)), row)
-        _report_repeated(reader, columns, other, row)
-        columns.number[earlier] = max(columns.number[earlier], columns.number[row])
+    keep[second] = False
+    if len(second):
+        _report_repeated(reader, columns, _same_iteration(columns, first, second), second)
+        np.maximum.at(columns.number, first, columns.number[second])
     return keep
 
 
-def _report_repeated(reader: PieceReader, columns: Columns, other: int, row: int) -> None:
-    line = int(columns.line[row])
+def _same_iteration(columns: Columns, first: Ints, second: Ints) -> Ints:
+    """For each repeated row the first row that judges its document in its iteration: itself where none did before."""
+    documents, labels = np.unique(first), numbered(columns, LABEL)
+    rows = np.concatenate([documents, second])
+    keys = np.concatenate([documents, first]) * (labels.max() + 1) + labels[rows]
+    _, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    same: Ints = rows[at][inverse][len(documents) :]
+    return same
+
+
+def _report_repeated(reader: PieceReader, columns: Columns, other: Ints, row: Ints) -> None:
+    several, equal = other == row, columns.number[other] == columns.number[row]
+    for code, chosen in (
+        ("several_iterations", several),
+        ("duplicate_judgement", ~several & equal),
+        ("conflicting_judgement", ~several & ~equal),
+    ):
+        put = reader.report.problem if code == "conflicting_judgement" else reader.report.warning
+        for index in np.flatnonzero(chosen)[:PROBLEMS_SHOWN].tolist():
+            put(int(columns.line[row[index]]), code, _say_repeated(code, columns, int(other[index]), int(row[index])))
+        reader.count_rest(code, int(np.count_nonzero(chosen)))
+
+
+def _say_repeated(code: str, columns: Columns, other: int, row: int) -> str:
     document = repr(columns.text(row, DOCUMENT)[:100].decode(errors="replace"))
-    level, earlier = columns.text(row, NUMBER), columns.text(other, NUMBER)
-    if other == row:
-        say = f"document {document} is judged in several iterations; its highest level counts"
-        reader.report.warning(line, "several_iterations", say)
-    elif int(level) == int(earlier):
-        say = f"the judgement of {document} in line {columns.line[other]} is repeated"
-        reader.report.warning(line, "duplicate_judgement", say)
-    else:
-        say = (
-            f"document {document} has level {level.decode()} here and {earlier.decode()} in line {columns.line[other]}"
-        )
-        reader.report.problem(line, "conflicting_judgement", say)
+    line, level, above = columns.line[other], int(columns.number[row]), int(columns.number[other])
+    if code == "several_iterations":
+        return f"document {document} is judged in several iterations; its highest level counts"
+    if code == "duplicate_judgement":
+        return f"the judgement of {document} in line {line} is repeated"
+    return f"document {document} has level {level} here and {above} in line {line}"
 
 
 def _judgements(columns: Columns, seed: int) -> Judgements:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.engine.errors import FileReport, FileTooLarge
-from metrics.engine.ranking import Flags, Floats, RankedBlock, spans_equal
+from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
+from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
 from runs.formats.ir_metadata import read_ir_metadata
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
@@ -24,7 +24,7 @@ from runs.formats.pieces import (
     keep_rows,
     topic_segments,
 )
-from runs.formats.scan import NEW_LABEL, RUN, Columns, duplicate_candidates
+from runs.formats.scan import NEW_LABEL, RUN, Columns, find_duplicates
 
 TAG = re.compile(r"[A-Za-z0-9._-]{1,64}")
 TAG_RULE = "a tag has 1 to 64 characters out of letters, digits, '.', '_' and '-'"
@@ -99,8 +99,8 @@ class _RunCheck:
         for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
             good = self.reader.check_rows(columns, _SCORE, "bad_score")
             self.reader.warn_extra_columns(columns)
-            self._note_tags(columns)
             columns = keep_rows(columns, good)
+            self._note_tags(columns)
             if not self.summary.grouped:
                 columns = group_by_topic(columns)
             self._note_block(columns, _block(columns))
@@ -117,43 +117,37 @@ class _RunCheck:
 
     def _note_block(self, columns: Columns, block: RankedBlock) -> None:
         ensure_grouped(block.topic_ids, self.seen)
-        if len(self.seen) > self.limits.topics:
-            raise FileTooLarge(f"more than {self.limits.topics:,} topics", code="too_many_topics")
+        self.reader.check_topics(len(self.seen))
         sizes = np.diff(block.topic_starts)
-        if sizes.max(initial=0) > self.limits.documents_per_topic:
-            message = f"more than {self.limits.documents_per_topic:,} documents for a topic"
-            raise FileTooLarge(message, code="too_many_documents")
+        self.reader.check_documents(int(sizes.max(initial=0)))
         names = (topic_id.decode(errors="replace") for topic_id in block.topic_ids)
         self.summary.topics.update(zip(names, sizes.tolist(), strict=True))
         self.summary.documents += len(block.scores)
-        self._find_duplicates(columns, block)
+        self._find_duplicates(columns, block.topic_starts)
         self._note_order(columns, block)
 
-    def _find_duplicates(self, columns: Columns, block: RankedBlock) -> None:
-        first, second = duplicate_candidates(block.doc_hashes, block.topic_starts)
-        starts, ends = block.doc_starts, block.doc_ends
-        data = block.data
-        same = spans_equal(data, starts[first], ends[first], data, starts[second], ends[second])
-        pairs = zip(first[same].tolist(), second[same].tolist(), strict=True)
-        for earlier, row in pairs:
+    def _find_duplicates(self, columns: Columns, topic_starts: Ints) -> None:
+        first, second = find_duplicates(columns, topic_starts)
+        for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):
             name, topic = columns.text(row, DOCUMENT), columns.text(row, TOPIC)
             message = (
                 f"document {_show(name)} is listed twice for topic {_show(topic)}, "
                 f"first in line {columns.line[earlier]}"
             )
             self.reader.report.problem(int(columns.line[row]), "duplicate_document", message)
+        self.reader.count_rest("duplicate_document", len(second))
 
     def _note_order(self, columns: Columns, block: RankedBlock) -> None:
         inside = np.ones(len(block.scores), np.bool_)
         inside[block.topic_starts[:-1]] = False
         tied = _tied(block.scores, inside)
         self.summary.tied_documents += int(np.count_nonzero(tied))
-        step = np.diff(block.scores, prepend=0.0)
-        known = (columns.rank >= 0) & (np.roll(columns.rank, 1) >= 0) & inside
-        ranks = np.diff(columns.rank, prepend=0)
-        against = known & ((ranks > 0) & (step > 0) | (ranks < 0) & (step < 0))
+        known = inside[1:] & (columns.rank[1:] >= 0) & (columns.rank[:-1] >= 0)
+        later, earlier = _steps(columns.rank)
+        higher, lower = _steps(block.scores)
+        against = known & (later & higher | earlier & lower)
         say = "the rank column contradicts the scores; scores decide, ranks are ignored"
-        self.reader.add(columns.line[against], "rank_contradicts_score", say, warn=True)
+        self.reader.add(columns.line[1:][against], "rank_contradicts_score", say, warn=True)
 
     def _finish(self) -> None:
         report, summary = self.reader.report, self.summary
@@ -185,6 +179,11 @@ class _RunCheck:
         if self.tag and found and (found != self.tag or len(self.tags) > 1):
             report.warning(line, "tag_differs", f"the file's tag {found[:64]!r} gives way to {self.tag!r}")
         return tag
+
+
+def _steps(values: Floats | Ints) -> tuple[Flags, Flags]:
+    """Where a row's value is greater than that of the row before, and where it is less; shape (rows - 1,)."""
+    return values[1:] > values[:-1], values[1:] < values[:-1]
 
 
 def _tied(scores: Floats, inside: Flags) -> Flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from runs.models import Collection, Topic
 from runs.services.files import upload_limits
 
 _BATCH = 1000
+# Topics are read whole; a million of them fit.
+_MAX_BYTES = 64 * 1024 * 1024
 
 
 def create_collection(**fields: Any) -> Collection:
@@ -28,7 +31,7 @@ def create_collection(**fields: Any) -> Collection:
 
 def import_topics(*, collection: Collection, upload: Path, format: str | None = None) -> tuple[str, int, FileReport]:
     """Replace the collection's topics by those of a file; returns the format found, their number and the report."""
-    with open_file(upload, upload_limits()) as stream:
+    with open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         found, topics, report = read_topics(stream.read(), format)
     rows = [
         Topic(collection=collection, topic_id=topic.topic_id, position=position, title=topic.title, fields=topic.fields)

@@ -1,0 +1,666 @@
+"""TREC runs: what a file may look like, what is refused in which line, and that no other reader says otherwise."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.engine.errors import FileTooLarge, InvalidFile
+from metrics.engine.ranking import hash_spans
+from runs.formats import pieces
+from runs.formats.compression import in_memory
+from runs.formats.limits import Limits
+from runs.formats.pieces import TopicsInterleaved
+from runs.formats.scan import RUN, find_duplicates, scan
+from runs.formats.trec_run import RunSummary, check_run, read_run
+
+LIMITS = Limits()
+Rows = dict[str, list[tuple[str, float]]]
+
+
+def to_bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def check(content: str | bytes, limits: Limits = LIMITS, tag: str | None = None) -> RunSummary:
+    return check_run(lambda: in_memory(to_bytes(content), limits), tag=tag, limits=limits)
+
+
+def rows_of(content: str | bytes, limits: Limits = LIMITS) -> Rows:
+    """The rankings of a sound run, read as an evaluation reads them."""
+    summary = check(content, limits)
+    summary.report.check()
+    found: Rows = {}
+    opener = lambda: in_memory(to_bytes(content), limits)  # noqa: E731
+    for block in read_run(opener, grouped=summary.grouped, limits=limits):
+        text, starts = block.data.tobytes(), block.topic_starts.tolist()
+        names = [text[a:b].decode() for a, b in zip(block.doc_starts, block.doc_ends, strict=True)]
+        for index, topic in enumerate(block.topic_ids):
+            part = slice(starts[index], starts[index + 1])
+            found[topic.decode()] = list(zip(names[part], block.scores[part].tolist(), strict=True))
+    return found
+
+
+def problems(content: str | bytes, limits: Limits = LIMITS, tag: str | None = None) -> list[tuple[int, str]]:
+    try:
+        report = check(content, limits, tag).report
+    except InvalidFile as error:
+        report = error.report
+    return sorted({(problem.line, problem.code) for problem in report.problems})
+
+
+def warnings(content: str | bytes, tag: str | None = None) -> list[tuple[int, str]]:
+    report = check(content, tag=tag).report
+    report.check()
+    return [(warning.line, warning.code) for warning in report.warnings]
+
+
+def refused(content: str | bytes, limits: Limits) -> str:
+    with pytest.raises(FileTooLarge) as caught:
+        check(content, limits)
+    return caught.value.code
+
+
+def small_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(pieces, "PIECE", size)
+
+
+GOOD = "1 Q0 a 1 3.0 t\n1 Q0 b 2 2.0 t\n2 Q0 x 1 1.0 t\n"
+ROWS: Rows = {"1": [("a", 3.0), ("b", 2.0)], "2": [("x", 1.0)]}
+
+
+# White space and line ends
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GOOD,
+        GOOD.replace(" ", "\t"),
+        GOOD.replace(" ", " \t  "),
+        GOOD.replace("\n", "\r\n"),
+        GOOD.replace("\n", "  \n"),
+        GOOD.replace("\n", "\t\r\n"),
+        "  " + GOOD.replace("\n", "\n\t"),
+        GOOD.replace("\n", "\n\n \t\n\r\n"),
+        GOOD.removesuffix("\n"),
+        "\ufeff" + GOOD,
+        "\ufeff\r\n" + GOOD.replace("\n", "\r\n"),
+        "# made by hand\n#\n" + GOOD + "# the end",
+        "  # with blanks before\n\t#too\n" + GOOD,
+        GOOD.replace("Q0", "0").replace(" t\n", " other\n"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 16, 64, 8 * 1024 * 1024])
+def test_white_space_and_comments_change_nothing(monkeypatch: pytest.MonkeyPatch, content: str, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    assert rows_of(content) == ROWS
+
+
+def test_a_lone_carriage_return_ends_no_line() -> None:
+    assert problems(GOOD.replace("\n", "\r")) == [(1, "control_character")]
+    assert problems("1 Q0 a 1 3.0 t\r\r\n") == [(1, "control_character")]
+
+
+@pytest.mark.parametrize("character", ["\u00a0", "\u0085", "\u2028", "\u3000", "\u200b", "\u00e9", "\U0001f600"])
+def test_other_characters_of_unicode_belong_to_ids(character: str) -> None:
+    assert rows_of(f"1 Q0 a{character}b 1 1.0 t\n") == {"1": [(f"a{character}b", 1.0)]}
+    assert rows_of(f"{character} Q0 a 1 1.0 t\n") == {character: [("a", 1.0)]}
+
+
+def test_ids_are_compared_as_bytes() -> None:
+    assert len(rows_of("1 Q0 \u00e9 1 2 t\n1 Q0 e\u0301 2 1 t\n")["1"]) == 2
+    assert list(rows_of("1 Q0 a 1 1 t\n01 Q0 a 1 1 t\n")) == ["1", "01"]
+
+
+@pytest.mark.parametrize("character", ["\0", "\x01", "\x0b", "\x0c", "\x1c", "\x1f", "\x7f"])
+def test_control_characters_are_refused(character: str) -> None:
+    assert problems(f"{GOOD}3 Q0 a{character}b 1 1.0 t\n") == [(4, "control_character")]
+    assert (4, "control_character") in problems(f"{GOOD}3{character}Q0 a 1 1.0 t\n")
+
+
+# Columns
+
+
+def test_more_columns_are_warned_about() -> None:
+    assert rows_of(GOOD.replace(" t\n", " t more and more\n")) == ROWS
+    assert warnings("1 Q0 a 1 3.0 t\n1 Q0 b 2 2.0 t 7\n") == [(2, "extra_columns")]
+
+
+@pytest.mark.parametrize(
+    "line", ["1", "1 Q0", "1 Q0 a", "1 Q0 a 1", "1 Q0 a 1 2.0", "1 Q0 a 1 2.0 ", "1 Q0 a 1 2.0 \r"]
+)
+def test_fewer_columns_are_refused_with_the_line(line: str) -> None:
+    assert problems(f"{GOOD}\n{line}\n") == [(5, "too_few_columns")]
+
+
+def test_the_rank_column_holds_anything() -> None:
+    content = "1 Q0 a 108.4 3 t\n1 Q0 b NaN 2 t\n1 Q0 c -1 1 t\n1 Q0 d 99999999999999999999 0 t\n1 Q0 e 1e5 -1 t\n"
+    assert warnings(content) == []
+    assert [score for _, score in rows_of(content)["1"]] == [3, 2, 1, 0, -1]
+
+
+def test_ranks_that_contradict_scores_are_warned_about() -> None:
+    assert warnings("1 Q0 a 1 1.0 t\n1 Q0 b 2 2.0 t\n2 Q0 x 2 2 t\n2 Q0 y 1 1 t\n") == [
+        (2, "rank_contradicts_score"),
+        (4, "rank_contradicts_score"),
+    ]
+    assert warnings("1 Q0 a 2 1.0 t\n1 Q0 b 1 2.0 t\n1 Q0 c 1 2.5 t\n2 Q0 x 0 9.0 t\n") == []
+
+
+def test_scores_far_apart_are_compared_without_overflow() -> None:
+    assert warnings("1 Q0 a 1 1e308 t\n1 Q0 b 2 -1e308 t\n") == []
+    assert warnings("1 Q0 a 1 -1e308 t\n1 Q0 b 2 1e308 t\n") == [(2, "rank_contradicts_score")]
+
+
+# Scores
+
+NUMBERS = [
+    "1", "+1", "-1", "0", "-0", "+0.0", "007", "5.", ".5", "-.5", "+5.", "1e5", "1E5", "1e+5", "1e-5", "5.e2", ".5e2",
+    "0.1", "0.30000000000000004", "2.2250738585072014e-308", "5e-324", "1e-400", "1.7976931348623157e308",
+    "123456789012345", "1234567890123456", "12345678901234567890", "9007199254740993", "0.000000000000000000000001",
+    "0.1234567890123456789012345678901234567890", "4.35", "0.000001234567890123456", "1e22", "1e23", "8.41e21",
+    "9.5367431640625e-07", "00000000000000000000000000000000000000000000000000000000000000000000000000000000001.5",
+    "179769313486231570000000000000000000000000000000000000000000000000000000000000000000000000000000000000.0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_a_score_is_the_nearest_double(text: str) -> None:
+    ((_, score),) = rows_of(f"1 Q0 a 1 {text} t\n")["1"]
+    assert (score, math.copysign(1, score)) == (float(text), math.copysign(1, float(text)))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_scores_printed_with_17_digits_come_back_exactly(scores: list[float]) -> None:
+    for form in ("%r", "%.17g", "%.17e", "%.20f"):
+        content = "".join(f"1 Q0 d{index} 1 {form % score} t\n" for index, score in enumerate(scores))
+        assert [score for _, score in rows_of(content)["1"]] == [float(form % score) for score in scores]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nan", "NaN", "-nan", "nan(0)", "inf", "-inf", "+Infinity", "1e400", "-1e400", "9" * 400, "0x10", "0x1p3",
+        "1_000", "\uff11\uff12", "\u0661", "\u00b2", "high", "-", "+", ".", "-.", "e5", ".e5", "1e", "1e+", "1e5.0",
+        "1.2.3", "1,5", "--1", "+-1", "1-", "1f", "1d0", "0b1", "1e5e5", "1\u00a0", "\u22121", "1j", "None", "''",
+    ],
+)  # fmt: skip
+def test_what_is_no_finite_decimal_number_is_refused(text: str) -> None:
+    assert problems(f"{GOOD}3 Q0 a 1 {text} t\n") == [(4, "bad_score")]
+
+
+@pytest.mark.parametrize("text", ["1" * 100_000, "1e" + "1" * 100_000, "0." + "0" * 100_000 + "1", "1e" * 50_000])
+def test_a_number_of_a_hundred_thousand_digits_is_read_in_no_time(text: str) -> None:
+    check(GOOD)
+    started = time.perf_counter()
+    found = problems(f"{GOOD}3 Q0 a 1 {text} t\n")
+    assert time.perf_counter() - started < 0.05
+    assert (4, "line_too_long") in found
+
+
+def test_a_header_line_is_named_as_one() -> None:
+    for start, line in (("", 1), ("# comment\n\n", 3)):
+        (problem,) = check(f"{start}qid Q0 docno rank score tag\n{GOOD}").report.problems
+        assert (problem.line, problem.code) == (line, "bad_score")
+        assert "header line" in problem.message
+
+
+def test_ties_are_counted() -> None:
+    summary = check(
+        "1 Q0 a 1 2 t\n1 Q0 b 2 1.0 t\n1 Q0 c 3 2.0 t\n1 Q0 d 4 2e0 t\n2 Q0 x 1 2 t\n2 Q0 y 2 -0 t\n2 Q0 z 3 0 t\n"
+    )
+    assert summary.tied_documents == 5
+    assert summary.report.counts == {"rank_contradicts_score": 1, "ties": 5}
+    assert summary.report.warnings[-1].line == 0
+    assert check("1 Q0 d9 1 0.92226214537525860 t\n1 Q0 d0 2 0.92226214537525850 t\n").tied_documents == 0
+
+
+# Duplicates and interleaved topics
+
+
+def test_a_document_listed_twice_is_refused_with_both_lines() -> None:
+    content = "# comment\n1 Q0 a 1 3 t\n\n1 Q0 b 2 2 t\n2 Q0 a 1 1 t\n1 Q0 a 3 1 t\n"
+    (problem,) = check(content).report.problems
+    assert (problem.line, problem.code) == (6, "duplicate_document")
+    assert "first in line 2" in problem.message
+    assert "'a'" in problem.message
+    assert "topic '1'" in problem.message
+
+
+@pytest.mark.parametrize("size", [1, 16, 40, 64, 1000])
+def test_duplicates_are_found_over_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    lines = [f"{topic} Q0 d{index} {index} {9 - index} t\n" for topic in range(5) for index in range(9)]
+    assert problems("".join(lines)) == []
+    assert problems("".join([*lines, "0 Q0 d3 1 1 t\n"])) == [(46, "duplicate_document")]
+    lines[13] = lines[9]
+    assert problems("".join(lines)) == [(14, "duplicate_document")]
+
+
+def test_many_duplicates_are_counted_and_fifty_shown() -> None:
+    report = check("1 Q0 a 1 1 t\n" * 3000).report
+    assert len(report.problems) == 50
+    assert report.counts["duplicate_document"] == 2999
+
+
+@pytest.mark.parametrize("size", [1, 16, 64, 1000])
+def test_interleaved_topics_are_brought_together(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    content = "".join(f"{index % 3} Q0 d{index} 1 {index}.5 t\n" for index in range(30))
+    expected = {str(topic): [(f"d{index}", index + 0.5) for index in range(topic, 30, 3)] for topic in range(3)}
+    assert rows_of(content) == expected
+    assert not check(content).grouped
+    with pytest.raises(TopicsInterleaved):
+        list(read_run(lambda: in_memory(content.encode(), LIMITS)))
+
+
+def test_the_lines_of_interleaved_topics_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pieces(monkeypatch, 32)
+    content = "# start\n1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n1 Q0 b 1 x t\n# between\n2 Q0 c 1 1 t\n1 Q0 a 1 1 t\n2 Q0 b 1 1\n"
+    assert problems(content) == [(4, "bad_score"), (7, "duplicate_document"), (8, "too_few_columns")]
+
+
+@pytest.mark.parametrize("size", [16, 100, 300])
+def test_a_topic_may_span_several_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    sizes = [1, 40, 1, 1, 25]
+    content = "".join(f"{topic} Q0 d{i} {i} {-i} t\n" for topic, size in enumerate(sizes) for i in range(size))
+    summary = check("# comment\n" + content)
+    assert summary.grouped
+    assert summary.topics == {str(topic): size for topic, size in enumerate(sizes)}
+    assert (summary.lines, summary.documents) == (69, 68)
+    assert [len(rows) for rows in rows_of(content).values()] == sizes
+
+
+def test_two_ids_made_to_share_a_hash_hide_no_duplicate() -> None:
+    """Whoever finds ids that collide under any seed could list a relevant document twice."""
+    content = "".join(f"1 Q0 {name} 1 {index} t\n" for index, name in enumerate(["a", "b", "c", "b", "a"])).encode()
+    columns = scan(content, RUN, 1, 0, LIMITS)
+    columns = replace(columns, hashes=np.full_like(columns.hashes, 7))
+    first, second = find_duplicates(columns, np.array([0, 5]))
+    assert (first.tolist(), second.tolist()) == ([1, 0], [3, 4])
+    first, second = find_duplicates(columns, np.array([0, 3, 5]))
+    assert (first.tolist(), second.tolist()) == ([], [])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_collision_that_works_under_every_other_seed_hides_no_duplicate(seed: int) -> None:
+    made, real = "#lueweb1r-00p0tw-00-00000", "clueweb12-0000tw-00-00000"
+    content = f"1 Q0 {made} 1 3 t\n1 Q0 {real} 2 2 t\n1 Q0 {real} 3 1 t\n".encode()
+    report = check_run(lambda: in_memory(content, LIMITS), seed=seed).report
+    assert [(problem.line, problem.code) for problem in report.problems] == [(3, "duplicate_document")]
+
+
+# Comments and metadata
+
+HEADER = "# ir_metadata.start\n# schema-version: 0.1\n# actor:\n#   team: us\n# ir_metadata.end\n"
+
+
+@pytest.mark.parametrize("size", [16, 64, 1000])
+def test_the_ir_metadata_header_is_read(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    expected = {"schema-version": 0.1, "actor": {"team": "us"}}
+    assert check(HEADER + GOOD).metadata == expected
+    assert check(GOOD + HEADER).metadata == expected
+    assert check(HEADER.replace("\n", "\r\n") + GOOD).metadata == expected
+
+
+def test_a_header_that_cannot_be_read_is_warned_about() -> None:
+    assert warnings("# ir_metadata.start\n# [\n# ir_metadata.end\n" + GOOD) == [(0, "bad_ir_metadata")]
+
+
+@pytest.mark.parametrize("size", [16, 40, 1000])
+def test_a_comment_that_reads_as_data_is_refused_once(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    content = "1 Q0 z 1 1 t\n1 Q0 y 1 0.5 t\n#1 Q0 a 1 2.0 t\n" + "".join(f"1 Q0 d{i} 1 {-i} t\n" for i in range(9))
+    report = check(content + GOOD.replace("1 Q0", "8 Q0")).report
+    assert [(problem.line, problem.code) for problem in report.problems] == [(3, "ambiguous_comment")]
+    assert report.counts["ambiguous_comment"] == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["#1 Q0 a 1 2.0 t", " #1 Q0 a 1 2.0 t", "#1\tQ0\ta\t1\t1e5\tt", "#1 Q0 a 1 2.0 t more"]
+)
+def test_a_topic_that_starts_with_a_hash_is_ambiguous(line: str) -> None:
+    assert problems(f"{GOOD}{line}\n") == [(4, "ambiguous_comment")]
+
+
+@pytest.mark.parametrize(
+    "line", ["# 1 Q0 a 1 2.0 t", "#1 Q0 a 1 high t", "#1 Q0 a 1 2.0", "#", "#\t1 Q0 a 1 2.0 t", "##"]
+)
+def test_other_lines_that_start_with_a_hash_are_comments(line: str) -> None:
+    assert rows_of(f"{GOOD}{line}\n") == ROWS
+
+
+def test_a_hash_inside_a_line_is_part_of_an_id() -> None:
+    assert rows_of("1 Q0 #a 1 1 t\n1#2 Q0 a#b 1 1 #t\n".replace("#t", "t")) == {"1": [("#a", 1)], "1#2": [("a#b", 1)]}
+
+
+# Tags
+
+
+def test_the_tag_is_that_of_the_file_or_of_the_submission() -> None:
+    assert check(GOOD).tag == "t"
+    assert check(GOOD, tag="mine").tag == "mine"
+    assert warnings(GOOD, tag="mine") == [(1, "tag_differs")]
+    assert warnings(GOOD, tag="t") == []
+
+
+def test_two_tags_in_one_file_need_a_name() -> None:
+    mixed = GOOD.replace("1.0 t", "1.0 u")
+    assert problems(mixed) == [(3, "mixed_tags")]
+    assert check(mixed, tag="mine").tag == "mine"
+    assert warnings(mixed, tag="t") == [(1, "tag_differs")]
+
+
+@pytest.mark.parametrize("tag", ["<script>", "../x", "a" * 65, "caf\u00e9", "a:b", "a/b", "'t'", "a%00", "#t"])
+def test_a_tag_outside_the_rule_is_refused(tag: str) -> None:
+    assert problems(f"# comment\n1 Q0 a 1 1 {tag}\n") == [(2, "bad_run_tag")]
+    assert check(f"1 Q0 a 1 1 {tag}\n", tag="t").tag == "t"
+
+
+@pytest.mark.parametrize("tag", ["a", "a" * 64, "BM25.k1-0.9_b", "-", "..."])
+def test_a_tag_within_the_rule_is_kept(tag: str) -> None:
+    assert check(f"1 Q0 a 1 1 {tag}\n").tag == tag
+
+
+# Encodings
+
+
+@pytest.mark.parametrize("size", [16, 64, 1000])
+def test_bytes_that_are_not_utf8_are_refused_once_with_their_line(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    content = b"# comment\n1 Q0 \xc3\xa9 1 9 t\n" + b"".join(b"1 Q0 d%d 1 %d t\n" % (i, -i) for i in range(20))
+    report = check(content + b"1 Q0 caf\xe9 1 -50 t\n2 Q0 a 1 1 t\n").report
+    assert [(problem.line, problem.code) for problem in report.problems] == [(23, "undecodable_bytes")]
+    assert "0xe9" in report.problems[0].message
+
+
+@pytest.mark.parametrize("wrong", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe2\x80", b"\x80"])
+def test_no_other_encoding_is_guessed(wrong: bytes) -> None:
+    assert problems(b"1 Q0 a 1 1 t\n1 Q0 b" + wrong + b" 2 0 t\n") == [(2, "undecodable_bytes")]
+    assert problems(b"1 Q0 a 1 1 t\n# " + wrong + b"\n") == [(2, "undecodable_bytes")]
+
+
+def test_long_text_is_decoded_by_stretches() -> None:
+    lines = [f"1 Q0 \u00e9{index:0200} 1 {-index} t\n".encode() for index in range(12_000)]
+    assert problems(b"".join(lines)) == []
+    lines[11_000] = b"1 Q0 \xe9 1 -11000 t\n"
+    assert problems(b"".join(lines)) == [(11_001, "undecodable_bytes")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_utf16_is_refused(encoding: str) -> None:
+    codes = {code for _, code in problems(GOOD.encode(encoding))}
+    assert codes & {"undecodable_bytes", "control_character"}
+
+
+# Limits
+
+
+def test_long_ids_and_lines_are_refused() -> None:
+    longest = "a" * 1024
+    assert problems(f"{longest} Q0 {longest} 1 1 t\n") == []
+    assert problems(f"{GOOD}1 Q0 {longest}a 1 1 t\n") == [(4, "id_too_long")]
+    assert problems(f"{GOOD}{longest}a Q0 a 1 1 t\n") == [(4, "id_too_long")]
+    assert problems(f"{GOOD}2 Q0 y 1 1 t {'x' * 8192}\n{GOOD[:-1]} x\n") == [
+        (4, "line_too_long"), (5, "duplicate_document"), (6, "duplicate_document"), (7, "duplicate_document"),
+    ]  # fmt: skip
+
+
+class Endless:
+    """A stream that never ends and remembers how much of it was read."""
+
+    def __init__(self, start: bytes, repeated: bytes) -> None:
+        self.given, self.ahead, self.repeated = 0, start, repeated
+
+    def read(self, size: int = -1, /) -> bytes:
+        assert size > 0, "an unbounded read"
+        if len(self.ahead) < size:
+            self.ahead += self.repeated * (size // len(self.repeated) + 1)
+        content, self.ahead = self.ahead[:size], self.ahead[size:]
+        self.given += size
+        return content
+
+
+@pytest.mark.parametrize("repeated", [b"x", b" ", b"\0", b"\r", b"#"])
+def test_a_line_without_end_is_refused_in_bounded_memory(repeated: bytes) -> None:
+    stream = Endless(GOOD.encode() + b"\n3 Q0 ", repeated)
+    with pytest.raises(InvalidFile) as caught:
+        check_run(lambda: stream)
+    assert (caught.value.report.problems[0].line, caught.value.code) == (5, "line_too_long")
+    assert stream.given <= 3 * pieces.PIECE
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated", "code"),
+    [
+        (b"", b"\n", "too_many_lines"),
+        (b"1 Q0 a 1 1 t\n", b"\r\n", "too_many_lines"),
+        (b"1 Q0 a 1 1 t\n", b"# comment\n", "too_many_lines"),
+        (b"", b"1 Q0 a 1 1 t\n", "too_many_documents"),
+        (b"", b"1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n", "too_many_lines"),
+        (b"1 Q0 a 1 1 t\n", b"#" + b"x" * 5000 + b"\n", "too_large_at_once"),
+    ],
+)
+def test_files_without_end_are_refused_in_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch, start: bytes, repeated: bytes, code: str
+) -> None:
+    small_pieces(monkeypatch, 100_000)
+    limits = replace(LIMITS, lines=50_000, documents_per_topic=10_000, bytes_at_once=1_000_000)
+    streams: list[Endless] = []
+
+    def opener() -> Endless:
+        streams.append(Endless(start, repeated))
+        return streams[-1]
+
+    with pytest.raises(FileTooLarge) as caught:
+        check_run(opener, limits=limits)
+    assert caught.value.code == code
+    assert max(stream.given for stream in streams) <= 1_200_000
+
+
+def test_each_limit_is_inclusive() -> None:
+    three = replace(LIMITS, lines=3)
+    assert check(GOOD, three).lines == check(GOOD[:-1], three).lines == 3
+    assert refused(GOOD + "\n", three) == refused(GOOD + "#", three) == "too_many_lines"
+    assert check(GOOD, replace(LIMITS, topics=2)).documents == 3
+    assert refused(GOOD, replace(LIMITS, topics=1)) == "too_many_topics"
+    assert check(GOOD, replace(LIMITS, documents_per_topic=2)).documents == 3
+    assert refused(GOOD, replace(LIMITS, documents_per_topic=1)) == "too_many_documents"
+    assert check(GOOD, replace(LIMITS, bytes_out=len(GOOD))).documents == 3
+    assert refused(GOOD, replace(LIMITS, bytes_out=len(GOOD) - 1)) == "decompressed_too_large"
+
+
+def test_a_limit_met_over_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pieces(monkeypatch, 16)
+    many = "".join(f"{topic} Q0 d{index} 1 1 t\n" for topic in range(10) for index in range(10))
+    assert check(many, replace(LIMITS, lines=100, topics=10, documents_per_topic=10)).documents == 100
+    assert refused(many, replace(LIMITS, lines=99)) == "too_many_lines"
+    assert refused(many, replace(LIMITS, topics=9)) == "too_many_topics"
+    assert refused(many, replace(LIMITS, documents_per_topic=9)) == "too_many_documents"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\n", "  \n\t\r\n", "# only\n# comments\n", "\ufeff", "\ufeff\n# x", "\r\n" * 9]
+)
+def test_a_file_without_a_line_of_a_run_is_refused(content: str) -> None:
+    assert problems(content) == [(0, "empty_run")]
+
+
+def test_more_than_a_thousand_documents_are_warned_about() -> None:
+    lines = [f"7 Q0 d{index} {index} {-index} t\n" for index in range(1001)]
+    assert warnings("".join(lines[:1000])) == []
+    (warning,) = check("".join(lines)).report.warnings
+    assert (warning.code, "1001" in warning.message) == ("many_documents", True)
+
+
+def test_problems_beyond_the_first_fifty_are_counted() -> None:
+    report = check("1 Q0 a\n" * 80 + "1 Q0 a 1 x t\n" * 70).report
+    assert (len(report.problems), report.counts) == (50, {"too_few_columns": 80, "bad_score": 70})
+
+
+def test_ids_that_look_alike_take_no_longer_than_others() -> None:
+    generator = np.random.default_rng(1)
+    alike = [f"1 Q0 clueweb22-en{i:010d}-{0:06d} 1 1 t\n".encode() for i in range(100_000)]
+    others = [b"1 Q0 %s 1 1 t\n" % generator.bytes(13).hex().encode() for _ in range(100_000)]
+
+    def seconds(lines: list[bytes]) -> float:
+        columns = scan(b"".join(lines), RUN, 1, 1, LIMITS)
+        best = 9.0
+        for _ in range(3):
+            started = time.perf_counter()
+            find_duplicates(columns, np.array([0, len(columns.line)]))
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    assert seconds(alike) < 3 * seconds(others)
+
+
+# The same file read by a reader that is slow and plain
+
+_NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def _split(line: bytes) -> list[bytes]:
+    return [column for column in re.split(rb"[ \t]+", line) if column]
+
+
+def naive(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]]]:
+    """The problems by line, and the rankings."""
+    found: set[tuple[int, str]] = set()
+    rows: dict[bytes, list[tuple[bytes, float]]] = {}
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        columns = _split(line.removesuffix(b"\r"))
+        complete = len(columns) >= 6
+        score = columns[4] if complete and _NUMBER.fullmatch(columns[4]) else None
+        if not columns:
+            continue
+        if columns[0].startswith(b"#"):
+            if score is not None and columns[0] != b"#" and columns[0][1:2] != b"\r":
+                found.add((number, "ambiguous_comment"))
+            continue
+        codes = set()
+        if not complete:
+            codes.add("too_few_columns")
+        elif score is None or not math.isfinite(float(score)):
+            codes.add("bad_score")
+        if any(byte < 32 or byte == 127 for column in columns[:7] for byte in column):
+            codes.add("control_character")
+        found |= {(number, code) for code in codes}
+        if codes or score is None:
+            continue
+        ranking = rows.setdefault(columns[0], [])
+        if columns[2] in (document for document, _ in ranking):
+            found.add((number, "duplicate_document"))
+        ranking.append((columns[2], float(score)))
+    return found, rows
+
+
+def outcome(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]]]:
+    """What our reader makes of the same bytes."""
+    summary = check(content, tag="t")
+    found = {(problem.line, problem.code) for problem in summary.report.problems}
+    try:
+        rows = rows_of(content) if not found else {}
+    except InvalidFile:
+        rows = {}
+    return found, {topic.encode(): [(d.encode(), s) for d, s in ranking] for topic, ranking in rows.items()}
+
+
+SPACE = st.sampled_from([" ", "\t", "  ", " \t ", "\t\t"])
+ID = st.sampled_from(
+    ["1", "2", "10", "a", "b", "#a", "#1", "d-1", "d\u00e9", "d\u00a0x", "\u2028", "x" * 9, "x" * 17, "0"]
+)
+ODD = st.sampled_from(["a\rb", "\x0b", "\x0c", "a\0", "\x7f", "\x1f"])
+SCORE = st.sampled_from([*NUMBERS, "nan", "1e400", "1_0", "\uff11", "0x1", "1e", "."]) | st.floats().map(repr)
+
+
+@st.composite
+def line(draw: st.DrawFn) -> str:
+    kind = draw(st.integers(0, 19))
+    if kind == 0:
+        return draw(
+            st.sampled_from(["", " ", "\t \t", "#", "# comment", "#1 Q0 a 1 2 t", "# 1 Q0 a 1 2 t", " #x y", "\r"])
+        )
+    identifier = ODD if kind == 1 else ID
+    rank = st.sampled_from(["1", "2", "0", "x", "1.5"])
+    columns = [
+        draw(ID),
+        "Q0",
+        draw(identifier),
+        draw(rank),
+        draw(SCORE if kind == 2 else st.sampled_from(NUMBERS)),
+        "t",
+    ]
+    columns = columns[: draw(st.integers(1, 5))] if kind == 3 else columns
+    columns += ["more"] * draw(st.integers(0, 2)) if kind == 4 else []
+    start = draw(SPACE) if kind == 5 else ""
+    return start + draw(SPACE).join(columns) + (draw(SPACE) if kind == 6 else "")
+
+
+@st.composite
+def file(draw: st.DrawFn) -> bytes:
+    lines = draw(st.lists(line(), max_size=25))
+    if draw(st.booleans()):
+        lines.sort(key=lambda text: (text.split() or [""])[0])
+    ends = draw(st.lists(st.sampled_from(["\n", "\r\n", "\n\n"]), min_size=len(lines), max_size=len(lines)))
+    text = "".join(line + end for line, end in zip(lines, ends, strict=True))
+    text = text.removesuffix("\n") if draw(st.booleans()) else text
+    return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + text.encode()
+
+
+@pytest.fixture(scope="module")
+def tiny_pieces() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        yield lambda size: small_pieces(patch, size)
+
+
+@given(content=file(), size=st.sampled_from([1, 8, 16, 30, 60, 10_000]))
+@settings(max_examples=150)
+def test_every_file_is_read_as_a_plain_reader_reads_it(
+    tiny_pieces: Callable[[int], None], content: bytes, size: int
+) -> None:
+    tiny_pieces(size)
+    expected, rankings = naive(content)
+    found, rows = outcome(content)
+    if rankings or expected:
+        assert found == expected
+        assert rows == ({} if expected else rankings)
+    else:
+        assert found == {(0, "empty_run")}
+    summary = check(content, tag="t")
+    assert summary.lines == len(content.removeprefix(b"\xef\xbb\xbf").split(b"\n")) - (
+        content.endswith(b"\n") or not content
+    )
+    assert summary.grouped or len(rankings) > 1 or expected
+
+
+@given(st.lists(st.binary(max_size=40) | st.text(max_size=30).map(str.encode), max_size=12), st.sampled_from([3, 50]))
+def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
+    tiny_pieces: Callable[[int], None], lines: list[bytes], size: int
+) -> None:
+    tiny_pieces(size)
+    found = problems(b"\n".join(lines), tag="t")
+    assert found or rows_of(b"\n".join(lines))
+
+
+@given(
+    st.lists(st.text("abcxyz0189-_\u00e9\U0001f600", min_size=1, max_size=40), min_size=1, max_size=20),
+    st.integers(0, 2**63 - 1),
+)
+def test_the_hash_of_the_kernel_is_that_of_numpy(names: list[str], seed: int) -> None:
+    content = "".join(f"1 Q0 {name} 1 1 t\n" for name in names).encode()
+    columns = scan(content, RUN, 1, seed, LIMITS)
+    expected = hash_spans(columns.data, columns.spans[:, 2], columns.spans[:, 3], seed)
+    assert columns.hashes.tolist() == expected.tolist()
