@@ -1,11 +1,23 @@
 """The web application that gunicorn serves."""
 
 import os
+from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 
 from runs.formats.scan import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-application = get_wsgi_application()
+_django = get_wsgi_application()
 warm_up()
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Any:
+    """Django, which reads every request as UTF-8: a charset that the client names is left out.
+
+    Python knows codecs, such as zlib, that raise on any text, and Django would apply them before a view could answer.
+    """
+    content_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
+    kept = [part for part in parameters.split(";") if not part.strip().lower().startswith("charset")]
+    environ["CONTENT_TYPE"] = ";".join([content_type, *kept]).rstrip(";")
+    return _django(environ, start_response)

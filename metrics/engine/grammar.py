@@ -100,6 +100,8 @@ def parse_measure(text: str) -> Measure:
 
 def parse_measures(text: str) -> list[Measure]:
     """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
+    if len(text) > MAX_MEASURES * MAX_NAME:
+        raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
     names = [name for name in _SEPARATOR.split(text.strip()) if name]
     if len(names) > MAX_MEASURES:
         raise MeasureError(f"{len(names)} measures asked for; at most {MAX_MEASURES} at once", code="too_many_measures")

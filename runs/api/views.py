@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
+from metrics.engine.errors import InvalidInput
 from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, queue_evaluations
 from metrics.services.status import statuses
 from runs.api.access import (
@@ -55,6 +56,7 @@ from runs.services.runs import Submission, check_submission, delete_run, submit_
 from runs.services.tokens import issue_token
 
 _DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
+_YES, _NO = {"1", "true", "yes"}, {"0", "false", "no", ""}
 _FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
@@ -75,7 +77,11 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
 
 
 def is_dry_run(request: Request) -> bool:
-    return request.query_params.get("dry_run", "").lower() in ("1", "true", "yes")
+    """Whether only a check is asked for; a word that says neither is refused, not taken for a submission."""
+    text = request.query_params.get("dry_run", "false").lower()
+    if text not in _YES | _NO:
+        raise InvalidInput(f"dry_run={text[:40]}: dry_run is true or false", pointer="dry_run")
+    return text in _YES
 
 
 class CollectionList(generics.ListCreateAPIView[Collection]):

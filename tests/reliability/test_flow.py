@@ -29,6 +29,13 @@ def test_a_run_becomes_values_and_a_rank(server: Server) -> None:
         assert [topic["values"]["P@10"] for topic in values["topics"]] == [0.4, 0.2]
 
 
+def test_an_odd_charset_breaks_nothing(embedded: Server) -> None:
+    for charset in ("zlib", "idna", "hex", "no-such"):
+        headers = {"Content-Type": f"text/plain; charset={charset}"}
+        answer = httpx.post(f"{embedded.url}/api/v1/collections/", content=b"x", headers=headers)
+        assert answer.status_code == 401
+
+
 def test_compressed_runs_are_compared(server: Server) -> None:
     simulated = simulate_collection(topics=50)
     with server.client() as client:

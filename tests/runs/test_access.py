@@ -157,6 +157,12 @@ def test_a_dry_run_stores_nothing(api: APIClient, collection: str) -> None:
     assert not Run.objects.exists()
 
 
+def test_a_dry_run_that_says_neither_is_refused(api: APIClient, collection: str) -> None:
+    answer = upload(api, "collections/small/runs/", GOOD, dry_run="maybe")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "dry_run")
+    assert not Run.objects.exists()
+
+
 def test_topics_warn_about_what_the_run_lacks(api: APIClient, collection: str) -> None:
     answer = upload(api, "collections/small/topics/", "1\tone\n2\ttwo\n3\tthree\n9\tnine\n", "put")
     assert answer.json() == {"format": "tsv", "topics": 4, "warnings": {"warnings": [], "counts": {}}}
