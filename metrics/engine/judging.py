@@ -20,6 +20,7 @@ from metrics.engine.ranking import (
     Floats,
     Hashes,
     Ints,
+    Positions,
     RankedBlock,
     descending_id_keys,
     spans_equal,
@@ -47,8 +48,8 @@ class Judgements:
     topics: Ints
     levels: Ints
     data: Bytes
-    doc_starts: Ints
-    doc_ends: Ints
+    doc_starts: Positions
+    doc_ends: Positions
     doc_hashes: Hashes
     seed: int
 
@@ -62,7 +63,7 @@ class Judgements:
 
     @cached_property
     def _keys(self) -> tuple[Hashes, Ints]:
-        keys = _join_keys(self.topics, self.doc_hashes)
+        keys = _topic_keys(self.topics) ^ self.doc_hashes
         order = np.argsort(keys, kind="stable")
         return keys[order], order
 
@@ -78,20 +79,23 @@ class Judgements:
         spans = zip(self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True)
         return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
 
-    def find(self, block: RankedBlock, topics: Ints) -> tuple[Ints, Ints]:
-        """Rows of `block` that are judged and the judgement of each; `topics` is each row's topic here, or -1.
+    def find(self, block: RankedBlock, topic_of: Ints) -> tuple[Ints, Ints]:
+        """Rows of `block` that are judged and the judgement of each; `topic_of` is each of its topics here, or -1.
 
         A hash only proposes: every hit is compared byte by byte, and a refused one is looked up exactly.
         """
-        keys = _join_keys(topics, block.doc_hashes)
-        rows = np.flatnonzero(self._filter[keys >> _FILTER_SHIFT] & (topics >= 0))
+        sizes = np.diff(block.topic_starts)
+        keys = np.repeat(_topic_keys(topic_of), sizes)
+        keys ^= block.doc_hashes
+        rows = np.flatnonzero(self._filter[keys >> _FILTER_SHIFT])
         ordered, order = self._keys
         at = np.minimum(np.searchsorted(ordered, keys[rows]), len(ordered) - 1)
         hit = ordered[at] == keys[rows]
         rows, found = rows[hit], order[at[hit]]
-        same = self._same_document(block, rows, topics[rows], found)
+        topics = topic_of[block.topics_of(rows)]
+        same = self._same_document(block, rows, topics, found)
         for index in np.flatnonzero(~same).tolist():
-            found[index] = self._find_exactly(block, int(rows[index]), int(topics[rows[index]]))
+            found[index] = self._find_exactly(block, int(rows[index]), int(topics[index]))
         return rows[found >= 0], found[found >= 0]
 
     def _same_document(self, block: RankedBlock, rows: Ints, topics: Ints, found: Ints) -> Flags:
@@ -107,8 +111,8 @@ class Judgements:
         return self._exact.get((topic, doc_id), -1)
 
 
-def _join_keys(topics: Ints, doc_hashes: Hashes) -> Hashes:
-    return doc_hashes ^ ((topics + 1).astype(np.uint64) * _TOPIC_MIX)
+def _topic_keys(topics: Ints) -> Hashes:
+    return (topics + 1).astype(np.uint64) * _TOPIC_MIX
 
 
 def judge(blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreType = "float64") -> JudgedRun:
@@ -148,23 +152,22 @@ def _judge_block(
 ) -> _Part:
     index = judgements.topic_index
     topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
-    sizes = np.diff(block.topic_starts)
     known = topic_of >= 0
-    topics = np.repeat(topic_of, sizes)
-    np.add.at(num_ret, topic_of[known], sizes[known])
+    num_ret[topic_of[known]] += np.diff(block.topic_starts)[known]
     with np.errstate(over="ignore"):
-        scores = block.scores.astype(score_type)
-        squares += np.bincount(topics[topics >= 0], block.scores[topics >= 0] ** 2, len(squares))
-    rows, found = judgements.find(block, topics)
+        scores = block.scores.astype(score_type, copy=False)
+        squares[topic_of[known]] += np.add.reduceat(np.square(block.scores), block.topic_starts[:-1])[known]
+    rows, found = judgements.find(block, topic_of)
+    topics = block.topics_of(rows)
     places = _Places.of(block, scores)
     position = places.position(rows)
-    first, size = places.tie_group(position)
+    first, size = places.tie_groups(block, position, topics)
     rank = position.copy()
     tied = np.flatnonzero(size > 1)
     if len(tied):
         rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
-    start = np.repeat(block.topic_starts[:-1], sizes)[rows]
-    return topics[rows], rank - start + 1, found, block.scores[rows], first - start + 1, size
+    start = block.topic_starts[topics]
+    return topic_of[topics], rank - start + 1, found, block.scores[rows], first - start + 1, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,21 +176,19 @@ class _Places:
 
     order: Ints | None  # row at each position; None where the file is already in order
     place: Ints | None  # position of each row
-    starts: Ints  # positions where a tie group begins, and the number of rows at the end
+    scores: Floats  # score at each position
 
     @classmethod
     def of(cls, block: RankedBlock, scores: Floats) -> _Places:
-        boundary = np.zeros(len(scores), np.bool_)
-        boundary[block.topic_starts[:-1]] = True
-        rises = np.flatnonzero((scores[1:] > scores[:-1]) & ~boundary[1:]) + 1
-        order = place = None
-        if len(rises):
-            order = _descending(block, scores, rises)
-            place = np.empty_like(order)
-            place[order] = np.arange(len(order))
-            scores = scores[order]
-        boundary[1:] |= scores[1:] != scores[:-1]
-        return cls(order, place, np.append(np.flatnonzero(boundary), len(scores)))
+        rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+        # Where a topic begins, its best score may well be above the last one of the topic before.
+        rises = rises[block.topic_starts[block.topics_of(rises)] != rises]
+        if not len(rises):
+            return cls(None, None, scores)
+        order = _descending(block, scores, rises)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return cls(order, place, scores[order])
 
     def position(self, rows: Ints) -> Ints:
         return rows if self.place is None else self.place[rows]
@@ -195,19 +196,42 @@ class _Places:
     def rows(self, positions: Ints) -> Ints:
         return positions if self.order is None else self.order[positions]
 
-    def tie_group(self, positions: Ints) -> tuple[Ints, Ints]:
-        """First position and size of the tie group of each position."""
-        group = np.searchsorted(self.starts, positions, side="right") - 1
-        return self.starts[group], self.starts[group + 1] - self.starts[group]
+    def tie_groups(self, block: RankedBlock, positions: Ints, topics: Ints) -> tuple[Ints, Ints]:
+        """First position and size of the tie group of each position.
+
+        Most documents tie with nobody: only the topics of those whose neighbour has their score are looked at.
+        """
+        first, size = positions.copy(), np.ones_like(positions)
+        begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]
+        own = self.scores[positions]
+        above = (positions > begin) & (self.scores[positions - 1] == own)
+        below = (positions + 1 < end) & (self.scores[np.minimum(positions + 1, len(self.scores) - 1)] == own)
+        tied = np.flatnonzero(above | below)
+        if len(tied):
+            starts, ends = self._groups(block, np.unique(topics[tied]))
+            group = np.searchsorted(starts, positions[tied], side="right") - 1
+            first[tied], size[tied] = starts[group], (ends - starts)[group]
+        return first, size
+
+    def _groups(self, block: RankedBlock, topics: Ints) -> tuple[Ints, Ints]:
+        """First position and end of every tie group of some topics."""
+        positions = block.rows_of(topics)
+        scores = self.scores[positions]
+        new = np.ones(len(positions), np.bool_)
+        new[1:] = (scores[1:] != scores[:-1]) | (positions[1:] != positions[:-1] + 1)
+        sizes = np.diff(block.topic_starts)[topics]
+        new[np.cumsum(sizes) - sizes] = True
+        starts = np.flatnonzero(new)
+        ends = np.append(starts[1:], len(positions))
+        return positions[starts], positions[ends - 1] + 1
 
 
 def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
     """The rows in descending order of score, touching only the topics in which a score rises."""
     order = np.arange(len(scores))
-    unsorted = np.unique(np.searchsorted(block.topic_starts, rises, side="right") - 1)
-    sizes = np.diff(block.topic_starts)[unsorted]
-    rows = np.concatenate([np.arange(block.topic_starts[t], block.topic_starts[t + 1]) for t in unsorted.tolist()])
-    group = np.repeat(unsorted, sizes)
+    unsorted = np.unique(block.topics_of(rises))
+    rows = block.rows_of(unsorted)
+    group = np.repeat(unsorted, np.diff(block.topic_starts)[unsorted])
     order[rows] = rows[np.lexsort((-scores[rows], group))]
     return order
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
+# Places in a piece of a file: the scanning kernel gives them in 32 bits.
+Positions = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
@@ -31,24 +34,34 @@ class RankedBlock:
     topic_ids: list[bytes]
     topic_starts: Ints
     scores: Floats
-    doc_starts: Ints
-    doc_ends: Ints
+    doc_starts: Positions
+    doc_ends: Positions
     doc_hashes: Hashes
 
+    def topics_of(self, rows: Ints) -> Ints:
+        """The topic, as an index into `topic_ids`, of each row."""
+        after: Ints = np.searchsorted(self.topic_starts, rows, side="right")
+        return after - 1
 
-def span_words(data: Bytes, starts: Ints, ends: Ints, index: int) -> Hashes:
-    """The index-th eight bytes of every span as one big-endian number; bytes past a span's end are left out."""
+    def rows_of(self, topics: Ints) -> Ints:
+        """All rows of some topics, in order."""
+        starts, sizes = self.topic_starts[topics], np.diff(self.topic_starts)[topics]
+        offsets = np.cumsum(sizes) - sizes
+        return np.arange(int(sizes.sum())) + np.repeat(starts - offsets, sizes)
+
+
+def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> Hashes:
+    """The index-th eight bytes of every span as one little-endian number, zeros past a span's end."""
     words = np.zeros(len(starts), np.uint64)
     last = len(data) - 1
-    for position in range(index * WORD, (index + 1) * WORD):
-        at = starts + position
-        inside = at < ends
+    for offset in range(WORD):
+        at = starts + (index * WORD + offset)
         byte = data[np.minimum(at, last)].astype(np.uint64)
-        words = np.where(inside, (words << np.uint64(8)) | byte, words)
+        words |= np.where(at < ends, byte, np.uint64(0)) << np.uint64(8 * offset)
     return words
 
 
-def hash_spans(data: Bytes, starts: Ints, ends: Ints, seed: int) -> Hashes:
+def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Hashes:
     """A seeded 64-bit hash of every span, eight bytes a step; the scanning kernel computes the same."""
     lengths = ends - starts
     hashes = np.full(len(starts), np.uint64(seed))
@@ -59,23 +72,18 @@ def hash_spans(data: Bytes, starts: Ints, ends: Ints, seed: int) -> Hashes:
     return finished ^ (finished >> _SHIFT)
 
 
-def descending_id_keys(data: Bytes, starts: Ints, ends: Ints) -> list[Hashes]:
+def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[Hashes]:
     """Sort keys, most significant first, that order spans bytewise descending under an ascending sort.
 
     Ids hold no NUL byte, so padding with zeros on the right orders a prefix before what it begins.
     """
-    keys = []
-    for index in range(-(-int((ends - starts).max(initial=0)) // WORD)):
-        words = np.zeros(len(starts), np.uint64)
-        for position in range(index * WORD, (index + 1) * WORD):
-            at = starts + position
-            byte = np.where(at < ends, data[np.minimum(at, len(data) - 1)], 0).astype(np.uint64)
-            words = (words << np.uint64(8)) | byte
-        keys.append(~words)
-    return keys
+    words = -(-int((ends - starts).max(initial=0)) // WORD)
+    return [~span_words(data, starts, ends, index).byteswap() for index in range(words)]
 
 
-def spans_equal(data: Bytes, starts: Ints, ends: Ints, other: Bytes, other_starts: Ints, other_ends: Ints) -> Flags:
+def spans_equal(
+    data: Bytes, starts: Positions, ends: Positions, other: Bytes, other_starts: Positions, other_ends: Positions
+) -> Flags:
     """Whether span i of `data` holds the same bytes as span i of `other`."""
     lengths = ends - starts
     equal: Flags = lengths == other_ends - other_starts

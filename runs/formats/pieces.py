@@ -28,6 +28,7 @@ from runs.formats.scan import (
 )
 
 PIECE = 8 * 1024 * 1024
+_LF = 10
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # Longer numbers than this are read one by one rather than in an array as wide as the longest.
@@ -54,7 +55,7 @@ class _Guard:
     def read(self, size: int) -> bytes:
         content = self._stream.read(size)
         last = content.rfind(b"\n")
-        self._ends += content.count(b"\n")
+        self._ends += int(np.count_nonzero(np.frombuffer(content, np.uint8) == _LF))
         self._open = len(content) - last - 1 + (self._open if last < 0 else 0)
         if self.lines > self._limits.lines:
             raise FileTooLarge(f"more than {self._limits.lines:,} lines", code="too_many_lines")
@@ -86,14 +87,13 @@ class PieceReader:
         rest, line, ended = self._without_mark(_fill(guard, b"", 4)[0]), 1, False
         wanted = self.limits.bytes_at_once + 1 if whole else PIECE
         while not ended:
-            content, rest, columns, ended = self._piece(guard, rest, line, wanted)
-            self._check_text(content, line)
+            rest, columns, line, ended = self._piece(guard, rest, line, wanted)
             yield self._rows(columns)
-            line += content.count(b"\n")
         self.lines = guard.lines
 
-    def _piece(self, guard: _Guard, rest: bytes, line: int, wanted: int) -> tuple[bytes, bytes, Columns, bool]:
-        """The next whole topics (all there is, at the end), what was read beyond them, their rows, and if it ended."""
+    def _piece(self, guard: _Guard, rest: bytes, line: int, wanted: int) -> tuple[bytes, Columns, int, bool]:
+        """What was read beyond the next whole topics (all there is, at the end), their rows, the line after them, and
+        whether the file ended."""
         while True:
             content, ended = _fill(guard, rest, max(wanted, len(rest) + 1))
             self._check_room(content)
@@ -101,8 +101,10 @@ class PieceReader:
             columns = scan(content, self.layout, line, self.seed, self.limits)
             cut = len(content) if ended else _whole_topics(content, columns)
             if cut or ended:
-                rows = np.searchsorted(columns.spans[:, 0], cut)
-                return content[:cut], content[cut:] + rest, columns.take(slice(rows)), ended
+                self._check_text(content, cut, line)
+                rows = int(np.searchsorted(columns.spans[:, 0], cut))
+                after = int(columns.line[rows]) if rows < len(columns.line) else line + content.count(b"\n", 0, cut)
+                return content[cut:] + rest, columns.take(slice(rows)), after, ended
             # One topic fills the piece: read on until it ends.
             self.check_documents(int(np.count_nonzero(columns.notes & HASH == 0)))
             rest = content + rest
@@ -110,7 +112,9 @@ class PieceReader:
 
     def _check_room(self, content: bytes) -> None:
         limits = self.limits
-        if len(content) > limits.bytes_at_once or content.count(b"\n") > limits.lines_at_once:
+        # A line has a byte at least: what is shorter need not be counted.
+        long = len(content) > limits.lines_at_once and content.count(b"\n") > limits.lines_at_once
+        if long or len(content) > limits.bytes_at_once:
             message = (
                 f"more than {limits.bytes_at_once:,} bytes or {limits.lines_at_once:,} lines belong together; "
                 "the lines of a topic must follow each other in a file of this size"
@@ -135,8 +139,8 @@ class PieceReader:
             self.report.check()
         return content.removeprefix(_BOM)
 
-    def _check_text(self, content: bytes, first_line: int) -> None:
-        bad = None if content.isascii() else _undecodable(content)
+    def _check_text(self, content: bytes, end: int, first_line: int) -> None:
+        bad = None if content.isascii() else _undecodable(content[:end])
         if bad is not None:
             line = first_line + content.count(b"\n", 0, bad)
             message = f"byte {content[bad]:#04x} is not UTF-8; send the file as UTF-8"

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.ranking import Bytes, Floats, Hashes, Ints
+from metrics.engine.ranking import WORD, Bytes, Floats, Hashes, Ints, Positions
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 
 # What the kernel notes of a row. A row without a note is good as it stands.
@@ -24,13 +24,15 @@ NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
+_NONE, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+_THIRTY_TWO, _SIXTY_FOUR, _ALL = np.uint64(32), np.uint64(64), np.uint64(0xFFFFFFFFFFFFFFFF)
 _POWERS = 10.0 ** np.arange(23)
 _TAB, _LF, _CR, _SPACE, _HASH_SIGN, _PLUS, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which, 0-based; -1 for a column the format lacks. `columns` is how many a line needs."""
+    """Which column is which, 0-based; _ABSENT for a column the format lacks. `columns` is how many a line needs."""
 
     columns: int
     topic: int
@@ -40,8 +42,9 @@ class Layout:
     rank: int
 
 
+_ABSENT = 8
 RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
-QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=-1)
+QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=_ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,9 @@ class Columns:
     """
 
     data: Bytes
-    line: Ints
+    line: Positions
     notes: npt.NDArray[np.int32]
-    spans: Ints  # shape (rows, 8): start and end of topic, document, number, label
+    spans: Positions  # shape (rows, 8): start and end of topic, document, number, label
     hashes: Hashes
     number: Floats
     rank: Ints
@@ -66,6 +69,11 @@ class Columns:
             self.rank[rows],
         )  # fmt: skip
 
+    @property
+    def words(self) -> Any:
+        """`data` as overlapping machine words, one from every byte but the last seven."""
+        return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
+
     def text(self, row: int, column: int) -> bytes:
         """The bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
         start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
@@ -74,24 +82,30 @@ class Columns:
 
 def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
     """The columns of whole lines; `first_line` is the 1-based number of the first of them."""
-    data = np.frombuffer(content, np.uint8)
-    size = int(np.count_nonzero(data == _LF)) + 1
-    line, notes = np.empty(size, np.int64), np.empty(size, np.int32)
-    spans, hashes = np.empty((size, 8), np.int64), np.empty(size, np.uint64)
+    # Every line then ends in a newline, and the last column may be read eight bytes at a time.
+    padded = content + b"\n" * WORD
+    data = np.frombuffer(padded, np.uint8)
+    words = np.ndarray(len(data) - WORD + 1, "<u8", padded, strides=(1,))
+    size = int(np.count_nonzero(data == _LF))
+    line, notes = np.empty(size, np.int32), np.empty(size, np.int32)
+    spans, hashes = np.empty((size, 8), np.int32), np.empty(size, np.uint64)
     number, rank = np.empty(size, np.float64), np.empty(size, np.int64)
+    places = np.array([layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64)
     rows = _scan(
-        data, layout.columns, layout.topic, layout.document, layout.number, layout.label, layout.rank,
-        first_line, np.uint64(seed), limits.id_length, limits.line_length, _POWERS,
+        data, words, np.uint64(len(content)), b"\x7f" in content, np.uint64(layout.columns), places, first_line,
+        np.uint64(seed), np.uint64(limits.id_length), np.uint64(limits.line_length), _POWERS,
         line, notes, spans, hashes, number, rank,
     )  # fmt: skip
     return Columns(data, line, notes, spans, hashes, number, rank).take(slice(rows))
 
 
+# Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
+# and the scan would take four times as long. A signed number added to one would make it a float.
 _compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compiled
-def _number(data: Any, start: int, end: int, powers: Any) -> tuple[float, int]:
+def _number(data: Any, start: Any, end: Any, powers: Any) -> tuple[float, int]:
     """A decimal number, exact where 53 bits of mantissa and a power of ten up to 22 hold it; else a note.
 
     The grammar is [+-]?(digits[.digits]|.digits)([eE][+-]?digits)?, in ASCII digits: it is checked whole, so that a
@@ -100,7 +114,7 @@ def _number(data: Any, start: int, end: int, powers: Any) -> tuple[float, int]:
     position, negative = start, False
     if position < end and (data[position] == _PLUS or data[position] == _MINUS):
         negative = data[position] == _MINUS
-        position += 1
+        position += _ONE
     mantissa, digits, significant, fraction, point = np.int64(0), 0, 0, 0, False
     while position < end:
         byte = data[position]
@@ -114,7 +128,7 @@ def _number(data: Any, start: int, end: int, powers: Any) -> tuple[float, int]:
             point = True
         else:
             break
-        position += 1
+        position += _ONE
     if digits == 0:
         return np.nan, BAD_NUMBER
     note = FRACTION if point else 0
@@ -127,122 +141,149 @@ def _number(data: Any, start: int, end: int, powers: Any) -> tuple[float, int]:
 
 
 @_compiled
-def _exponent(data: Any, position: int, end: int) -> bool:
+def _exponent(data: Any, position: Any, end: Any) -> bool:
     if data[position] | 32 != 101:
         return False
-    position += 1
+    position += _ONE
     if position < end and (data[position] == _PLUS or data[position] == _MINUS):
-        position += 1
+        position += _ONE
     if position == end:
         return False
     while position < end:
         if data[position] < _ZERO or data[position] > _NINE:
             return False
-        position += 1
+        position += _ONE
     return True
 
 
 @_compiled
-def _same(data: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
+def _word(words: Any, position: Any, end: Any) -> Any:
+    """Eight bytes from `position`, those from `end` on as zeros; a machine word at once, little-endian."""
+    left = end - position
+    return words[position] if left >= _EIGHT else words[position] & (_ALL >> (_SIXTY_FOUR - _EIGHT * left))
+
+
+@_compiled
+def _hash(words: Any, start: Any, end: Any, seed: Any) -> Any:
+    """Equal to `metrics.engine.ranking.hash_spans`."""
+    value, position = seed, start
+    while position < end:
+        value = (value ^ _word(words, position, end)) * _MULTIPLIER
+        value ^= value >> _THIRTY_TWO
+        position += _EIGHT
+    value = (value ^ (end - start)) * _FINISH
+    return value ^ (value >> _THIRTY_TWO)
+
+
+@_compiled
+def _same(words: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
+    """Whether two spans hold the same bytes."""
     if a_end - a != b_end - b:
         return False
-    for offset in range(a_end - a):
-        if data[a + offset] != data[b + offset]:
+    while a < a_end:
+        if _word(words, a, a_end) != _word(words, b, b_end):
             return False
+        a += _EIGHT
+        b += _EIGHT
     return True
 
 
 @_compiled
-def _hash(data: Any, start: int, end: int, seed: Any) -> Any:
-    """Equal to `metrics.engine.ranking.hash_spans`."""
-    value = seed
-    position = start
-    while position < end:
-        word = np.uint64(0)
-        stop = min(position + 8, end)
-        while position < stop:
-            word = (word << np.uint64(8)) | np.uint64(data[position])
-            position += 1
-        value = (value ^ word) * _MULTIPLIER
-        value ^= value >> np.uint64(32)
-    value = (value ^ np.uint64(end - start)) * _FINISH
-    return value ^ (value >> np.uint64(32))
+def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tuple[Any, int, Any]:
+    """A line's first columns, one more than wanted at most: how many there are, a note, where the line ends."""
+    count, note = _NONE, 0
+    while True:
+        while data[position] == _SPACE or data[position] == _TAB:
+            position += _ONE
+        if data[position] == _LF:
+            return count, note, position
+        if data[position] == _CR and data[position + _ONE] == _LF:
+            return count, note, position + _ONE
+        if count > wanted:
+            position += _ONE
+            continue
+        starts[count] = position
+        while True:
+            while data[position] > _SPACE:
+                position += _ONE
+            byte = data[position]
+            if byte == _SPACE or byte == _TAB or byte == _LF or (byte == _CR and data[position + _ONE] == _LF):
+                break
+            note = CONTROL
+            position += _ONE
+        ends[count] = position
+        count += _ONE
 
 
 @_compiled
-def _split(data: Any, start: int, stop: int, starts: Any, ends: Any, wanted: int) -> tuple[int, int]:
-    """The first columns of a line, one more than wanted at most, how many of them there are, and a note."""
-    position, count, note = start, 0, 0
-    while position < stop and count <= wanted:
-        while position < stop and (data[position] == _SPACE or data[position] == _TAB):
-            position += 1
-        if position >= stop:
-            break
-        starts[count] = position
-        while position < stop and data[position] != _SPACE and data[position] != _TAB:
-            if data[position] < _SPACE or data[position] == 127:
-                note = CONTROL
-            position += 1
-        ends[count] = position
-        count += 1
-    return count, note
+def _has_delete(data: Any, position: Any, end: Any) -> bool:
+    while position < end:
+        if data[position] == 127:
+            return True
+        position += _ONE
+    return False
 
 
 @_compiled
 def _scan(
-    data: Any, columns: int, topic: int, document: int, number: int, label: int, rank_column: int, first_line: int,
-    seed: Any, id_length: int, line_length: int, powers: Any,
+    data: Any, words: Any, size: Any, deletes: bool, columns: Any, places: Any, first_line: int, seed: Any,
+    id_length: Any, line_length: Any, powers: Any,
     line: Any, notes: Any, spans: Any, hashes: Any, numbers: Any, ranks: Any,
-) -> int:  # fmt: skip
-    starts, ends = np.zeros(8, np.int64), np.zeros(8, np.int64)
-    size, position, row, current = len(data), 0, 0, first_line
+) -> Any:  # fmt: skip
+    topic, document, number, label, rank_column = places[0], places[1], places[2], places[3], places[4]
+    starts, ends = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
+    topic_start, topic_end, label_start, label_end = _NONE, _NONE, _NONE, _NONE
+    position, row, current = _NONE, _NONE, first_line
     while position < size:
-        stop = position
-        while stop < size and data[stop] != _LF:
-            stop += 1
-        tail = stop - 1 if stop > position and data[stop - 1] == _CR else stop
-        count, note = _split(data, position, tail, starts, ends, columns)
-        if count:
-            note |= HASH if data[starts[0]] == _HASH_SIGN else 0
+        count, note, stop = _split(data, position, starts, ends, columns)
+        if count > _NONE:
+            if data[starts[0]] == _HASH_SIGN:
+                note |= HASH
             if count > columns:
                 value, how = _number(data, starts[columns], ends[columns], powers)
                 note |= EXTRA if how & BAD_NUMBER else EXTRA | EXTRA_NUMBER
-            elif count < columns:
+            if deletes and _has_delete(data, starts[0], ends[min(count, columns + _ONE) - _ONE]):
+                note |= CONTROL
+            if count < columns:
                 note |= FEW
-            for index in range(count, columns):
-                starts[index] = ends[index] = tail
-            line[row], spans[row, 0], spans[row, 1] = current, starts[topic], ends[topic]
+                while count < columns:
+                    starts[count] = ends[count] = stop
+                    count += _ONE
+            if stop - position > line_length:
+                note |= LONG_LINE
+            line[row] = current
+            spans[row, 0], spans[row, 1] = starts[topic], ends[topic]
             spans[row, 2], spans[row, 3] = starts[document], ends[document]
             spans[row, 4], spans[row, 5] = starts[number], ends[number]
             spans[row, 6], spans[row, 7] = starts[label], ends[label]
-            if max(ends[topic] - starts[topic], ends[document] - starts[document]) > id_length:
+            if ends[topic] - starts[topic] > id_length or ends[document] - starts[document] > id_length:
                 note |= LONG_ID
-            hashes[row] = _hash(data, starts[document], ends[document], seed)
-            if stop - position > line_length:
-                note |= LONG_LINE
+            hashes[row] = _hash(words, starts[document], ends[document], seed)
             numbers[row], how = _number(data, starts[number], ends[number], powers)
             note |= how
             ranks[row] = -1
-            if rank_column >= 0:
+            if rank_column < _EIGHT:
                 value, how = _number(data, starts[rank_column], ends[rank_column], powers)
                 if how or value < 0:
                     note |= NO_RANK
                 else:
                     ranks[row] = np.int64(value)
-            if row == 0 or not _same(data, spans[row, 0], spans[row, 1], spans[row - 1, 0], spans[row - 1, 1]):
+            if row == _NONE or not _same(words, starts[topic], ends[topic], topic_start, topic_end):
                 note |= NEW_TOPIC
-            if row == 0 or not _same(data, spans[row, 6], spans[row, 7], spans[row - 1, 6], spans[row - 1, 7]):
+                topic_start, topic_end = starts[topic], ends[topic]
+            if row == _NONE or not _same(words, starts[label], ends[label], label_start, label_end):
                 note |= NEW_LABEL
+                label_start, label_end = starts[label], ends[label]
             notes[row] = note
-            row += 1
+            row += _ONE
         current += 1
-        position = stop + 1
+        position = stop + _ONE
     return row
 
 
 @_compiled
 def _duplicates(
-    data: Any, spans: Any, hashes: Any, starts: Any, table_bits: int, first: Any, second: Any
+    words: Any, spans: Any, hashes: Any, starts: Any, table_bits: int, first: Any, second: Any
 ) -> tuple[int, bool]:  # fmt: skip
     """Rows that repeat a document of their topic, each with its first row; and whether two documents share a hash."""
     mask = np.uint64((1 << table_bits) - 1)
@@ -258,7 +299,10 @@ def _duplicates(
             if earlier < begin:
                 table[slot] = row
                 continue
-            if not _same(data, spans[earlier, 2], spans[earlier, 3], spans[row, 2], spans[row, 3]):
+            if not _same(
+                words, np.uint64(spans[earlier, 2]), np.uint64(spans[earlier, 3]),
+                np.uint64(spans[row, 2]), np.uint64(spans[row, 3]),
+            ):  # fmt: skip
                 return found, True
             if found < len(first):
                 first[found], second[found] = earlier, row
@@ -275,7 +319,7 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     while True:
         first, second = np.empty(room, np.int64), np.empty(room, np.int64)
         found, collided = _duplicates(
-            columns.data, columns.spans, columns.hashes, topic_starts, bits, first, second
+            columns.words, columns.spans, columns.hashes, topic_starts, bits, first, second
         )  # fmt: skip
         if collided:
             return _find_duplicates_exactly(columns, topic_starts)
