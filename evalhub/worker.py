@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import threading
 from typing import Any
 
 from celery import bootsteps
+from django.conf import settings
 
 from evalhub.celery import app
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import evaluate
 from runs.formats.scan import warm_up
+
+logger = logging.getLogger(__name__)
+_WATCH_SECONDS = 0.5
 
 
 def publish(evaluation_id: int) -> None:
@@ -25,6 +33,42 @@ class DispatcherStep(bootsteps.StartStopStep):
         return Dispatcher(publish)
 
 
+class PoolWatch(threading.Thread):
+    """Ends an embedded worker, children and all, when a signal killed one of its pool's processes.
+
+    The pool's processes share one queue under a lock. A process killed while it holds the lock leaves the others
+    waiting for ever, so the supervisor must start them all anew; the leases bring back what they had in hand.
+    """
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(name="pool watch", daemon=True)
+        self._pool = worker.pool
+        self._seen: dict[int, Any] = {}
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.wait(_WATCH_SECONDS):
+            self._seen.update({process.pid: process for process in self._pool._pool._pool})
+            ended = {pid: process.exitcode for pid, process in self._seen.items() if process.exitcode is not None}
+            if any(code < 0 for code in ended.values()) and not self._stopped.is_set():
+                logger.error("a pool process was killed; the worker ends to be started anew")
+                os.killpg(0, signal.SIGKILL)
+            for pid in ended:
+                del self._seen[pid]
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+class PoolWatchStep(bootsteps.StartStopStep):
+    """Only where the supervisor started this worker, in a process group of its own."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def create(self, worker: Any) -> Any:
+        return PoolWatch(worker) if settings.EVALHUB_EMBEDDED else None
+
+
 # Before the pool forks, so that its processes share the compiled kernels.
 warm_up()
-app.steps["worker"].add(DispatcherStep)
+app.steps["worker"].update({DispatcherStep, PoolWatchStep})

@@ -89,6 +89,19 @@ def test_a_second_server_on_the_same_folder_refuses(data_folder: Path) -> None:
     assert "another evalhub serve is using" in second.stderr
 
 
+def test_killed_pool_processes_stop_nothing(data_folder: Path) -> None:
+    """One of them holds the lock of their common queue while it waits; whichever it is, work must go on."""
+    with embedded_server(data_folder) as server, server.client() as client:
+        client.post("collections/", json={"slug": "pool", "name": "Pool"}).raise_for_status()
+        client.post("collections/pool/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+        supervisor = psutil.Process(server.processes[0].pid)
+        (worker,) = (child for child in supervisor.children() if "celery" in " ".join(child.cmdline()))
+        for child in worker.children():
+            child.kill()
+        url = client.post("collections/pool/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]
+        assert wait_until_evaluated(client, url, 45)["state"] == "evaluated"
+
+
 def test_a_killed_worker_is_replaced_and_its_run_evaluated(data_folder: Path) -> None:
     with embedded_server(data_folder) as server, server.client() as client:
         client.post("collections/", json={"slug": "again", "name": "Again"}).raise_for_status()
