@@ -40,7 +40,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     """DRF's exception handler. An error it does not know is left to Django, which answers 500 and logs it."""
     set_rollback()
     if isinstance(error, errors.EvalHubError):
-        body = _problem(_STATUS[type(error)], error.code, error.message, _file_errors(error))
+        status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
+        body = _problem(status, error.code, error.message, _file_errors(error))
         if error.pointer:
             body["errors"] = [{"pointer": error.pointer, "code": error.code, "detail": error.message}]
         return _response(body, context)

@@ -6,8 +6,10 @@ its own process's memory.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,11 @@ def _secret_key(data: Path) -> str:
     path = data / "secret.key"
     if not path.exists():
         data.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        # Written aside and linked: of several processes that start at once, all read the key of the first.
+        with tempfile.NamedTemporaryFile("w", dir=data) as file, contextlib.suppress(FileExistsError):
             file.write(secrets.token_urlsafe(50))
+            file.flush()
+            os.link(file.name, path)
     return path.read_text().strip()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
@@ -38,17 +38,27 @@ def queue_evaluation(run: Run, scores: str | None = None) -> Evaluation | None:
     if qrels is None:
         return None
     identity: dict[str, Any] = {"run": run, "qrels": qrels, "scores": scores or run.collection.scores}
+    _try_failed_again(Evaluation.objects.filter(**identity, engine_version=ENGINE_VERSION))
     return Evaluation.objects.get_or_create(**identity, engine_version=ENGINE_VERSION)[0]
 
 
 def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
-    """Queue every live run of the collection that these judgements have not met yet; returns how many."""
+    """Queue every live run that these judgements have not met yet, and those that failed; returns how many."""
     scores = scores or qrels.collection.scores
-    met = Evaluation.objects.filter(qrels=qrels, scores=scores, engine_version=ENGINE_VERSION).values("run")
-    runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(pk__in=met)
+    met = Evaluation.objects.current(qrels, scores)
+    again = _try_failed_again(met)
+    runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(pk__in=met.values("run"))
     rows = [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
     Evaluation.objects.bulk_create(rows, 500, ignore_conflicts=True)
-    return len(rows)
+    return again + len(rows)
+
+
+def _try_failed_again(evaluations: QuerySet[Evaluation]) -> int:
+    """Whoever asks for an evaluation that failed asks to try it again, with all its attempts."""
+    return evaluations.filter(state=_STATE.FAILED).update(
+        state=_STATE.QUEUED, since=Now(), attempts=0, dispatched_at=None, not_before=None, error_code="",
+        error_message="", traceback="",
+    )  # fmt: skip
 
 
 def claim(evaluation_id: int) -> Lease | None:

@@ -42,7 +42,7 @@ def find_evaluation(*, run: Run, scores: str | None = None, version: int | None 
         done = done.filter(qrels__version=version)
     newest = done.order_by("-qrels__active", "-qrels__version", "-engine_version").select_related("qrels").first()
     if newest is None:
-        raise NotFound(_why_not(run, scores), code="not_evaluated")
+        raise NotFound(_why_not(run, scores, version), code="not_evaluated")
     return newest
 
 
@@ -58,10 +58,12 @@ def is_stale(evaluation: Evaluation) -> bool:
     return not evaluation.qrels.active or evaluation.engine_version != ENGINE_VERSION
 
 
-def _why_not(run: Run, scores: str | None) -> str:
+def _why_not(run: Run, scores: str | None, version: int | None) -> str:
     latest = run.evaluations.order_by("-created_at").first()
     if latest is None:
         return "the run is not evaluated: the collection has no active judgements yet"
+    if version is not None:
+        return f"the run is not evaluated under version {version} of the judgements"
     if scores and not run.evaluations.filter(scores=scores).exists():
         return f"the run was never evaluated with {scores} scores; POST to its evaluations/ to ask for it"
     reason = f": {latest.error_message}" if latest.error_message else ""

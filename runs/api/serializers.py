@@ -9,7 +9,9 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from runs.api.fields import JSONObjectField, MeasureListField
+from runs.formats.trec_run import TAG_RULE
 from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic
+from runs.models.collections import check_labels
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
@@ -27,8 +29,12 @@ class PersonalTeam:
 
     requires_context = True
 
-    def __call__(self, field: Any) -> Team | None:
-        return getattr(field.context["request"].user, "personal_team", None)
+    def __call__(self, field: Any) -> Team:
+        user = field.context["request"].user
+        team: Team | None = Team.objects.filter(personal_of=user.pk).first()
+        if team is None:
+            raise serializers.ValidationError("name one of your teams: you have none of your own", code="required")
+        return team
 
 
 class TeamSerializer(serializers.ModelSerializer[Team]):
@@ -40,7 +46,7 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
 class CollectionSerializer(serializers.ModelSerializer[Collection]):
     team = TeamField(default=PersonalTeam())
     measures = MeasureListField(required=False)
-    level_labels = JSONObjectField(required=False)
+    level_labels = JSONObjectField(required=False, validators=[check_labels])
     documents = serializers.IntegerField(min_value=1, max_value=10**15, required=False, allow_null=True)
     active_qrels = serializers.IntegerField(source="active_version", read_only=True, allow_null=True)
     topics = serializers.IntegerField(source="topic_count", read_only=True)
@@ -85,6 +91,7 @@ class QrelsUploadSerializer(serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     activate = serializers.BooleanField(required=False, default=True)
+    dry_run = serializers.BooleanField(required=False, default=False)
 
 
 class TopicsUploadSerializer(serializers.Serializer[Any]):
@@ -102,10 +109,13 @@ class TopicsAnswerSerializer(serializers.Serializer[Any]):
 
 class RunUploadSerializer(serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
-    tag = serializers.RegexField(r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None)
+    tag = serializers.RegexField(
+        r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None, error_messages={"invalid": TAG_RULE}
+    )
     team = TeamField(default=PersonalTeam())
     description = serializers.CharField(max_length=20_000, required=False, default="", allow_blank=True)
     metadata = JSONObjectField(required=False, default=dict)
+    dry_run = serializers.BooleanField(required=False, default=False)
 
 
 class RunStatusSerializer(serializers.Serializer[Any]):

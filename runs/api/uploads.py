@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 from django.http import QueryDict
+from django.http.multipartparser import MultiPartParserError
 from django.utils.http import parse_header_parameters
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
@@ -49,10 +51,14 @@ class StoredUpload(UploadedFile):
         self.file.write(chunk)  # type: ignore[union-attr]
 
 
+class UploadTooLarge(FileTooLarge, RequestDataTooBig):
+    """FileTooLarge that Django, too, answers where a form outside the API is posted."""
+
+
 def check_size(size: int) -> None:
     limit = settings.EVALHUB_MAX_UPLOAD_BYTES
     if size > limit:
-        raise FileTooLarge(f"the file is larger than the limit of {limit:,} bytes")
+        raise UploadTooLarge(f"the file is larger than the limit of {limit:,} bytes")
 
 
 class BoundedFileUploadHandler(FileUploadHandler):
@@ -73,7 +79,7 @@ class BoundedFileUploadHandler(FileUploadHandler):
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
         if self.upload:
-            raise ParseError("send one file at a time")
+            raise MultiPartParserError("send one file at a time")
         self.upload = StoredUpload(self.file_name or "upload", self.content_type)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:

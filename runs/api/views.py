@@ -19,7 +19,6 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.engine.errors import InvalidInput
 from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, queue_evaluations
 from metrics.services.status import statuses
 from runs.api.access import (
@@ -56,7 +55,6 @@ from runs.services.runs import Submission, check_submission, delete_run, submit_
 from runs.services.tokens import issue_token
 
 _DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
-_YES, _NO = {"1", "true", "yes"}, {"0", "false", "no", ""}
 _FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
@@ -76,14 +74,6 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
         yield serializer.validated_data
 
 
-def is_dry_run(request: Request) -> bool:
-    """Whether only a check is asked for; a word that says neither is refused, not taken for a submission."""
-    text = request.query_params.get("dry_run", "false").lower()
-    if text not in _YES | _NO:
-        raise InvalidInput(f"dry_run={text[:40]}: dry_run is true or false", pointer="dry_run")
-    return text in _YES
-
-
 class CollectionList(generics.ListCreateAPIView[Collection]):
     """Collections that the caller may see; POST makes one that belongs to one of the caller's teams."""
 
@@ -94,7 +84,8 @@ class CollectionList(generics.ListCreateAPIView[Collection]):
         return collections_of(self.request.user)
 
     def perform_create(self, serializer: Any) -> None:
-        serializer.instance = create_collection(**serializer.validated_data)
+        made = create_collection(**serializer.validated_data)
+        serializer.instance = counted_collection(self.request, made.slug)
 
 
 class CollectionDetail(APIView):
@@ -106,10 +97,11 @@ class CollectionDetail(APIView):
 
     @extend_schema(request=CollectionChangeSerializer, responses=CollectionSerializer)
     def patch(self, request: Request, collection: str) -> Response:
-        found = managed_collection(request, collection)
-        serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
-        serializer.is_valid(raise_exception=True)
+        managed_collection(request, collection)
         with transaction.atomic():
+            found = Collection.objects.select_for_update().get(slug=collection)
+            serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
+            serializer.is_valid(raise_exception=True)
             serializer.save()
             if found.active_qrels:
                 queue_evaluations(found.active_qrels)
@@ -158,7 +150,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
         found = managed_collection(request, collection)
         with upload_fields(request, QrelsUploadSerializer) as fields:
             path = fields["file"].path
-            if is_dry_run(request):
+            if fields["dry_run"]:
                 summary, source = check_qrels(upload=path)
                 return Response({"sha256": source.sha256, **report_as_json(summary.report)})
             qrels, new = import_qrels(
@@ -237,9 +229,9 @@ class RunList(generics.ListAPIView[Run]):
     def post(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         with upload_fields(request, RunUploadSerializer) as fields:
-            path = fields.pop("file").path
+            path, dry_run = fields.pop("file").path, fields.pop("dry_run")
             submission = Submission(collection=found, user=cast(User, request.user), upload=path, **fields)
-            if is_dry_run(request):
+            if dry_run:
                 checked = check_submission(submission=submission)
                 context = {"report": report_as_json(checked.summary.report)}
                 return Response(CheckedRunSerializer(checked, context=context).data)

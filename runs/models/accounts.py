@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
+import itertools
 import secrets
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, UserManager
-from django.db import models, transaction
+from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -49,18 +52,19 @@ class TeamManager(models.Manager.from_queryset(TeamQuerySet)):  # type: ignore[m
         """The user's own team, named after the user, with a number where the name is taken."""
         stem = slugify(user.username)[:50] or "team"
         taken = set(self.filter(slug__startswith=stem).values_list("slug", flat=True))
-        slug = next(name for name in _numbered(stem) if name not in taken)
-        team: Team = self.create(slug=slug, name=user.username, personal_of=user)
-        Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
-        return team
+        for slug in _numbered(stem):
+            # Somebody else may take a free name in this moment: then the next one is tried.
+            with contextlib.suppress(IntegrityError), transaction.atomic():
+                if slug not in taken:
+                    team: Team = self.create(slug=slug, name=user.username, personal_of=user)
+                    Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
+                    return team
+        raise AssertionError("the numbers never end")
 
 
-def _numbered(stem: str) -> Any:
+def _numbered(stem: str) -> Iterator[str]:
     yield stem
-    number = 2
-    while True:
-        yield f"{stem}-{number}"
-        number += 1
+    yield from (f"{stem}-{number}" for number in itertools.count(2))
 
 
 class Team(models.Model):

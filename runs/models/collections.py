@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.validators import RegexValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -18,6 +19,12 @@ DEFAULT_MEASURES = (
 
 def default_measures() -> list[str]:
     return list(DEFAULT_MEASURES)
+
+
+def check_labels(labels: Any) -> None:
+    """Labels are texts by level."""
+    if not isinstance(labels, dict) or not all(isinstance(label, str) for label in labels.values()):
+        raise ValidationError('write a text for each level: {"0": "not relevant", "1": "relevant"}')
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -56,8 +63,12 @@ class Collection(models.Model):
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC)
     simulated = models.BooleanField(default=False, help_text="made up by a program; shown wherever it is listed")
-    documents = models.BigIntegerField(null=True, blank=True, help_text="number of documents in the corpus")
-    level_labels = models.JSONField(default=dict, blank=True, help_text='what the levels mean: {"0": "not relevant"}')
+    documents = models.BigIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="number of documents in the corpus"
+    )
+    level_labels = models.JSONField(
+        default=dict, blank=True, validators=[check_labels], help_text='what the levels mean: {"0": "not relevant"}'
+    )
     measures = models.JSONField(default=default_measures, help_text="computed for every run")
     scores = models.CharField(max_length=10, choices=Scores.choices, default=Scores.FLOAT64)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -26,6 +26,8 @@ def create_collection(**fields: Any) -> Collection:
             return Collection.objects.create(**fields)
     except IntegrityError as error:
         slug = fields["slug"]
+        if not Collection.objects.filter(slug=slug).exists():
+            raise
         raise Conflict(f"a collection {slug!r} exists already", code="slug_taken", pointer="/slug") from error
 
 
@@ -38,6 +40,7 @@ def import_topics(*, collection: Collection, upload: Path, format: str | None = 
         for position, topic in enumerate(topics)
     ]
     with transaction.atomic():
+        Collection.objects.select_for_update().get(pk=collection.pk)
         collection.topics.all().delete()
         Topic.objects.bulk_create(rows, _BATCH)
     return found, len(rows), report

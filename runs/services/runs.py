@@ -67,7 +67,9 @@ def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> t
     keep_file(submission.upload, checked.sha256)
     try:
         with transaction.atomic():
-            run = _create(submission, checked)
+            # Against an activation or a change of the collection in this moment: whoever comes second sees the other.
+            collection = Collection.objects.select_for_update().get(pk=submission.collection.pk)
+            run = _create(collection, submission, checked)
             enqueue(run)
     except IntegrityError:
         existing = _existing(submission, checked)
@@ -93,10 +95,10 @@ def _existing(submission: Submission, checked: CheckedRun) -> Run | None:
     return run
 
 
-def _create(submission: Submission, checked: CheckedRun) -> Run:
+def _create(collection: Collection, submission: Submission, checked: CheckedRun) -> Run:
     summary = checked.summary
     return Run.objects.create(
-        collection=submission.collection,
+        collection=collection,
         team=submission.team,
         submitted_by=submission.user,
         tag=checked.tag,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from metrics.services import evaluate as evaluate_module
 from metrics.services import lifecycle
 from metrics.services.dispatch import publish_due
 from metrics.services.evaluate import evaluate
-from runs.models import Run
+from metrics.services.lifecycle import queue_evaluation
+from runs.models import Collection, Run, User
 from runs.services.files import stored_path
+from runs.services.runs import Submission, submit_run
 from tests.conftest import GOOD, upload
 
 
@@ -146,6 +149,29 @@ def test_a_message_that_cannot_be_sent_is_due_again(queued: Evaluation) -> None:
 def test_the_database_refuses_a_lease_outside_evaluation(queued: Evaluation) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Evaluation.objects.filter(pk=queued.pk).update(state="evaluating")
+
+
+def test_a_failed_evaluation_is_tried_again_on_request(api: APIClient, queued: Evaluation) -> None:
+    failed = {"state": "failed", "attempts": 3, "error_code": "evaluation_crashed"}
+    Evaluation.objects.filter(pk=queued.pk).update(**failed)
+    answer = api.post(f"/api/v1/runs/{queued.run_id}/evaluations/", {"scores": "float64"})
+    assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+    Evaluation.objects.filter(pk=queued.pk).update(**failed)
+    assert api.post("/api/v1/collections/small/evaluations/", {"scores": "float64"}).json() == {"queued": 1}
+    assert evaluate(evaluation_id=queued.pk)
+
+
+def test_a_collection_changed_during_an_upload_decides_how_the_run_is_judged(
+    alice: User, collection: str, tmp_path: Path
+) -> None:
+    """The collection is read again inside the transaction: what the request loaded before the upload may be old."""
+    loaded = Collection.objects.get(slug=collection)
+    Collection.objects.update(scores="float32")
+    file = tmp_path / "run"
+    file.write_text(GOOD)
+    submission = Submission(collection=loaded, team=alice.personal_team, user=alice, upload=file)
+    run, _ = submit_run(submission=submission, enqueue=queue_evaluation)
+    assert list(run.evaluations.values_list("scores", flat=True)) == ["float32"]
 
 
 def test_a_deleted_run_is_not_evaluated(api: APIClient, queued: Evaluation) -> None:

@@ -159,7 +159,9 @@ def test_a_dry_run_stores_nothing(api: APIClient, collection: str) -> None:
 
 def test_a_dry_run_that_says_neither_is_refused(api: APIClient, collection: str) -> None:
     answer = upload(api, "collections/small/runs/", GOOD, dry_run="maybe")
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "dry_run")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/dry_run")
+    form = {"file": SimpleUploadedFile("run.txt", GOOD.encode()), "dry_run": "true"}
+    assert api.post("/api/v1/collections/small/runs/", form, format="multipart").status_code == 200
     assert not Run.objects.exists()
 
 
