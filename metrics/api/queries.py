@@ -16,6 +16,7 @@ from runs.models import Collection
 
 MAX_LIMIT = 200
 _MAX_OFFSET = 1_000_000
+_LEAST_SHARE = 0.0001
 
 
 def measures_in(parameters: Mapping[str, str], name: str, default: list[str]) -> list[Measure]:
@@ -88,8 +89,9 @@ def _share_in(parameters: Mapping[str, str], name: str, default: float) -> float
         share = float(text) if text.isascii() and "_" not in text else -1.0
     except ValueError:
         share = -1.0
-    if not 0 < share < 1:
-        raise InvalidInput(f"{name}={text[:40]}: {name} is a number between 0 and 1", pointer=name)
+    if not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
+        message = f"{name}={text[:40]}: {name} is a number from {_LEAST_SHARE} to {1 - _LEAST_SHARE}"
+        raise InvalidInput(message, pointer=name)
     return share
 
 

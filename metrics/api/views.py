@@ -229,8 +229,8 @@ def _new_scores(request: Request) -> str:
 
 
 def _numbers(values: list[float]) -> list[float | None]:
-    """NaN has no place in JSON: a topic without a value has null."""
-    return [None if math.isnan(value) else value for value in values]
+    """NaN and infinity have no place in JSON: a topic without a value has null."""
+    return [value if math.isfinite(value) else None for value in values]
 
 
 def _coverage(evaluation: Evaluation) -> dict[str, int | None]:

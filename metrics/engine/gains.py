@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Self
@@ -12,7 +11,8 @@ import numpy as np
 from metrics.engine.errors import MeasureError
 from metrics.engine.ranking import Floats, Ints
 
-_PAIR = re.compile(r"\s*(-?\d{1,9})\s*:\s*([0-9.eE+-]{1,30})\s*")
+_PAIR = re.compile(r"\s*(\d{1,9})\s*:\s*([0-9.eE+-]{1,30})\s*")
+MAX_GAIN = 1e15
 _NAMED = ("linear", "exp")
 
 
@@ -59,8 +59,8 @@ def _gain(number: str, text: str) -> float:
         gain = float(number)
     except ValueError:
         gain = -1.0
-    if not math.isfinite(gain) or gain < 0:
-        raise MeasureError(f"gains={text!r}: {number!r} is not a gain; a gain is a number of 0 or more")
+    if not 0 <= gain <= MAX_GAIN:
+        raise MeasureError(f"gains={text!r}: {number!r} is not a gain; a gain is a number from 0 to {MAX_GAIN:g}")
     return gain
 
 

@@ -40,14 +40,15 @@ class RankedBlock:
 
     def topics_of(self, rows: Ints) -> Ints:
         """The topic, as an index into `topic_ids`, of each row."""
-        after: Ints = np.searchsorted(self.topic_starts, rows, side="right")
-        return after - 1
+        topics: Ints = np.searchsorted(self.topic_starts, rows, side="right") - 1
+        return topics
 
     def rows_of(self, topics: Ints) -> Ints:
         """All rows of some topics, in order."""
         starts, sizes = self.topic_starts[topics], np.diff(self.topic_starts)[topics]
         offsets = np.cumsum(sizes) - sizes
-        return np.arange(int(sizes.sum())) + np.repeat(starts - offsets, sizes)
+        rows: Ints = np.arange(int(sizes.sum())) + np.repeat(starts - offsets, sizes)
+        return rows
 
 
 def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> Hashes:

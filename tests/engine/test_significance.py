@@ -38,6 +38,20 @@ def test_a_constant_difference_has_p_zero_and_no_statistic() -> None:
     assert result.low[0] == pytest.approx(0.25)
 
 
+def test_a_pair_does_not_depend_on_the_other_runs() -> None:
+    values = np.array([[1.0, 2, 3, 4], [2.0, 2, 5, 9], [1e18, 0, 0, 0]])
+    alone = paired_t.compare(values[:2], *all_pairs(2))
+    beside = paired_t.compare(values, *all_pairs(3))
+    assert beside.p_value[0] == alone.p_value[0]
+    assert alone.p_value[0] == pytest.approx(stats.ttest_rel(values[0], values[1]).pvalue)
+
+
+def test_huge_values_do_not_overflow() -> None:
+    values = np.array([[1e300, 2e300, 1e300], [3e300, 1e300, 2e300]])
+    result = paired_t.compare(values, *all_pairs(2))
+    assert np.isfinite([result.difference, result.low, result.high, result.p_value]).all()
+
+
 def test_one_topic_is_not_enough() -> None:
     with pytest.raises(StatisticsError, match="at least 2"):
         paired_t.compare(np.ones((2, 1)), *all_pairs(2))

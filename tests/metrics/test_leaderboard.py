@@ -172,6 +172,7 @@ def test_identical_runs_have_p_one(api: APIClient, submit: Callable[..., Run]) -
         ({"correction": "wishful"}, "unknown_correction"),
         ({"alpha": "2"}, "invalid"),
         ({"alpha": "nan"}, "invalid"),
+        ({"confidence": "0.9999999999999999"}, "invalid"),
         ({"runs": "17"}, "invalid"),
         ({"runs": "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"}, "unknown_run"),
         ({"measure": "foo"}, "unknown_measure"),

@@ -35,10 +35,18 @@ def compare(values: Matrix, first: Ints, second: Ints, confidence: float = 0.95)
 
 def _mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
     differences = values[first] - values[second]
+    # Divided by the largest first: squares of huge gains would overflow.
+    largest = np.maximum(np.abs(values[first]).max(axis=1), np.abs(values[second]).max(axis=1))
+    scale = np.where(largest > 0, largest, 1.0)
+    mean, error = _scaled_mean_and_error(differences / scale[:, None])
+    return mean * scale, error * scale
+
+
+def _scaled_mean_and_error(differences: Matrix) -> tuple[Floats, Floats]:
     mean = differences.mean(axis=1)
     error = differences.std(axis=1, ddof=1) / np.sqrt(differences.shape[1])
     # Differences that agree to the last bits have a spread of rounding errors only.
-    noise = 4 * np.finfo(np.float64).eps * np.abs(values).max(initial=1.0)
+    noise = 4 * np.finfo(np.float64).eps
     mean = np.where(np.abs(differences).max(axis=1) <= noise, 0.0, mean)
     return mean, np.where(np.ptp(differences, axis=1) <= noise, 0.0, error)
 
