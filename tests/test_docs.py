@@ -35,3 +35,21 @@ def test_measures_named_in_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text()
     for name in re.findall(r"(?:nDCG|AP|RR|P)(?:\([^)]*\))?@\d+", text):
         assert parse_measure(name)
+
+
+def codes_in_the_source() -> set[str]:
+    """Every code that an error, a problem or a warning is given."""
+    codes: set[str] = set()
+    for package in ("evalhub", "runs", "metrics"):
+        for path in (ROOT / package).rglob("*.py"):
+            text = path.read_text()
+            codes |= set(re.findall(r'\b(?:error_)?code="([a-z_]+)"', text))
+            codes |= set(re.findall(r'^    code = "([a-z_]+)"', text, re.MULTILINE))
+            codes |= set(re.findall(r'\.(?:problem|warning|add)\([^"()]*(?:\([^()]*\)[^"()]*)*, "([a-z_]+)"', text))
+    return codes - {"error", "invalid_file"}
+
+
+def test_every_code_is_documented() -> None:
+    documented = set(re.findall(r"`([a-z_]+)`", (ROOT / "docs/api.md").read_text()))
+    assert codes_in_the_source() - documented == set()
+    assert len(codes_in_the_source()) > 40
