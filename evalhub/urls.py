@@ -6,6 +6,8 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from evalhub import api, schema
 
+admin.site.site_header = admin.site.site_title = "EvalHub administration"
+
 urlpatterns = [
     path("", include("runs.urls")),
     path("", include("metrics.urls")),
