@@ -12,9 +12,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun, RankedGains
-from metrics.engine.measures import MEASURES
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, discount
-from metrics.engine.measures.definition import Cutoff
 from metrics.engine.ranking import Floats
 
 Matrix = npt.NDArray[np.float64]
@@ -53,9 +51,12 @@ def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
 
 def curve_measure(text: str) -> Measure:
     """The measure of a curve: written without a cutoff (nDCG, P(rel=2)), for the curve has every cutoff."""
-    name = text.partition("(")[0].partition("@")[0].strip()
-    needs = name in MEASURES and MEASURES[name].cutoff is Cutoff.REQUIRED and "@" not in text
-    return replace(parse_measure(f"{text}@1" if needs else text), cutoff=None)
+    try:
+        return replace(parse_measure(text), cutoff=None)
+    except MeasureError:
+        if "@" in text:
+            raise
+        return replace(parse_measure(f"{text}@1"), cutoff=None)
 
 
 def _cumulated(ranked: RankedGains, depth: int, worth: Floats) -> Matrix:
@@ -104,10 +105,11 @@ def _found(run: JudgedRun, depth: int, rel: int) -> Matrix:
     return _cumulated(ones, depth, np.ones(depth))
 
 
-def _precision_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
+def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
     ranks = np.arange(1, depth + 1)
-    best = np.minimum(run.num_rel(rel)[:, None], ranks) / ranks
-    return Curve(_found(run, depth, rel) / ranks, best)
+    most = np.minimum(run.num_rel(rel)[:, None], ranks)
+    below = np.maximum(most, 1) if relative else ranks
+    return Curve(_found(run, depth, rel) / below, most / below)
 
 
 def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:

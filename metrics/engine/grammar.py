@@ -9,6 +9,7 @@ The canonical name lists the parameters that differ from their default, in the o
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -22,19 +23,23 @@ from metrics.engine.measures.definition import MAX_CUTOFF, Aggregate, Cutoff, Me
 from metrics.engine.ranking import Floats
 
 MAX_NAME = 200
-MAX_SHARE = 10.0
 MAX_MEASURES = 100
 # trec_eval puts this in the place of a smaller value before it takes the logarithm.
 MIN_GEOMETRIC = 0.00001
 
-_NAME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
+_NAME = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
 _SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
-_ALIASES = {alias: definition.name for definition in MEASURES.values() for alias in definition.aliases}
-_TREC_EVAL = {definition.trec_eval: definition.name for definition in MEASURES.values() if definition.trec_eval}
+# Other names, each with the measure it means and the parameters it implies.
+_FORMS = {form: (definition.name, implied) for definition in MEASURES.values() for form, implied in definition.forms}
+_ALIASES = {alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases} | _FORMS
+_TREC_EVAL = {d.trec_eval: (d.name, "") for d in MEASURES.values() if d.trec_eval} | _FORMS
 _NEEDED = {Cutoff.REQUIRED: "10", Cutoff.SHARE: "0.1"}
 # ir_measures' spellings of parameters that have another name here; None means our default.
-_IR_MEASURES = {("dcg", "log2"): None, ("dcg", "exp-log2"): ("gains", "exp")}
+_IR_MEASURES: dict[tuple[str, str], tuple[str, str] | None] = {
+    ("dcg", "log2"): None,
+    ("dcg", "exp-log2"): ("gains", "exp"),
+}
 
 
 @dataclass(frozen=True)
@@ -53,15 +58,18 @@ class Measure:
         pairs = zip(self.definition.parameters, self.values, strict=True)
         shown = [p.show(value) for p, (_, value) in pairs if p.always_shown or value != p.default]
         arguments = f"({','.join(shown)})" if shown else ""
-        return f"{self.definition.name}{arguments}{self._cutoff}"
+        return f"{self.definition.name}{arguments}{self._suffix(bool(shown))}"
 
-    @property
-    def _cutoff(self) -> str:
+    def _suffix(self, has_arguments: bool) -> str:
+        """The cutoff as the name ends in it; trec_eval's form has no place for parameters."""
         if self.cutoff is None:
             return ""
-        if not self.definition.trec_style:
-            return f"@{self.cutoff:.15g}"
-        return f"_{self.cutoff:.2f}" if self.definition.cutoff is Cutoff.SHARE else f"_{self.cutoff}"
+        share = self.definition.cutoff is Cutoff.SHARE
+        plain = f"{self.cutoff:.6f}".rstrip("0").rstrip(".") if share else str(self.cutoff)
+        if has_arguments or not self.definition.trec_style:
+            return f"@{plain}"
+        two_digits = f"{self.cutoff:.2f}"
+        return f"_{two_digits}" if share and float(two_digits) == self.cutoff else f"_{plain}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -91,11 +99,16 @@ def parse_measure(text: str) -> Measure:
     if len(text) > MAX_NAME:
         raise MeasureError(f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}")
     match = _NAME.fullmatch(text.strip())
-    definition = MEASURES.get(_ALIASES.get(match["name"], match["name"])) if match else None
-    if match is None or definition is None:
+    name, implied = _ALIASES.get(match["name"], (match["name"], "")) if match else ("", "")
+    if match is None or name not in MEASURES:
         return _parse_trec_eval(text.strip())
+    definition = MEASURES[name]
     cutoff = _read_cutoff(definition, match["cutoff"])
-    return Measure(definition, cutoff, _read_arguments(definition, match["arguments"] or ""))
+    arguments = ",".join(part for part in (implied, match["arguments"]) if part)
+    measure = Measure(definition, cutoff, _read_arguments(definition, arguments))
+    if len(measure.name) > MAX_NAME:
+        raise MeasureError(f"the canonical form of this name, {measure.name[:40]}..., is longer than {MAX_NAME}")
+    return measure
 
 
 def parse_measures(text: str) -> list[Measure]:
@@ -115,7 +128,7 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
             raise MeasureError(f"{definition.name} needs a cutoff: {example}", code="bad_parameter")
         return None
     if definition.cutoff is Cutoff.SHARE:
-        return _read_share(text)
+        return _read_share(definition, text)
     if definition.cutoff is Cutoff.NONE:
         raise MeasureError(f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter")
     if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_CUTOFF:
@@ -123,18 +136,22 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
     return int(text)
 
 
-def _read_share(text: str) -> float:
-    if not re.fullmatch(r"[0-9]*\.?[0-9]{1,6}", text) or not 0 <= float(text) <= MAX_SHARE:
-        raise MeasureError(f"@{text}: a share is a number from 0 to {MAX_SHARE:g}", code="bad_parameter")
+def _read_share(definition: MeasureDefinition, text: str) -> float:
+    most = definition.max_share
+    if not re.fullmatch(r"[0-9]*\.?[0-9]{1,6}", text) or not 0 <= float(text) <= most:
+        says = f"@{text}: {definition.name} takes a share from 0 to {most:g}, with at most six decimals"
+        raise MeasureError(says, code="bad_parameter")
     return float(text)
 
 
 def _read_arguments(definition: MeasureDefinition, text: str) -> tuple[tuple[str, Any], ...]:
     known = {parameter.name: parameter for parameter in definition.parameters}
-    given = {name: _parameter(definition, known, name).read(name, value) for name, value in _arguments(text)}
-    if "b" in given and given.get("dis", "log2") == "log2":
+    spellings = _IR_MEASURES if "gains" in known else {}
+    written = _arguments(text, spellings)
+    given = {name: _parameter(definition, known, name).read(name, value) for name, value in written}
+    if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
         raise MeasureError("b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter")
-    return tuple((name, given.get(name, parameter.default)) for name, parameter in known.items())
+    return definition.values(given)
 
 
 def _parameter(definition: MeasureDefinition, known: dict[str, Parameter], name: str) -> Parameter:
@@ -144,7 +161,7 @@ def _parameter(definition: MeasureDefinition, known: dict[str, Parameter], name:
     return known[name]
 
 
-def _arguments(text: str) -> list[tuple[str, str]]:
+def _arguments(text: str, spellings: Mapping[tuple[str, str], tuple[str, str] | None]) -> list[tuple[str, str]]:
     arguments: list[tuple[str, str]] = []
     position = 0
     while position < len(text):
@@ -153,7 +170,7 @@ def _arguments(text: str) -> list[tuple[str, str]]:
             raise MeasureError(f"cannot read the parameters ({text}); write them as name=value, ...")
         position = match.end()
         name, value = match[1], match[2].strip("'\"")
-        translated = _IR_MEASURES.get((name, value), (name, value))
+        translated = spellings.get((name, value), (name, value))
         if translated and translated[0] in (earlier for earlier, _ in arguments):
             raise MeasureError(f"{translated[0]} is given twice in ({text})", code="bad_parameter")
         if translated:
@@ -163,13 +180,15 @@ def _arguments(text: str) -> list[tuple[str, str]]:
 
 def _parse_trec_eval(text: str) -> Measure:
     match = re.fullmatch(r"([A-Za-z0-9_]*?[A-Za-z])(_cut)?(?:[._]([0-9]*\.?[0-9]+))?", text)
-    name = _TREC_EVAL.get(match[1]) if match else None
-    if match is None or name is None:
+    name, arguments = _TREC_EVAL.get(match[1], ("", "")) if match else ("", "")
+    if match is None or not name:
         raise MeasureError(_unknown(text))
-    definition = MEASURES[name]
-    if bool(match[2]) != (definition.cutoff is Cutoff.OPTIONAL and match[3] is not None):
+    definition, number = MEASURES[name], match[3]
+    if bool(match[2]) != (definition.cutoff is Cutoff.OPTIONAL and number is not None):
         raise MeasureError(_unknown(text))
-    return Measure(definition, _read_cutoff(definition, match[3]), _read_arguments(definition, ""))
+    if number and definition.trec_parameter:
+        arguments, number = f"{definition.trec_parameter}={number}", None
+    return Measure(definition, _read_cutoff(definition, number), _read_arguments(definition, arguments))
 
 
 def _unknown(text: str) -> str:

@@ -23,6 +23,24 @@ def sum_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
     return np.bincount(topic, values, n_topics).astype(np.float64, copy=False)
 
 
+def running_sum(topic: Ints, values: Floats, n_topics: int) -> Floats:
+    """Values summed up to and including each row, anew in every topic; one entry per row.
+
+    Each topic's total is taken off again after its last row, so no topic's figures depend on those before it.
+    """
+    ends = np.searchsorted(topic, np.arange(n_topics), side="right")
+    totals = sum_by_topic(topic, values, n_topics)
+    sums: Floats = np.cumsum(np.insert(values, ends, -totals))[np.arange(len(values)) + topic]
+    return sums
+
+
+def max_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
+    """The highest of each topic's values, none of them below 0, and 0 where there is none; shape (topics,)."""
+    highest = np.zeros(n_topics)
+    np.maximum.at(highest, topic, values)
+    return highest
+
+
 def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
     """First row and size of each stretch of rows with the same topic and key."""
     new = np.ones(len(topic), np.bool_)
@@ -71,6 +89,22 @@ class RankedGains:
             return sum_by_topic(self.topic, values, self.n_topics)
         within = self.rank <= cutoff
         return sum_by_topic(self.topic[within], values[within], self.n_topics)
+
+    def count(self) -> Ints:
+        """Documents with a gain per topic; shape (topics,)."""
+        return np.bincount(self.topic, minlength=self.n_topics)
+
+    def cumulated(self, discount: Floats | None = None) -> Self:
+        """The same ranks, each with the sum of gain / discount down to it."""
+        values = self.gain if discount is None else self.gain / discount
+        return replace(self, gain=running_sum(self.topic, values, self.n_topics))
+
+    def reached(self, topic: Ints, rank: Ints) -> Floats:
+        """Of a cumulated vector: the sum down to each (topic, rank) asked for, listed or not; one entry for each."""
+        width = max(self.rank.max(initial=0), rank.max(initial=0)) + 1
+        row = np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
+        same_topic = np.append(self.topic, -1)[row] == topic
+        return np.where(same_topic, np.append(self.gain, 0.0)[row], 0.0)
 
 
 @dataclass(frozen=True)
@@ -162,6 +196,22 @@ class JudgedRun:
         found = np.arange(len(topic)) - first[topic] + 1
         return Relevant(topic, self.rank[chosen], found, self.n_topics)
 
+    def num_nonrel(self, rel: int = 1) -> Ints:
+        """Documents judged non-relevant per topic, retrieved or not; shape (topics,)."""
+        level = self.recall_base.level
+        return self.recall_base.sum_where((level >= 0) & (level < rel))
+
+    def nonrelevant(self, rel: int = 1) -> Flags:
+        """Which of the rows are judged non-relevant; a level below 0 is no judgement."""
+        return (self.level >= 0) & (self.level < rel)
+
+    def count_above(self, chosen: Flags, rel: int = 1) -> Ints:
+        """How many of the chosen rows stand above each relevant document; one entry per row of `relevant(rel)`."""
+        first = np.searchsorted(self.topic, np.arange(self.n_topics))
+        before = np.append(0, np.cumsum(chosen))
+        above: Ints = (before[:-1] - before[first[self.topic]])[self.level >= rel]
+        return above
+
     def gains(self, gains: GainMap) -> RankedGains:
         """The retrieved documents with a gain above 0."""
         return self._once(("gains", gains), lambda: self._gains(gains))
@@ -177,8 +227,11 @@ class JudgedRun:
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
         """The best order of what the run itself retrieved."""
-        base = RecallBase.of(self.topic, self.level, self.n_topics)
-        return self._once(("retrieved ideal", gains), lambda: _best_order(base, gains))
+        return self._once(("retrieved ideal", gains), lambda: _best_order(self._retrieved_base, gains))
+
+    @cached_property
+    def _retrieved_base(self) -> RecallBase:
+        return RecallBase.of(self.topic, self.level, self.n_topics)
 
     def to_bytes(self) -> bytes:
         """A compact form to store; `from_bytes` gives an equal JudgedRun back."""

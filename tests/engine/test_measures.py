@@ -17,13 +17,33 @@ from tests.engine.build import judged_run, ranked
 LEVELS = st.lists(st.integers(-1, 3), min_size=1, max_size=25)
 
 
+CUTOFFS = {Cutoff.NONE: "", Cutoff.OPTIONAL: "@5", Cutoff.REQUIRED: "@5", Cutoff.SHARE: "@0.5"}
+
+
 def with_cutoff(name: str) -> Measure:
-    return parse_measure(name if MEASURES[name].cutoff is Cutoff.NONE else f"{name}@5")
+    needed = ",".join(f"{p.name}={p.example}" for p in MEASURES[name].parameters if p.example)
+    return parse_measure(f"{name}({needed}){CUTOFFS[MEASURES[name].cutoff]}")
 
 
 EVERY = [with_cutoff(name) for name in MEASURES]
 RATIOS = [measure for measure in EVERY if MEASURES[measure.definition.name].sections()["range"].startswith("0 to 1")]
-COUNTED = ("NumRet", "Judged")
+LOWER_IS_BETTER = [m for m in EVERY if "lower is" in m.definition.sections()["range"]]
+# One more document is one more to be told apart, compared with the ideal or multiplied by its score.
+OF_THE_WHOLE_LIST = ("Accuracy", "Compat", "RelRelevance", "Satisfaction", "Frustration", "Total")
+# These judge the order of the first k alone: a better document that enters the first k at their end is a new demand.
+AGAINST_THE_LIST = ("Accuracy", "Satisfaction", "Frustration", "Total")
+# Every retrieved document counts in these; Rndcg takes nDCG once more at the end of a long enough ranking.
+COUNTED = ("NumRet", "Judged", "SetP", "SetF", "SetAP", "utility", "unj", "Rndcg")
+# A level below 0 is no judgement to these, so a non-relevant document is not better than one of level -1.
+PASS_OVER = ("Bpref", "gm_bpref", "infAP")
+# G and ndcg_rel weigh a document by what else the ranking holds by then, so an early document of a low level can pay;
+# unj is a share of unjudged documents, which have no better order; a user of BPM who meets the goal earlier may have
+# passed up a better document by that, and what counts is gain per document.
+NOT_MONOTONE = ("G", "ndcg_rel", "unj", "BPM")
+
+
+def may_be_undefined(measure: Measure) -> bool:
+    return "undefined" in measure.definition.sections()
 
 
 @pytest.mark.parametrize("measure", EVERY, ids=str)
@@ -37,36 +57,49 @@ def test_the_canonical_name_parses_back(measure: Measure) -> None:
 
 
 @pytest.mark.parametrize("measure", EVERY, ids=str)
-def test_a_run_that_answers_nothing_has_finite_values(measure: Measure) -> None:
+def test_a_run_that_answers_nothing_has_finite_values_or_a_reason(measure: Measure) -> None:
     view = judged_run({"1": {"a": 1}, "2": {"b": 0}}, {"9": {"a": 1.0}})
-    assert np.isfinite(measure.compute(view)).all()
+    values = measure.compute(view)
+    assert not np.isinf(values).any()
+    assert not np.isnan(values).any() or may_be_undefined(measure)
 
 
 @pytest.mark.parametrize("measure", RATIOS, ids=str)
 @given(levels=LEVELS)
 def test_ratios_stay_within_zero_and_one(measure: Measure, levels: list[int]) -> None:
     (value,) = measure.compute(ranked(*levels))
-    assert 0 <= value <= 1 + 1e-12
+    assert 0 <= value <= 1 + 1e-12 or (np.isnan(value) and may_be_undefined(measure))
 
 
-@pytest.mark.parametrize("measure", [m for m in EVERY if m.definition.name not in COUNTED], ids=str)
+@pytest.mark.parametrize(
+    "measure", [m for m in EVERY if m.definition.name not in (*COUNTED, *OF_THE_WHOLE_LIST)], ids=str
+)
 @given(levels=LEVELS)
 def test_an_unjudged_document_at_the_end_changes_nothing(measure: Measure, levels: list[int]) -> None:
     qrels = {"1": {f"d{rank}": level for rank, level in enumerate(levels, 1)}}
     run = {f"d{rank}": -float(rank) for rank in range(1, len(levels) + 1)}
     longer = {**run, "unjudged": -1000.0}
-    assert measure.compute(judged_run(qrels, {"1": run})) == measure.compute(judged_run(qrels, {"1": longer}))
+    before, after = (measure.compute(judged_run(qrels, {"1": ranking})) for ranking in (run, longer))
+    np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("measure", RATIOS, ids=str)
+@pytest.mark.parametrize(
+    "measure", [m for m in RATIOS if m.definition.name not in (*AGAINST_THE_LIST, *NOT_MONOTONE)], ids=str
+)
 @given(levels=LEVELS, where=st.data())
-def test_a_better_document_moved_up_lowers_nothing(measure: Measure, levels: list[int], where: st.DataObject) -> None:
+def test_a_better_document_moved_up_makes_nothing_worse(
+    measure: Measure, levels: list[int], where: st.DataObject
+) -> None:
+    if measure.definition.name in PASS_OVER:
+        levels = [max(level, 0) for level in levels]
     upper = where.draw(st.integers(0, len(levels) - 1))
     lower = where.draw(st.integers(upper, len(levels) - 1))
     if levels[upper] < levels[lower]:
         better = list(levels)
         better[upper], better[lower] = levels[lower], levels[upper]
-        assert measure.compute(ranked(*better)) >= measure.compute(ranked(*levels)) - 1e-12
+        (now,), (then,) = measure.compute(ranked(*better)), measure.compute(ranked(*levels))
+        gain = then - now if measure in LOWER_IS_BETTER else now - then
+        assert gain >= -1e-12 or (np.isnan(gain) and may_be_undefined(measure))
 
 
 @pytest.mark.parametrize("name", ["nDCG@10", "nDCG", "nCG@3", "nDCG(dis='jk')@10", "nDCG(gains='exp')", "AP", "RR"])
@@ -117,10 +150,42 @@ def test_negative_levels_gain_nothing() -> None:
         ("nDCG(b=10,dis=\"jk\")", "nDCG(dis='jk',b=10)"),
         ("CG(gains={3:100,1:1})", "CG(gains='1:1,3:100')"),
         ("AP(rel=1)", "AP"),
+        ("bpref", "Bpref"),
+        ("BPref", "Bpref"),
+        ("infAP", "infAP"),
+        ("iprec_at_recall_0.10", "IPrec@0.1"),
+        ("iprec_at_recall.0", "IPrec@0"),
+        ("IPrec@0.50", "IPrec@0.5"),
+        ("IPrec@0.000001", "IPrec@0.000001"),
+        ("11pt_avg", "11pt_avg"),
+        ("11pt_avg(rounding='9')", "11pt_avg(rounding='9')"),
+        ("Rprec_mult_0.20", "Rprec_mult_0.20"),
+        ("Rprec_mult.2", "Rprec_mult_2.00"),
+        ("Rprec_mult@0.125", "Rprec_mult_0.125"),
+        ("Rprec_mult(rel=2)@0.2", "Rprec_mult(rel=2)@0.2"),
+        ("relative_P_5", "P(relative=True)@5"),
+        ("set_P", "SetP"),
+        ("set_relative_P", "SetP(relative=True)"),
+        ("SetRelP(rel=2)", "SetP(rel=2,relative=True)"),
+        ("set_recall", "SetR"),
+        ("set_F", "SetF"),
+        ("set_F.2.0", "SetF(beta=2)"),
+        ("set_map", "SetAP"),
+        ("utility", "utility"),
+        ("utility(c=-0.5,b=-2)", "utility(b=-2,c=-0.5)"),
+        ("gm_map", "gm_map"),
+        ("gm_bpref", "gm_bpref"),
+        ("Rndcg", "Rndcg"),
+        ("ndcg_rel", "ndcg_rel"),
+        ("ideal_dcg", "IdealDCG"),
+        ("unj_10", "unj_10"),
+        ("unj@10", "unj_10"),
+        ("num_nonrel_judged_ret", "num_nonrel_judged_ret"),
     ],
 )  # fmt: skip
 def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -> None:
     assert parse_measure(written).name == canonical
+    assert parse_measure(canonical) == parse_measure(written)
 
 
 @pytest.mark.parametrize(
@@ -137,9 +202,18 @@ def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -
         ("AP(rel=1,rel=2)", "given twice"),
         ("AP(rel=2.5)", "whole number"),
         ("CG(gains='a')", "pairs such as"),
-        ("CG(gains='1:-2')", "0 or more"),
+        ("CG(gains='1:-2')", "from 0 to"),
         ("ndcg_10", "unknown measure"),
+        ("IPrec", "needs a cutoff: IPrec@0.1"),
+        ("IPrec@5", "from 0 to 1"),
+        ("Rprec_mult_11", "from 0 to 10"),
+        ("IPrec(interp='interval',rounding='9')@0.1", "rounding belongs to interp='ceiling'"),
+        ("utility(d=1)", "go together"),
+        ("SetRelP(relative=False)", "given twice"),
+        ("set_F.0", "above 0"),
         ("<script>", "unknown measure"),
+        ("AP(dcg='log2')", "no parameter 'dcg'"),
+        (f"nDCG(gains='{','.join(f'{level}:9e14' for level in range(1, 22))}')@10", "canonical form"),
         ("P@" + "9" * 300, "at most 200 characters"),
     ],
 )

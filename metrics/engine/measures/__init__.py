@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
-from metrics.engine.measures import binary, counts, cumulated_gain
+from metrics.engine.measures import (
+    binary,
+    bpref,
+    cascade,
+    combined,
+    counts,
+    cumulated_gain,
+    experimental,
+    goals,
+    graded,
+    interpolated,
+    persistence,
+    search_length,
+    sets,
+    user_oriented,
+)
 from metrics.engine.measures.definition import (
+    ALL_DOCUMENTS,
     BASE,
+    BPREF_NORM,
+    CASCADE_P,
     DISCOUNT,
+    DOCUMENTS,
+    ERR_MAX_REL,
+    GAIN_REL,
     GAINS,
+    GOAL,
     IDEAL,
+    INTERPOLATION,
     JUDGED_ONLY,
+    MAX_REL,
+    MIN_REL,
+    MISSING,
+    NEEDED_RELEVANT,
+    NORMALIZE,
+    OVERLAP_P,
+    PERSISTENCE,
+    RECALL_ROUNDING,
     REL,
+    RELATIVE,
+    SEEN,
+    SET_BETA,
+    UTILITY,
+    UTILITY_DOCUMENTS,
+    VECTOR,
+    WEIGHT,
     Aggregate,
     Cutoff,
     MeasureDefinition,
+    check_interpolation,
+    check_levels,
+    check_missing,
+    check_one_gain,
+    check_utility,
+    check_vector,
 )
 
 _NONE, _OPTIONAL, _REQUIRED = Cutoff.NONE, Cutoff.OPTIONAL, Cutoff.REQUIRED
 _BINARY = (REL, JUDGED_ONLY)
+_INTERPOLATED = (REL, INTERPOLATION, RECALL_ROUNDING, JUDGED_ONLY)
+_SCALE = (MIN_REL, MAX_REL)
+_UNSEEN = (MISSING, DOCUMENTS)
 
 _TABLE = (
     MeasureDefinition(
@@ -24,19 +71,115 @@ _TABLE = (
         trec_eval="ndcg",
     ),
     MeasureDefinition("DCG", cumulated_gain.dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, JUDGED_ONLY), trec_eval="dcg"),
+    MeasureDefinition("IdealDCG", cumulated_gain.ideal_dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE), trec_eval="ideal_dcg"),
     MeasureDefinition("nCG", cumulated_gain.ncg, _OPTIONAL, (GAINS, IDEAL, JUDGED_ONLY), aliases=("NCG",)),
     MeasureDefinition("CG", cumulated_gain.cg, _OPTIONAL, (GAINS, JUDGED_ONLY)),
-    MeasureDefinition("AP", binary.average_precision, _OPTIONAL, _BINARY, aliases=("MAP",), trec_eval="map"),
+    MeasureDefinition(
+        "AP", binary.average_precision, _OPTIONAL, (REL, SEEN, JUDGED_ONLY), aliases=("MAP",), trec_eval="map",
+    ),
     MeasureDefinition("RR", binary.reciprocal_rank, _OPTIONAL, _BINARY, aliases=("MRR",), trec_eval="recip_rank"),
-    MeasureDefinition("P", binary.precision, _REQUIRED, _BINARY, aliases=("Precision",), trec_eval="P"),
+    MeasureDefinition(
+        "P", binary.precision, _REQUIRED, (REL, RELATIVE, JUDGED_ONLY), aliases=("Precision",), trec_eval="P",
+        forms=(("relative_P", "relative=True"),),
+    ),
     MeasureDefinition("R", binary.recall, _REQUIRED, _BINARY, aliases=("Recall",), trec_eval="recall"),
     MeasureDefinition("Rprec", binary.r_precision, _NONE, _BINARY, aliases=("RPrec",), trec_eval="Rprec"),
     MeasureDefinition("Success", binary.success, _REQUIRED, _BINARY, trec_eval="success"),
     MeasureDefinition("Judged", counts.judged, _OPTIONAL),
+    MeasureDefinition("Bpref", bpref.bpref, _NONE, (REL, BPREF_NORM), aliases=("BPref",), trec_eval="bpref"),
+    MeasureDefinition("infAP", bpref.inferred_average_precision, _NONE, _BINARY, trec_eval="infAP"),
+    MeasureDefinition(
+        "IPrec", interpolated.interpolated_precision, Cutoff.SHARE, _INTERPOLATED, trec_eval="iprec_at_recall",
+        check=check_interpolation,
+    ),
+    MeasureDefinition(
+        "11pt_avg", interpolated.eleven_point_average, _NONE, _INTERPOLATED, trec_eval="11pt_avg", trec_style=True,
+        check=check_interpolation,
+    ),
+    MeasureDefinition(
+        "Rprec_mult", binary.r_precision_multiple, Cutoff.SHARE, _BINARY, trec_eval="Rprec_mult", trec_style=True,
+        max_share=10.0,
+    ),
+    MeasureDefinition(
+        "SetP", sets.set_precision, _NONE, (REL, RELATIVE, JUDGED_ONLY), trec_eval="set_P",
+        forms=(("SetRelP", "relative=True"), ("set_relative_P", "relative=True")),
+    ),
+    MeasureDefinition("SetR", sets.set_recall, _NONE, (REL,), trec_eval="set_recall"),
+    MeasureDefinition(
+        "SetF", sets.set_f, _NONE, (REL, SET_BETA, JUDGED_ONLY), trec_eval="set_F", trec_parameter="beta",
+    ),
+    MeasureDefinition("SetAP", sets.set_average_precision, _NONE, _BINARY, trec_eval="set_map"),
+    MeasureDefinition(
+        "utility", sets.utility, _NONE, (REL, *UTILITY, UTILITY_DOCUMENTS, JUDGED_ONLY), trec_eval="utility",
+        trec_style=True, check=check_utility,
+    ),
+    MeasureDefinition(
+        "gm_map", binary.gm_average_precision, _NONE, _BINARY, Aggregate.GEOMETRIC, trec_eval="gm_map", trec_style=True,
+    ),
+    MeasureDefinition(
+        "gm_bpref", bpref.gm_bpref, _NONE, (REL,), Aggregate.GEOMETRIC, trec_eval="gm_bpref", trec_style=True,
+    ),
+    MeasureDefinition("G", experimental.graded_g, _NONE, (GAINS, JUDGED_ONLY), trec_eval="G", trec_style=True),
+    MeasureDefinition("binG", experimental.binary_g, _NONE, _BINARY, trec_eval="binG", trec_style=True),
+    MeasureDefinition(
+        "Rndcg", experimental.ndcg_at_levels, _NONE, (GAINS, JUDGED_ONLY), trec_eval="Rndcg", trec_style=True,
+    ),
+    MeasureDefinition(
+        "ndcg_rel", experimental.ndcg_at_relevant, _NONE, (GAINS, JUDGED_ONLY), trec_eval="ndcg_rel", trec_style=True,
+    ),
+    MeasureDefinition("unj", counts.unjudged, _REQUIRED, trec_eval="unj", trec_style=True),
+    MeasureDefinition(
+        "num_nonrel_judged_ret", counts.num_nonrel_judged_ret, _NONE, (REL,), Aggregate.SUM,
+        trec_eval="num_nonrel_judged_ret", trec_style=True,
+    ),
     MeasureDefinition("NumQ", counts.num_q, _NONE, aggregate=Aggregate.SUM, trec_eval="num_q"),
     MeasureDefinition("NumRet", counts.num_ret, _NONE, aggregate=Aggregate.SUM, trec_eval="num_ret"),
     MeasureDefinition("NumRel", counts.num_rel, _NONE, (REL,), Aggregate.SUM, trec_eval="num_rel"),
     MeasureDefinition("NumRelRet", counts.num_rel_ret, _NONE, (REL,), Aggregate.SUM, trec_eval="num_rel_ret"),
+    MeasureDefinition("F", combined.f_measure, _REQUIRED, _BINARY, aliases=("F1",)),
+    MeasureDefinition("E", combined.e_measure, _REQUIRED, (REL, SET_BETA, JUDGED_ONLY), lower_is_better=True),
+    MeasureDefinition("Accuracy", combined.accuracy, _OPTIONAL, _BINARY),
+    MeasureDefinition("ERR", cascade.err, _OPTIONAL, (ERR_MAX_REL, JUDGED_ONLY)),
+    MeasureDefinition("NERR8", cascade.nerr8, _REQUIRED, _SCALE, check=check_levels),
+    MeasureDefinition("NERR9", cascade.nerr9, _REQUIRED, _SCALE, check=check_levels),
+    MeasureDefinition("NERR10", cascade.nerr10, _NONE, (CASCADE_P, *_SCALE), check=check_levels),
+    MeasureDefinition("NERR11", cascade.nerr11, _NONE, (GOAL, *_SCALE), check=check_levels),
+    MeasureDefinition(
+        "RBP", persistence.rbp, _OPTIONAL, (PERSISTENCE, GAIN_REL, GAINS, JUDGED_ONLY), trec_eval="rbp",
+        forms=(("rbp", "p=0.9"),), check=check_one_gain,
+    ),
+    MeasureDefinition(
+        "RBPResidual", persistence.rbp_residual, _OPTIONAL, (PERSISTENCE,), trec_eval="rbp_resid",
+        forms=(("rbp_resid", "p=0.9"),), lower_is_better=True,
+    ),
+    MeasureDefinition("Compat", persistence.compat, _NONE, (OVERLAP_P, NORMALIZE)),
+    MeasureDefinition("INSQ", goals.insq, _NONE, (GOAL, *_SCALE), check=check_levels),
+    MeasureDefinition("INST", goals.inst, _NONE, (GOAL, *_SCALE), check=check_levels),
+    MeasureDefinition("BPM", goals.bpm, _REQUIRED, (GOAL, *_SCALE), check=check_levels),
+    MeasureDefinition("ScaledDCG", graded.scaled_dcg, _REQUIRED, _SCALE, check=check_levels),
+    MeasureDefinition(
+        "AvgPos", graded.average_position, _REQUIRED, (VECTOR, GAINS, DISCOUNT, BASE, IDEAL, JUDGED_ONLY),
+        check=check_vector,
+    ),
+    MeasureDefinition("SlidingRatio", graded.sliding_ratio, _REQUIRED, (GAINS, JUDGED_ONLY)),
+    MeasureDefinition("GP", graded.graded_precision, _REQUIRED, (GAINS, JUDGED_ONLY)),
+    MeasureDefinition("GR", graded.graded_recall, _REQUIRED, (GAINS, JUDGED_ONLY)),
+    MeasureDefinition(
+        "SearchLength", search_length.search_length, _NONE, (REL, *_UNSEEN), check=check_missing, lower_is_better=True,
+    ),
+    MeasureDefinition(
+        "ASL", search_length.average_search_length, _NONE, (REL, *_UNSEEN), check=check_missing, lower_is_better=True,
+    ),
+    MeasureDefinition(
+        "ESL", search_length.expected_search_length, _NONE, (NEEDED_RELEVANT, REL, *_UNSEEN), check=check_missing,
+        lower_is_better=True,
+    ),
+    MeasureDefinition("NormRecall", search_length.normalised_recall, _NONE, (REL, MISSING, ALL_DOCUMENTS)),
+    MeasureDefinition("Satisfaction", user_oriented.satisfaction, _OPTIONAL, (REL, GAINS)),
+    MeasureDefinition("Frustration", user_oriented.frustration, _OPTIONAL, (REL, GAINS), lower_is_better=True),
+    MeasureDefinition("Total", user_oriented.total, _OPTIONAL, (REL, GAINS, WEIGHT)),
+    MeasureDefinition("RelRelevance", user_oriented.relative_relevance, _NONE, (GAINS,)),
+    MeasureDefinition("RHL", user_oriented.ranked_half_life, _OPTIONAL, (GAINS,), lower_is_better=True),
 )  # fmt: skip
 
 MEASURES: dict[str, MeasureDefinition] = {definition.name: definition for definition in _TABLE}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from metrics.engine.judged import JudgedRun, sum_by_topic
@@ -9,14 +11,17 @@ from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats
 
 
-def precision(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
+def precision(run: JudgedRun, *, cutoff: int, rel: int = 1, relative: bool = False) -> Floats:
     """Precision at k: the share of the first k documents that is relevant.
 
-    Formula: P@k = relevant documents in ranks 1..k / k, also where fewer than k were retrieved
+    Formula: P@k = relevant documents in ranks 1..k / k, also where fewer than k were retrieved; relative=True divides
+    by min(k, R), the most that a ranking can have there
     Range: 0 to 1
-    Source: trec_eval m_P
+    Source: trec_eval m_P and m_rel_P
+    Elsewhere: P(relative=True)@k is trec_eval's relative_P_k
     """
-    return run.relevant(rel).count(cutoff) / cutoff
+    found = run.relevant(rel).count(cutoff)
+    return ratio(found, np.minimum(cutoff, run.num_rel(rel))) if relative else found / cutoff
 
 
 def recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
@@ -29,19 +34,35 @@ def recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:
     return ratio(run.relevant(rel).count(cutoff), run.num_rel(rel))
 
 
-def average_precision(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
+def average_precision(
+    run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, over: Literal["all", "seen"] = "all"
+) -> Floats:
     """Average precision: the mean of the precision at each relevant document.
 
-    Formula: AP = (1 / R) sum of P@i over the ranks i of relevant documents, down to the cutoff
+    Formula: AP = (1 / R) sum of P@i over the ranks i of relevant documents, down to the cutoff; over='seen' divides
+    by the number of relevant documents retrieved down to the cutoff
     Range: 0 to 1
-    Source: trec_eval m_map and m_map_cut
+    Source: trec_eval m_map and m_map_cut; Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4
+    (over='seen')
     Elsewhere: AP@k divides by R, as trec_eval does, never by min(R, k)
     """
     relevant = run.relevant(rel)
     values = relevant.found / relevant.rank
     if cutoff is not None:
         values = np.where(relevant.rank <= cutoff, values, 0.0)
-    return ratio(sum_by_topic(relevant.topic, values, run.n_topics), run.num_rel(rel))
+    below = run.num_rel(rel) if over == "all" else relevant.count(cutoff)
+    return ratio(sum_by_topic(relevant.topic, values, run.n_topics), below)
+
+
+def gm_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
+    """Average precision whose figure for a run is the geometric mean over topics, which weak topics pull down.
+
+    Formula: AP per topic; for the run, exp of the mean of ln(max(AP, 0.00001))
+    Range: 0 to 1
+    Source: trec_eval m_gm_map
+    Elsewhere: pytrec_eval gives ln(max(AP, 0.00001)) per topic; trec_eval prints no line per topic
+    """
+    return average_precision(run, rel=rel)
 
 
 def reciprocal_rank(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
@@ -68,6 +89,17 @@ def r_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
     """
     num_rel = run.num_rel(rel)
     return ratio(run.relevant(rel).count(num_rel), num_rel)
+
+
+def r_precision_multiple(run: JudgedRun, *, cutoff: float, rel: int = 1) -> Floats:
+    """Precision at a multiple of R: shows whether a ranking is better at precision or at recall.
+
+    Formula: Rprec_mult_m = relevant documents in ranks 1..c / c with c = floor(m R + 0.9); 0 where c is 0
+    Range: 0 to 1
+    Source: trec_eval m_Rprec_mult
+    """
+    depth = (cutoff * run.num_rel(rel) + 0.9).astype(np.int64)
+    return ratio(run.relevant(rel).count(depth), depth)
 
 
 def success(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:

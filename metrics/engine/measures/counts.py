@@ -15,6 +15,7 @@ def judged(run: JudgedRun, *, cutoff: int | None = None) -> Floats:
     Formula: Judged@k = judged documents in ranks 1..k / min(k, documents retrieved); 0 where none was retrieved
     Range: 0 to 1
     Source: ir_measures Judged
+    Elsewhere: every line of the qrels counts, as in ir_measures, a level below 0 included
     """
     within = run.num_ret if cutoff is None else np.minimum(run.num_ret, cutoff)
     topic = run.topic if cutoff is None else run.topic[run.rank <= cutoff]
@@ -50,6 +51,29 @@ def num_rel(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
     Source: trec_eval m_num_rel
     """
     return run.num_rel(rel).astype(np.float64)
+
+
+def num_nonrel_judged_ret(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
+    """Number of judged non-relevant documents retrieved.
+
+    Formula: num_nonrel_judged_ret = retrieved documents judged at a level from 0 to below rel
+    Range: 0 and above
+    Source: trec_eval m_num_nonrel_judged_ret
+    """
+    return np.bincount(run.topic[run.nonrelevant(rel)], minlength=run.n_topics).astype(np.float64)
+
+
+def unjudged(run: JudgedRun, *, cutoff: int) -> Floats:
+    """Unjudged at k: the share of the first k ranks that holds a document nobody judged.
+
+    Formula: unj_k = documents in ranks 1..k without a judgement or with a level below 0 / k
+    Range: 0 to 1
+    Source: trec_eval 10 m_unjudged
+    Elsewhere: Judged@k takes a level below 0 for a judgement, as ir_measures does, and divides by what was retrieved
+    """
+    judged_within = (run.rank <= cutoff) & (run.level >= 0)
+    judged_count = np.bincount(run.topic[judged_within], minlength=run.n_topics)
+    return (np.minimum(run.num_ret, cutoff) - judged_count) / cutoff
 
 
 def num_rel_ret(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:

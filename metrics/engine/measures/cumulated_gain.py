@@ -50,6 +50,19 @@ def dcg(
     return _discounted(run.gains(gains), cutoff, dis, b)
 
 
+def ideal_dcg(
+    run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR, dis: Discount = "log2", b: float = 2.0
+) -> Floats:
+    """Discounted cumulated gain of the ideal ranking: what DCG could be at best.
+
+    Formula: IdealDCG@k = DCG@k of all judged documents in descending order of gain
+    Range: 0 and above
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; trec_eval 10 m_ndcg (ideal_dcg)
+    Elsewhere: trec_eval counts 0 for a topic that the run did not answer; here the ideal depends on the qrels alone
+    """
+    return _discounted(run.ideal_gains(gains), cutoff, dis, b)
+
+
 def ncg(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR, ideal: Ideal = "recall_base") -> Floats:
     """Normalised cumulated gain: the share of the ideal's cumulated gain.
 

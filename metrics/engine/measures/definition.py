@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -44,6 +44,7 @@ class Parameter:
     read: Callable[[str, str], Any]
     text: str
     always_shown: bool = False
+    example: str = ""  # a parameter with one has no default: it must be given
 
     def show(self, value: Any) -> str:
         return f"{self.name}={show(value)}"
@@ -61,6 +62,23 @@ class MeasureDefinition:
     aliases: tuple[str, ...] = ()
     trec_eval: str | None = None
     trec_style: bool = False  # known by trec_eval alone, so its canonical name is written as trec_eval writes it
+    forms: tuple[tuple[str, str], ...] = ()  # other names that imply parameters: ("SetRelP", "relative=True")
+    trec_parameter: str | None = None  # what a number after trec_eval's name sets where it is not a cutoff
+    lower_is_better: bool = False
+    max_share: float = 1.0  # highest @r of Cutoff.SHARE
+    check: Callable[[Mapping[str, Any]], str | None] | None = None  # what is wrong with the parameters taken together
+
+    def values(self, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """Every parameter with its value; MeasureError where one is missing or they contradict each other."""
+        for parameter in self.parameters:
+            if parameter.example and parameter.name not in given:
+                example = f"{self.name}({parameter.name}={parameter.example})"
+                raise MeasureError(f"{self.name} needs {parameter.name}: {example}", code="bad_parameter")
+        values = {parameter.name: given.get(parameter.name, parameter.default) for parameter in self.parameters}
+        problem = self.check(values) if self.check else None
+        if problem:
+            raise MeasureError(f"{self.name}: {problem}", code="bad_parameter")
+        return tuple(values.items())
 
     def sections(self) -> dict[str, str]:
         """The function's docstring by section: summary, formula, range, source, elsewhere, undefined."""
@@ -71,6 +89,8 @@ class MeasureDefinition:
 
 def show(value: Any) -> str:
     """A parameter's value as the canonical name writes it."""
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, float | int):
@@ -82,7 +102,7 @@ def read_integer(low: int, high: int) -> Callable[[str, str], int]:
     """A reader of whole numbers in [low, high]."""
 
     def read(name: str, text: str) -> int:
-        if re.fullmatch(r"[+-]?[0-9]{1,9}", text) and low <= int(text) <= high:
+        if re.fullmatch(r"[+-]?[0-9]{1,15}", text) and low <= int(text) <= high:
             return int(text)
         raise MeasureError(f"{name}={text}: {name} is a whole number from {low} to {high}", code="bad_parameter")
 
@@ -139,4 +159,100 @@ IDEAL = Parameter(
     "ideal", "recall_base", read_choice("recall_base", "retrieved"),
     "ideal ranking: of all that is judged, or the best order of what the run retrieved",
 )  # fmt: skip
+MAX_WORTH = 1e6
+SEEN = Parameter(
+    "over", "all", read_choice("all", "seen"),
+    "divide by all relevant documents, or by those seen: retrieved within the cutoff",
+)  # fmt: skip
+RELATIVE = Parameter("relative", False, read_flag, "divide by the highest value that R allows")
+BPREF_NORM = Parameter(
+    "norm", "min", read_choice("min", "R", "10"),
+    "non-relevant documents that count: 'min' the first min(R, N), 'R' the first R, '10' the first R + 10 (bpref-10)",
+)  # fmt: skip
+INTERPOLATION = Parameter(
+    "interp", "ceiling", read_choice("ceiling", "interval"),
+    "highest precision at recall r and above, or between r and r + 0.1",
+)  # fmt: skip
+RECALL_ROUNDING = Parameter(
+    "rounding", "10", read_choice("10", "9", "exact"),
+    "r * R as a number of documents for interp='ceiling': '10' rounded, '9' with 0.9 added and cut (trec_eval 9 and "
+    "before), 'exact' rounded up",
+)  # fmt: skip
+SET_BETA = Parameter("beta", 1.0, read_number(0.0, MAX_WORTH), "importance of recall relative to precision")
+UTILITY = tuple(
+    Parameter(name, default, read_number(-MAX_WORTH, MAX_WORTH), f"worth of a {kind} document")
+    for name, default, kind in (
+        ("a", 1.0, "relevant retrieved"),
+        ("b", -1.0, "non-relevant retrieved"),
+        ("c", 0.0, "relevant not retrieved"),
+        ("d", 0.0, "non-relevant not retrieved"),
+    )
+)
 JUDGED_ONLY = Parameter("judged_only", False, read_flag, "leave unjudged documents out before ranking")
+MAX_DOCUMENTS = 10**12
+UTILITY_DOCUMENTS = Parameter(
+    "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection (trec_eval -N), for d"
+)
+MAX_GOAL = 1e6
+PERSISTENCE = Parameter("p", 0.8, read_number(0.0, 1.0), "probability of going on to the next document", True)
+CASCADE_P = Parameter("p", 0.9, read_number(0.0, 1.0), "probability of going on after a document without gain")
+OVERLAP_P = Parameter("p", 0.95, read_number(0.0, 1.0), "weight of each rank relative to the one above")
+NORMALIZE = Parameter("normalize", True, read_flag, "divide by what the ideal ranking has with itself")
+GAIN_REL = Parameter(
+    "rel", None, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that gains 1, the rest 0; left out: graded gains"
+)
+GOAL = Parameter("T", 1.0, read_number(0.0, MAX_GOAL), "gain the user is after, in documents of the highest level")
+MIN_REL = Parameter("min_rel", 0, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 0, as any below it")
+MAX_REL = Parameter(
+    "max_rel", None, read_integer(-MAX_LEVEL, MAX_LEVEL), "level that gains 1, as any above it; must be given",
+    example="3",
+)  # fmt: skip
+ERR_MAX_REL = Parameter("max_rel", 4, read_integer(1, MAX_LEVEL), "highest level, as any above it")
+VECTOR = Parameter("of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged")
+NEEDED_RELEVANT = Parameter("n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after")
+MISSING = Parameter(
+    "missing", "undefined", read_choice("undefined", "last"),
+    "relevant documents that were not retrieved: leave the value undefined, or put them at the end of the collection",
+)  # fmt: skip
+DOCUMENTS = Parameter(
+    "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection, for missing='last'"
+)
+ALL_DOCUMENTS = Parameter(
+    "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection; must be given", example="528155"
+)
+WEIGHT = Parameter("weight", 0.5, read_number(0.0, 1.0), "weight of satisfaction")
+
+
+def check_levels(values: Mapping[str, Any]) -> str | None:
+    return None if values["min_rel"] < values["max_rel"] else "min_rel must be below max_rel"
+
+
+def check_utility(values: Mapping[str, Any]) -> str | None:
+    if (values["d"] != 0) == (values["documents"] is not None):
+        return None
+    return "d and documents, the size of the collection, go together"
+
+
+def check_interpolation(values: Mapping[str, Any]) -> str | None:
+    given = values["interp"] == "interval" and values["rounding"] != RECALL_ROUNDING.default
+    return "interp='interval' rounds nothing: rounding belongs to interp='ceiling'" if given else None
+
+
+def check_missing(values: Mapping[str, Any]) -> str | None:
+    if (values["missing"] == "last") == (values["documents"] is not None):
+        return None
+    return "missing='last' and documents, the size of the collection, go together"
+
+
+def check_one_gain(values: Mapping[str, Any]) -> str | None:
+    both = values["rel"] is not None and values["gains"] != LINEAR
+    return "rel makes every gain 0 or 1, so it leaves gains without a meaning: give one of them" if both else None
+
+
+def check_vector(values: Mapping[str, Any]) -> str | None:
+    """A parameter that the chosen vector does not have would give it a second name."""
+    if values["dis"] != "log2" and not values["of"].endswith("DCG"):
+        return f"of='{values['of']}' has no discount: dis and b belong to nDCG and DCG"
+    if values["ideal"] != "recall_base" and not values["of"].startswith("n"):
+        return f"of='{values['of']}' has no ideal: that belongs to nDCG and nCG"
+    return None
