@@ -50,12 +50,14 @@ def scores_in(parameters: Mapping[str, str]) -> str | None:
 
 
 def board_query(parameters: Mapping[str, str], collection: Collection) -> BoardQuery:
-    """`sort` is a measure; `order` is desc (default) or asc."""
+    """`sort` is a measure; `order` is desc or asc, by default the one that puts the best run first."""
     measures = measures_in(parameters, "measures", collection.measures)
+    sort = measure_in(parameters, "sort", measures[0].name)
+    order = choice_in(parameters, "order", ("desc", "asc"))
     return BoardQuery(
         measures=measures,
-        sort=measure_in(parameters, "sort", measures[0].name),
-        descending=choice_in(parameters, "order", ("desc", "asc")) != "asc",
+        sort=sort,
+        descending=order == "desc" or (order is None and not sort.definition.lower_is_better),
         scores=scores_in(parameters),
         offset=integer_in(parameters, "offset", 0, 0, _MAX_OFFSET),
         limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),

@@ -156,6 +156,7 @@ class MeasureSerializer(serializers.Serializer[Any]):
     elsewhere = serializers.CharField(allow_blank=True)
     cutoff = serializers.CharField()
     aggregate = serializers.CharField()
+    lower_is_better = serializers.BooleanField()
     curve = serializers.BooleanField()
     aliases = serializers.ListField(child=serializers.CharField())
     trec_eval = serializers.CharField(allow_null=True)

@@ -154,7 +154,7 @@ class LeaderboardView(APIView):
         parameters=[
             _MEASURES,
             parameter("sort", "the measure to rank by; the first where left out"),
-            parameter("order", "desc or asc"),
+            parameter("order", "desc or asc; best first where left out"),
             parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
             parameter("offset", "rows to pass over", OpenApiTypes.INT),
             _SCORES,
@@ -310,6 +310,7 @@ def measure_as_json(definition: MeasureDefinition) -> dict[str, Any]:
         **definition.sections(),
         "cutoff": definition.cutoff.value,
         "aggregate": definition.aggregate.value,
+        "lower_is_better": definition.lower_is_better,
         "curve": definition.name in CURVES,
         "aliases": list(definition.aliases),
         "trec_eval": definition.trec_eval,

@@ -64,6 +64,16 @@ def test_a_stored_and_a_computed_measure_sort_alike(api: APIClient, collection: 
     assert up[0]["rank"] == 1
 
 
+def test_the_best_run_comes_first_where_lower_is_better(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(POOR)
+    submit(GOOD)
+    board = api.get(BOARD, {"measures": "SearchLength"}).json()
+    assert [row["run"]["tag"] for row in board["results"]] == ["good", "poor"]
+    assert board["order"] == "asc"
+    # POOR finds nothing for topic 3: its value there is undefined, and the mean says over how many topics it is.
+    assert [row["values"]["SearchLength"]["topics"] for row in board["results"]] == [3, 2]
+
+
 def test_an_odd_measure_is_computed_and_not_stored(api: APIClient, submit: Callable[..., Run]) -> None:
     submit(GOOD)
     before = MetricVector.objects.count()
