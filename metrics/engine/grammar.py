@@ -146,7 +146,7 @@ def _read_share(definition: MeasureDefinition, text: str) -> float:
 
 def _read_arguments(definition: MeasureDefinition, text: str) -> tuple[tuple[str, Any], ...]:
     known = {parameter.name: parameter for parameter in definition.parameters}
-    spellings = _IR_MEASURES if "gains" in known else {}
+    spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
     written = _arguments(text, spellings)
     given = {name: _parameter(definition, known, name).read(name, value) for name, value in written}
     if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":

@@ -162,7 +162,7 @@ class JudgedRun:
     def condensed(self) -> Self:
         """The condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True).
 
-        Levels below 0 mean unjudged here, as in trec_eval: -1 in the pool but not judged, -2 not in the pool.
+        A level below 0 means unjudged here, as in trec_eval.
         """
         kept = self.level >= 0
         topic = self.topic[kept]

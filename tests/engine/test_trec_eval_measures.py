@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from metrics.engine.curves import curve
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun, max_by_topic, running_sum
 from metrics.engine.judging import Judgements, ScoreType, judge
@@ -204,6 +205,13 @@ def test_utility_counts_the_four_kinds_of_documents() -> None:
     assert parse_measure("utility").compute(view) == 2 - 2
     assert parse_measure("utility(a=3,b=-2,c=-5)").compute(view) == 3 * 2 - 2 * 2 - 5
     assert parse_measure("utility(a=0,b=0,d=0.5,documents=100)").compute(view) == (100 - 3 - 2) / 2
+
+
+def test_the_curve_of_relative_precision_is_the_measure_at_every_cutoff() -> None:
+    view = judged_run(*random_collection(4))
+    drawn = curve(view, parse_measure("P(relative=True)@1"), 40).topics
+    expected = [parse_measure(f"relative_P_{k}").compute(view) for k in range(1, 41)]
+    np.testing.assert_allclose(drawn.T, expected, atol=1e-12)
 
 
 def test_the_ideal_is_what_ndcg_divides_by() -> None:

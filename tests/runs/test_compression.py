@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import tarfile
-import time
 import tracemalloc
 import zipfile
 from dataclasses import replace
@@ -186,20 +185,18 @@ def zeros(compression: str, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstandard"])
-def test_a_bomb_is_refused_in_little_time_and_memory(compression: str) -> None:
+def test_a_bomb_is_refused_in_little_memory(compression: str) -> None:
     bomb = zeros(compression, 512 << 20)
     limits = replace(LIMITS, bytes_out=64 << 20)
     tracemalloc.start()
-    started = time.perf_counter()
     reader = in_memory(bomb, limits)
     sizes: list[int] = []
     with pytest.raises(FileTooLarge) as caught:
         sizes.extend(iter(lambda: len(reader.read(1 << 20)), 0))
-    elapsed, peak = time.perf_counter() - started, tracemalloc.get_traced_memory()[1]
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert caught.value.code == "decompressed_too_large"
     assert sum(sizes) <= limits.bytes_out
-    assert elapsed < 1
     assert peak < 80 << 20
 
 

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import lzma
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -264,9 +263,7 @@ FILES: dict[str, tuple[int, str, bytes | str]] = {
 
 def test_bad_runs_are_refused_by_code(refuse: Refuse) -> None:
     for name, (status, code, content) in FILES.items():
-        started = time.perf_counter()
         body = as_file(refuse, status, code, content, attempt=name)
-        assert time.perf_counter() - started < 3, name
         if status == 422:
             assert body["errors"][0]["code"] == code
             assert len(body["errors"]) <= 50

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -200,12 +199,8 @@ def test_what_is_no_finite_decimal_number_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["1" * 100_000, "1e" + "1" * 100_000, "0." + "0" * 100_000 + "1", "1e" * 50_000])
-def test_a_number_of_a_hundred_thousand_digits_is_read_in_no_time(text: str) -> None:
-    check(GOOD)
-    started = time.perf_counter()
-    found = problems(f"{GOOD}3 Q0 a 1 {text} t\n")
-    assert time.perf_counter() - started < 0.05
-    assert (4, "line_too_long") in found
+def test_a_number_of_a_hundred_thousand_digits_is_refused(text: str) -> None:
+    assert (4, "line_too_long") in problems(f"{GOOD}3 Q0 a 1 {text} t\n")
 
 
 def test_a_header_line_is_named_as_one() -> None:
@@ -508,23 +503,6 @@ def test_more_than_a_thousand_documents_are_warned_about() -> None:
 def test_problems_beyond_the_first_fifty_are_counted() -> None:
     report = check("1 Q0 a\n" * 80 + "1 Q0 a 1 x t\n" * 70).report
     assert (len(report.problems), report.counts) == (50, {"too_few_columns": 80, "bad_score": 70})
-
-
-def test_ids_that_look_alike_take_no_longer_than_others() -> None:
-    generator = np.random.default_rng(1)
-    alike = [f"1 Q0 clueweb22-en{i:010d}-{0:06d} 1 1 t\n".encode() for i in range(100_000)]
-    others = [b"1 Q0 %s 1 1 t\n" % generator.bytes(13).hex().encode() for _ in range(100_000)]
-
-    def seconds(lines: list[bytes]) -> float:
-        columns = scan(b"".join(lines), RUN, 1, 1, LIMITS)
-        best = 9.0
-        for _ in range(3):
-            started = time.perf_counter()
-            find_duplicates(columns, np.array([0, len(columns.line)]))
-            best = min(best, time.perf_counter() - started)
-        return best
-
-    assert seconds(alike) < 3 * seconds(others)
 
 
 # The same file read by a reader that is slow and plain
