@@ -12,6 +12,7 @@ import numpy as np
 
 from metrics.engine.gains import GainMap
 from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.running import running_sum
 
 _FORMAT = 1
 _HEADER = 8
@@ -21,17 +22,6 @@ _T = TypeVar("_T")
 def sum_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
     """Values summed per topic in the order of the rows; shape (topics,)."""
     return np.bincount(topic, values, n_topics).astype(np.float64, copy=False)
-
-
-def running_sum(topic: Ints, values: Floats, n_topics: int) -> Floats:
-    """Values summed up to and including each row, anew in every topic; one entry per row.
-
-    Each topic's total is taken off again after its last row, so no topic's figures depend on those before it.
-    """
-    ends = np.searchsorted(topic, np.arange(n_topics), side="right")
-    totals = sum_by_topic(topic, values, n_topics)
-    sums: Floats = np.cumsum(np.insert(values, ends, -totals))[np.arange(len(values)) + topic]
-    return sums
 
 
 def max_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
@@ -97,7 +87,7 @@ class RankedGains:
     def cumulated(self, discount: Floats | None = None) -> Self:
         """The same ranks, each with the sum of gain / discount down to it."""
         values = self.gain if discount is None else self.gain / discount
-        return replace(self, gain=running_sum(self.topic, values, self.n_topics))
+        return replace(self, gain=running_sum(self.topic, values))
 
     def reached(self, topic: Ints, rank: Ints) -> Floats:
         """Of a cumulated vector: the sum down to each (topic, rank) asked for, listed or not; one entry for each."""

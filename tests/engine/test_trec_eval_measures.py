@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.curves import curve
 from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.judged import JudgedRun, max_by_topic, running_sum
+from metrics.engine.judged import JudgedRun, max_by_topic
 from metrics.engine.judging import Judgements, ScoreType, judge
+from metrics.engine.running import running_sum
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import read_qrels
@@ -231,7 +232,7 @@ def test_running_sums_of_a_topic_depend_on_no_other(topics: list[list[float]]) -
     topic = np.repeat(np.arange(len(topics)), [len(values) for values in topics])
     values = np.array([value for values in topics for value in values], np.float64)
     expected = [number for values in topics for number in np.cumsum(values)]
-    assert running_sum(topic, values, len(topics)).tolist() == expected
+    assert running_sum(topic, values).tolist() == expected
     highest = [max(values, default=0.0) for values in topics]
     assert max_by_topic(topic, values, len(topics)).tolist() == highest
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from metrics.engine.judged import JudgedRun, sum_by_topic
-from metrics.engine.measures.running import before, running_product
 from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, weighted_gain
 from metrics.engine.ranking import Floats
+from metrics.engine.running import before, running_product
 
 
 def err(run: JudgedRun, *, cutoff: int | None = None, max_rel: int = 4) -> Floats:

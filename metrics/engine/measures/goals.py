@@ -7,9 +7,9 @@ from scipy.special import polygamma
 
 from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.measures.running import before, running_product, running_sum
 from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, scaled_levels, weighted_gain
 from metrics.engine.ranking import Floats
+from metrics.engine.running import before, running_product, running_sum
 
 _ROUNDING = 1e-9
 

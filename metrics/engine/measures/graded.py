@@ -10,9 +10,9 @@ from metrics.engine.gains import LINEAR, GainMap
 from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.cumulated_gain import Discount, Ideal, discount, ncg
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.measures.running import running_sum
 from metrics.engine.measures.weighting import scaled_gains, weighted_gain
 from metrics.engine.ranking import Floats, Ints
+from metrics.engine.running import running_sum
 
 Vector = Literal["nDCG", "DCG", "nCG", "CG"]
 

@@ -7,8 +7,8 @@ import numpy as np
 from metrics.engine.gains import LINEAR, GainMap
 from metrics.engine.judged import JudgedRun, sum_by_topic
 from metrics.engine.measures.ratio import ratio
-from metrics.engine.measures.running import before, place, running_sum
 from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.running import before, place, running_sum
 
 
 def satisfaction(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1, gains: GainMap = LINEAR) -> Floats:

@@ -1,0 +1,47 @@
+"""Running sums and products along each topic's rows, all topics at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.ranking import Floats, Ints
+
+
+def running_sum(topic: Ints, values: Floats) -> Floats:
+    """Sum of the values of a topic's rows up to and including each row, added in their order; topics must be sorted.
+
+    Each topic's total is taken off again after its last row, so no topic's figures depend on those before it.
+    """
+    topics = int(topic[-1]) + 1 if len(topic) else 0
+    ends = np.searchsorted(topic, np.arange(topics), side="right")
+    totals = np.bincount(topic, values, topics)
+    sums: Floats = np.cumsum(np.insert(np.asarray(values, np.float64), ends, -totals))[np.arange(len(topic)) + topic]
+    return sums
+
+
+def running_product(topic: Ints, values: Floats) -> Floats:
+    """Product of the values of a topic's rows up to and including each row; topics must be grouped.
+
+    Each step doubles the stretch a row covers, so topics never mix and a product may pass through 0.
+    """
+    result = np.array(values, np.float64)
+    places = place(topic)
+    step = 1
+    while step <= places.max(initial=0):
+        later = np.flatnonzero(places >= step)
+        result[later] *= result[later - step]
+        step *= 2
+    return result
+
+
+def before(topic: Ints, running: Floats, start: float) -> Floats:
+    """The running value before each row; `start` for the first row of a topic."""
+    earlier = np.empty_like(running)
+    earlier[:1] = start
+    earlier[1:] = np.where(topic[1:] == topic[:-1], running[:-1], start)
+    return earlier
+
+
+def place(topic: Ints) -> Ints:
+    """How many rows of the same topic come before each row."""
+    return np.arange(len(topic)) - np.searchsorted(topic, topic)
