@@ -78,7 +78,8 @@ def compare_runs(*, collection: Collection, query: ComparisonQuery) -> Compariso
         raise StatisticsError(message, code="too_few_topics")
     values = values[:, common]
     means = values.mean(axis=1)
-    order = np.argsort(-means, kind="stable")
+    sign = 1 if query.measure.definition.lower_is_better else -1
+    order = np.argsort(sign * means, kind="stable")
     runs, values = [evaluations[i].run for i in order.tolist()], values[order]
     first, second = _family(runs, query)
     result = TESTS[query.test](values, first, second, query.confidence)

@@ -72,6 +72,8 @@ def test_the_best_run_comes_first_where_lower_is_better(api: APIClient, submit: 
     assert board["order"] == "asc"
     # POOR finds nothing for topic 3: its value there is undefined, and the mean says over how many topics it is.
     assert [row["values"]["SearchLength"]["topics"] for row in board["results"]] == [3, 2]
+    compared = api.get(COMPARISON, {"measure": "SearchLength"}).json()
+    assert [run["tag"] for run in compared["runs"]] == ["good", "poor"]
 
 
 def test_an_odd_measure_is_computed_and_not_stored(api: APIClient, submit: Callable[..., Run]) -> None:
