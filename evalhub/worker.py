@@ -66,7 +66,8 @@ class PoolWatchStep(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
-        return PoolWatch(worker) if settings.EVALHUB_EMBEDDED else None
+        own_group = os.getpgrp() == os.getpid()
+        return PoolWatch(worker) if settings.EVALHUB_EMBEDDED and own_group else None
 
 
 # Before the pool forks, so that its processes share the compiled kernels.
