@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -170,7 +171,11 @@ def test_a_collection_changed_during_an_upload_decides_how_the_run_is_judged(
     file = tmp_path / "run"
     file.write_text(GOOD)
     submission = Submission(collection=loaded, team=alice.personal_team, user=alice, upload=file)
-    run, _ = submit_run(submission=submission, enqueue=queue_evaluation)
+    with CaptureQueriesContext(connection) as queries:
+        run, _ = submit_run(submission=submission, enqueue=queue_evaluation)
+    # PostgreSQL locks the row against an activation in this moment; SQLite has one writer and no such lock.
+    locked = any("FOR UPDATE" in query["sql"] for query in queries)
+    assert locked == connection.features.has_select_for_update
     assert list(run.evaluations.values_list("scores", flat=True)) == ["float32"]
 
 
