@@ -73,7 +73,7 @@ CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runs.User"
-# One account per line of defence: long passwords matter more than odd characters.
+# Long passwords matter more than odd characters.
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

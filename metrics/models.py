@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from django.db import models
 from django.db.models import Q
@@ -22,9 +20,6 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
 
     def evaluated(self) -> EvaluationQuerySet:
         return self.filter(state=Evaluation.State.EVALUATED)
-
-    def visible_to(self, user: Any) -> EvaluationQuerySet:
-        return self.filter(run__in=Run.objects.visible_to(user))
 
 
 class Evaluation(models.Model):

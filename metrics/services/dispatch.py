@@ -29,7 +29,6 @@ class Dispatcher(threading.Thread):
         self._publish = publish
         self._stopped = threading.Event()
         self._next_reaping = 0.0
-        self.last_round_at = 0.0
 
     def run(self) -> None:
         while not self._stopped.wait(ROUND_SECONDS):
@@ -52,7 +51,6 @@ class Dispatcher(threading.Thread):
             reap_expired()
             self._next_reaping = time.monotonic() + REAP_SECONDS * random.uniform(0.7, 1.3)  # noqa: S311
         publish_due(self._publish)
-        self.last_round_at = time.time()
 
 
 def publish_due(publish: Callable[[int], None]) -> int:
