@@ -9,9 +9,7 @@ import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.ranking import Flags, Floats, Ints, spans_equal
-from runs.formats.compression import Reader
-from runs.formats.limits import Limits
-from runs.formats.scan import (
+from runs.formats.columns import (
     BAD_NUMBER,
     CONTROL,
     EXTRA,
@@ -24,8 +22,10 @@ from runs.formats.scan import (
     SLOW_NUMBER,
     Columns,
     Layout,
-    scan,
 )
+from runs.formats.compression import Reader
+from runs.formats.limits import Limits
+from runs.formats.scan import scan
 
 PIECE = 8 * 1024 * 1024
 _LF = 10

@@ -10,6 +10,7 @@ from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.ranking import Flags, Ints
+from runs.formats.columns import EXTRA_NUMBER, FRACTION, QRELS, Columns
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
     DOCUMENT,
@@ -21,7 +22,7 @@ from runs.formats.pieces import (
     numbered,
     topic_segments,
 )
-from runs.formats.scan import EXTRA_NUMBER, FRACTION, QRELS, Columns, find_duplicates
+from runs.formats.scan import find_duplicates
 
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 

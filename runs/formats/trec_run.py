@@ -10,6 +10,7 @@ import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
+from runs.formats.columns import NEW_LABEL, RUN, Columns
 from runs.formats.ir_metadata import read_ir_metadata
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
@@ -24,7 +25,7 @@ from runs.formats.pieces import (
     keep_rows,
     topic_segments,
 )
-from runs.formats.scan import NEW_LABEL, RUN, Columns, find_duplicates
+from runs.formats.scan import find_duplicates
 
 TAG = re.compile(r"[A-Za-z0-9._-]{1,64}")
 TAG_RULE = "a tag has 1 to 64 characters out of letters, digits, '.', '_' and '-'"

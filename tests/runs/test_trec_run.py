@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from metrics.engine.errors import FileTooLarge, InvalidFile
 from metrics.engine.ranking import hash_spans
 from runs.formats import pieces
+from runs.formats.columns import RUN
 from runs.formats.compression import in_memory
+from runs.formats.kernel import find_duplicates, scan
 from runs.formats.limits import Limits
 from runs.formats.pieces import TopicsInterleaved
-from runs.formats.scan import RUN, find_duplicates, scan
 from runs.formats.trec_run import RunSummary, check_run, read_run
 
 LIMITS = Limits()

@@ -1,0 +1,66 @@
+"""Columns: the lines of a piece of a run or qrels file as arrays, and what was noted of each line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from metrics.engine.ranking import WORD, Bytes, Floats, Hashes, Ints, Positions
+
+# What a scan notes of a row. A row without a note is good as it stands.
+FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
+CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
+NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which column is which, 0-based; _ABSENT for a column the format lacks. `columns` is how many a line needs."""
+
+    columns: int
+    topic: int
+    document: int
+    number: int
+    label: int
+    rank: int
+
+
+_ABSENT = 8
+RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
+QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=_ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The rows of a piece of a file: spans into `data`, one entry per line that is not blank.
+
+    `label` is a run's tag or a qrels' iteration; `number` is the score or level (NaN where it is noted as slow or
+    bad); `rank` is -1 where the column holds no whole number; `notes` holds the flags above.
+    """
+
+    data: Bytes
+    line: Positions
+    notes: npt.NDArray[np.int32]
+    spans: Positions  # shape (rows, 8): start and end of topic, document, number, label
+    hashes: Hashes
+    number: Floats
+    rank: Ints
+
+    def take(self, rows: Any) -> Columns:
+        return Columns(
+            self.data, self.line[rows], self.notes[rows], self.spans[rows], self.hashes[rows], self.number[rows],
+            self.rank[rows],
+        )  # fmt: skip
+
+    @property
+    def words(self) -> Any:
+        """`data` as overlapping machine words, one from every byte but the last seven."""
+        return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
+
+    def text(self, row: int, column: int) -> bytes:
+        """The bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
+        start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
+        return self.data[start:end].tobytes()
