@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which, 0-based; _ABSENT for a column the format lacks. `columns` is how many a line needs."""
+    """Which column is which, 0-based; ABSENT for a column the format lacks. `columns` is how many a line needs."""
 
     columns: int
     topic: int
@@ -28,9 +28,11 @@ class Layout:
     rank: int
 
 
-_ABSENT = 8
+ABSENT = 8
 RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
-QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=_ABSENT)
+# What judging reads of a run that was checked before: neither its ranks nor its tags.
+CHECKED_RUN = replace(RUN, label=ABSENT, rank=ABSENT)
+QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=ABSENT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 
 from metrics.engine.ranking import WORD, Ints
 from runs.formats.columns import (
+    ABSENT,
     BAD_NUMBER,
     CONTROL,
     EXTRA,
     EXTRA_NUMBER,
     FEW,
-    FRACTION,
     HASH,
     LONG_ID,
     LONG_LINE,
@@ -27,222 +26,239 @@ from runs.formats.columns import (
     NEW_TOPIC,
     NO_RANK,
     RUN,
-    SLOW_NUMBER,
     Columns,
     Layout,
 )
+from runs.formats.decimal_numbers import UNREAD, read_any_number, read_number
 from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.machine_words import (
+    ALL,
+    CR,
+    HASH_SIGN,
+    LF,
+    NONE,
+    ONE,
+    SIX,
+    SIXTY_THREE,
+    SPACE,
+    TAB,
+    compiled,
+    hash_of,
+    inlined,
+    same_bytes,
+    trailing_zeros,
+)
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
-_NONE, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
-_THIRTY_TWO, _SIXTY_FOUR, _ALL = np.uint64(32), np.uint64(64), np.uint64(0xFFFFFFFFFFFFFFFF)
-_POWERS = 10.0 ** np.arange(23)
-_TAB, _LF, _CR, _SPACE, _HASH_SIGN, _PLUS, _MINUS, _POINT, _ZERO, _NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
+_BLOCK = 64
 
 
 def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
     """The columns of whole lines; `first_line` is the 1-based number of the first of them."""
-    # Every line then ends in a newline, and the last column may be read eight bytes at a time.
-    padded = content + b"\n" * WORD
+    # Every line then ends in a newline, the last column may be read eight bytes at a time, and marks fill whole words.
+    padded = content + b"\n" * (2 * _BLOCK - len(content) % _BLOCK)
     data = np.frombuffer(padded, np.uint8)
     words = np.ndarray(len(data) - WORD + 1, "<u8", padded, strides=(1,))
-    size = int(np.count_nonzero(data == _LF))
+    blanks = np.packbits(data <= SPACE, bitorder="little").view("<u8")
+    size = int(np.count_nonzero(data == LF))
     line, notes = np.empty(size, np.int32), np.empty(size, np.int32)
     spans, hashes = np.empty((size, 8), np.int32), np.empty(size, np.uint64)
     number, rank = np.empty(size, np.float64), np.empty(size, np.int64)
     places = np.array([layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64)
     rows = _scan(
-        data, words, np.uint64(len(content)), b"\x7f" in content, np.uint64(layout.columns), places, first_line,
-        np.uint64(seed), np.uint64(limits.id_length), np.uint64(limits.line_length), _POWERS,
+        data, words, blanks, np.uint64(len(content)), b"\x7f" in content, np.uint64(layout.columns), places, first_line,
+        np.uint64(seed), np.uint64(limits.id_length), np.uint64(limits.line_length),
         line, notes, spans, hashes, number, rank,
     )  # fmt: skip
     return Columns(data, line, notes, spans, hashes, number, rank).take(slice(rows))
 
 
-# Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
-# and the scan would take four times as long. A signed number added to one would make it a float.
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
-
-
-@_compiled
-def _number(data: Any, start: Any, end: Any, powers: Any) -> tuple[float, int]:
-    """A decimal number, exact where 53 bits of mantissa and a power of ten up to 22 hold it; else a note.
-
-    The grammar is [+-]?(digits[.digits]|.digits)([eE][+-]?digits)?, in ASCII digits: it is checked whole, so that a
-    number noted as slow is a number.
-    """
-    position, negative = start, False
-    if position < end and (data[position] == _PLUS or data[position] == _MINUS):
-        negative = data[position] == _MINUS
-        position += _ONE
-    mantissa, digits, significant, fraction, point = np.int64(0), 0, 0, 0, False
-    while position < end:
-        byte = data[position]
-        if _ZERO <= byte <= _NINE:
-            digits += 1
-            if significant < 15:
-                mantissa = mantissa * 10 + np.int64(byte - _ZERO)
-                fraction += point
-            significant += significant > 0 or byte != _ZERO
-        elif byte == _POINT and not point:
-            point = True
-        else:
-            break
-        position += _ONE
-    if digits == 0:
-        return np.nan, BAD_NUMBER
-    note = FRACTION if point else 0
-    if position < end:
-        return np.nan, (note | SLOW_NUMBER | FRACTION) if _exponent(data, position, end) else BAD_NUMBER
-    if significant > 15 or fraction > 22:
-        return np.nan, note | SLOW_NUMBER
-    value = mantissa / powers[fraction]
-    return (-value if negative else value), note
-
-
-@_compiled
-def _exponent(data: Any, position: Any, end: Any) -> bool:
-    if data[position] | 32 != 101:
-        return False
-    position += _ONE
-    if position < end and (data[position] == _PLUS or data[position] == _MINUS):
-        position += _ONE
-    if position == end:
-        return False
-    while position < end:
-        if data[position] < _ZERO or data[position] > _NINE:
-            return False
-        position += _ONE
-    return True
-
-
-@_compiled
-def _word(words: Any, position: Any, end: Any) -> Any:
-    """Eight bytes from `position`, those from `end` on as zeros; a machine word at once, little-endian."""
-    left = end - position
-    return words[position] if left >= _EIGHT else words[position] & (_ALL >> (_SIXTY_FOUR - _EIGHT * left))
-
-
-@_compiled
-def _hash(words: Any, start: Any, end: Any, seed: Any) -> Any:
-    """Equal to `metrics.engine.ranking.hash_spans`."""
-    value, position = seed, start
-    while position < end:
-        value = (value ^ _word(words, position, end)) * _MULTIPLIER
-        value ^= value >> _THIRTY_TWO
-        position += _EIGHT
-    value = (value ^ (end - start)) * _FINISH
-    return value ^ (value >> _THIRTY_TWO)
-
-
-@_compiled
-def _same(words: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
-    """Whether two spans hold the same bytes."""
-    if a_end - a != b_end - b:
-        return False
-    while a < a_end:
-        if _word(words, a, a_end) != _word(words, b, b_end):
-            return False
-        a += _EIGHT
-        b += _EIGHT
-    return True
-
-
-@_compiled
+@compiled
 def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tuple[Any, int, Any]:
     """A line's first columns, one more than wanted at most: how many there are, a note, where the line ends."""
-    count, note = _NONE, 0
+    count, note = NONE, 0
     while True:
-        while data[position] == _SPACE or data[position] == _TAB:
-            position += _ONE
-        if data[position] == _LF:
+        while data[position] == SPACE or data[position] == TAB:
+            position += ONE
+        if data[position] == LF:
             return count, note, position
-        if data[position] == _CR and data[position + _ONE] == _LF:
-            return count, note, position + _ONE
+        if data[position] == CR and data[position + ONE] == LF:
+            return count, note, position + ONE
         if count > wanted:
-            position += _ONE
+            position += ONE
             continue
         starts[count] = position
         while True:
-            while data[position] > _SPACE:
-                position += _ONE
+            while data[position] > SPACE:
+                position += ONE
             byte = data[position]
-            if byte == _SPACE or byte == _TAB or byte == _LF or (byte == _CR and data[position + _ONE] == _LF):
+            if byte == SPACE or byte == TAB or byte == LF or (byte == CR and data[position + ONE] == LF):
                 break
             note = CONTROL
-            position += _ONE
+            position += ONE
         ends[count] = position
-        count += _ONE
+        count += ONE
 
 
-@_compiled
+@inlined
+def _split_usual(
+    data: Any, blanks: Any, block: Any, left: Any, position: Any, starts: Any, ends: Any, columns: Any
+) -> tuple[bool, Any, Any, Any]:
+    """The columns of a line that has as many as wanted, one space or tab between them: False for any other line.
+
+    `left` holds the marks of blanks that are still ahead in their block of 64 bytes: one step a column, where looking
+    at every byte would take a step and a guess for each. Also returns the block, its marks, and where the line ends.
+    """
+    last, column = columns - ONE, NONE
+    while True:
+        while left == NONE:
+            block += ONE
+            left = blanks[block]
+        stop = (block << SIX) + trailing_zeros(left)
+        left &= left - ONE
+        byte = data[stop]
+        if column > last:
+            # The newline after a carriage return.
+            return byte == LF and stop == position, block, left, stop
+        if stop == position:
+            return False, block, left, stop
+        starts[column], ends[column] = position, stop
+        position = stop + ONE
+        if column == last and byte == LF:
+            return True, block, left, stop
+        if byte != (CR if column == last else SPACE) and (byte != TAB or column == last):
+            return False, block, left, stop
+        column += ONE
+
+
+@compiled
+def _split_any(data: Any, position: Any, starts: Any, ends: Any, columns: Any) -> tuple[Any, int, Any]:
+    """Any line's columns, what is odd about them, where it ends; columns that it lacks are empty ones at its end."""
+    count, note, stop = _split(data, position, starts, ends, columns)
+    if count > columns:
+        _, how = read_any_number(data, starts[columns], ends[columns])
+        note |= EXTRA if how & BAD_NUMBER else EXTRA | EXTRA_NUMBER
+    if NONE < count < columns:
+        note |= FEW
+        while count < columns:
+            starts[count] = ends[count] = stop
+            count += ONE
+    return count, note, stop
+
+
+@compiled
 def _has_delete(data: Any, position: Any, end: Any) -> bool:
     while position < end:
         if data[position] == 127:
             return True
-        position += _ONE
+        position += ONE
     return False
 
 
-@_compiled
+@inlined
+def _put_spans(spans: Any, row: Any, starts: Any, ends: Any, places: Any) -> None:
+    for index in range(4):
+        spans[row, 2 * index], spans[row, 2 * index + 1] = starts[places[index]], ends[places[index]]
+
+
+@compiled
 def _scan(
-    data: Any, words: Any, size: Any, deletes: bool, columns: Any, places: Any, first_line: int, seed: Any,
-    id_length: Any, line_length: Any, powers: Any,
+    data: Any, words: Any, blanks: Any, size: Any, deletes: bool, columns: Any, places: Any, first_line: int, seed: Any,
+    id_length: Any, line_length: Any,
     line: Any, notes: Any, spans: Any, hashes: Any, numbers: Any, ranks: Any,
 ) -> Any:  # fmt: skip
     topic, document, number, label, rank_column = places[0], places[1], places[2], places[3], places[4]
-    starts, ends = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
-    topic_start, topic_end, label_start, label_end = _NONE, _NONE, _NONE, _NONE
-    position, row, current = _NONE, _NONE, first_line
+    starts, ends = np.zeros(ABSENT + 1, np.uint64), np.zeros(ABSENT + 1, np.uint64)
+    topic_start, topic_end, label_start, label_end = NONE, NONE, NONE, NONE
+    position, row, current, block, left = NONE, NONE, first_line, NONE, blanks[0]
     while position < size:
-        count, note, stop = _split(data, position, starts, ends, columns)
-        if count > _NONE:
-            if data[starts[0]] == _HASH_SIGN:
+        count, note = columns, 0
+        usual, block, left, stop = _split_usual(data, blanks, block, left, position, starts, ends, columns)
+        if not usual:
+            count, note, stop = _split_any(data, position, starts, ends, columns)
+            block = stop >> SIX
+            left = blanks[block] & ((ALL << (stop & SIXTY_THREE)) << ONE)
+        if count > NONE:
+            if data[starts[0]] == HASH_SIGN:
                 note |= HASH
-            if count > columns:
-                value, how = _number(data, starts[columns], ends[columns], powers)
-                note |= EXTRA if how & BAD_NUMBER else EXTRA | EXTRA_NUMBER
-            if deletes and _has_delete(data, starts[0], ends[min(count, columns + _ONE) - _ONE]):
+            if deletes and _has_delete(data, starts[0], ends[count - ONE]):
                 note |= CONTROL
-            if count < columns:
-                note |= FEW
-                while count < columns:
-                    starts[count] = ends[count] = stop
-                    count += _ONE
             if stop - position > line_length:
                 note |= LONG_LINE
             line[row] = current
-            spans[row, 0], spans[row, 1] = starts[topic], ends[topic]
-            spans[row, 2], spans[row, 3] = starts[document], ends[document]
-            spans[row, 4], spans[row, 5] = starts[number], ends[number]
-            spans[row, 6], spans[row, 7] = starts[label], ends[label]
+            _put_spans(spans, row, starts, ends, places)
             if ends[topic] - starts[topic] > id_length or ends[document] - starts[document] > id_length:
                 note |= LONG_ID
-            hashes[row] = _hash(words, starts[document], ends[document], seed)
-            numbers[row], how = _number(data, starts[number], ends[number], powers)
+            hashes[row] = hash_of(words, starts[document], ends[document], seed)
+            value, how = read_number(data, words, starts[number], ends[number])
+            if how == UNREAD:
+                value, how = read_any_number(data, starts[number], ends[number])
+            numbers[row] = value
             note |= how
             ranks[row] = -1
-            if rank_column < _EIGHT:
-                value, how = _number(data, starts[rank_column], ends[rank_column], powers)
+            if rank_column != ABSENT:
+                value, how = read_number(data, words, starts[rank_column], ends[rank_column])
+                if how == UNREAD:
+                    value, how = read_any_number(data, starts[rank_column], ends[rank_column])
                 if how or value < 0:
                     note |= NO_RANK
                 else:
                     ranks[row] = np.int64(value)
-            if row == _NONE or not _same(words, starts[topic], ends[topic], topic_start, topic_end):
+            if row == NONE or not same_bytes(words, starts[topic], ends[topic], topic_start, topic_end):
                 note |= NEW_TOPIC
                 topic_start, topic_end = starts[topic], ends[topic]
-            if row == _NONE or not _same(words, starts[label], ends[label], label_start, label_end):
+            if row == NONE or not same_bytes(words, starts[label], ends[label], label_start, label_end):
                 note |= NEW_LABEL
                 label_start, label_end = starts[label], ends[label]
             notes[row] = note
-            row += _ONE
+            row += ONE
         current += 1
-        position = stop + _ONE
+        position = stop + ONE
     return row
 
 
-@_compiled
+def last_topic(content: bytes) -> int:
+    """Where the last topic of some lines begins, which may go on after them; 0 where they have one topic only.
+
+    Comments and blank lines have no topic: without any other line, it is where the last line ends.
+    """
+    return int(_last_topic(np.frombuffer(content, np.uint8), np.uint64(content.rfind(b"\n") + 1)))
+
+
+@compiled
+def _last_topic(data: Any, end: Any) -> Any:
+    topic, size, begin, line_end = NONE, NONE, NONE, end
+    while line_end > NONE:
+        line = line_end - ONE
+        while line > NONE and data[line - ONE] != LF:
+            line -= ONE
+        start = line
+        while data[start] == SPACE or data[start] == TAB:
+            start += ONE
+        stop = start
+        while data[stop] != SPACE and data[stop] != TAB and data[stop] != LF:
+            if data[stop] == CR and data[stop + ONE] == LF:
+                break
+            stop += ONE
+        if stop > start and data[start] != HASH_SIGN:
+            if size > NONE and not _same_topic(data, start, stop, topic, size):
+                return begin
+            topic, size, begin = start, stop - start, line
+        line_end = line
+    return NONE if size > NONE else end
+
+
+@compiled
+def _same_topic(data: Any, start: Any, stop: Any, topic: Any, size: Any) -> bool:
+    """Whether a topic_id is the other one, without a look beyond the end of the data."""
+    if stop - start != size:
+        return False
+    for offset in range(size):
+        if data[start + offset] != data[topic + offset]:
+            return False
+    return True
+
+
+@compiled
 def _duplicates(
     words: Any, spans: Any, hashes: Any, starts: Any, table_bits: int, first: Any, second: Any
 ) -> tuple[int, bool]:  # fmt: skip
@@ -260,7 +276,7 @@ def _duplicates(
             if earlier < begin:
                 table[slot] = row
                 continue
-            if not _same(
+            if not same_bytes(
                 words, np.uint64(spans[earlier, 2]), np.uint64(spans[earlier, 3]),
                 np.uint64(spans[row, 2]), np.uint64(spans[row, 3]),
             ):  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.ranking import Flags, Floats, Ints, spans_equal
+from runs.formats.ahead import THREADS, ahead
 from runs.formats.columns import (
     BAD_NUMBER,
     CONTROL,
@@ -25,9 +26,9 @@ from runs.formats.columns import (
 )
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
-from runs.formats.scan import scan
+from runs.formats.scan import last_topic, scan
 
-PIECE = 8 * 1024 * 1024
+PIECE = 4 * 1024 * 1024
 _LF = 10
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -45,17 +46,17 @@ class _Guard:
         self._stream = stream
         self._limits = limits
         self._report = report
-        self._ends = 0
+        self.ends = 0
         self._open = 0
 
     @property
     def lines(self) -> int:
-        return self._ends + (self._open > 0)
+        return self.ends + (self._open > 0)
 
     def read(self, size: int) -> bytes:
         content = self._stream.read(size)
         last = content.rfind(b"\n")
-        self._ends += int(np.count_nonzero(np.frombuffer(content, np.uint8) == _LF))
+        self.ends += int(np.count_nonzero(np.frombuffer(content, np.uint8) == _LF))
         self._open = len(content) - last - 1 + (self._open if last < 0 else 0)
         if self.lines > self._limits.lines:
             raise FileTooLarge(f"more than {self._limits.lines:,} lines", code="too_many_lines")
@@ -83,32 +84,34 @@ class PieceReader:
 
     def read(self, stream: Reader, whole: bool = False) -> Iterator[Columns]:
         """The file's rows, comments taken out. Each piece ends where a topic ends; `whole` makes it one piece."""
+        for columns in ahead(self._scan, self._pieces(stream, whole), THREADS):
+            yield self._rows(columns)
+
+    def _scan(self, piece: tuple[bytes, int]) -> Columns:
+        content, line = piece
+        return scan(content, self.layout, line, self.seed, self.limits)
+
+    def _pieces(self, stream: Reader, whole: bool) -> Iterator[tuple[bytes, int]]:
+        """The bytes of whole topics, as many as come at once, and the number of their first line."""
         guard = _Guard(stream, self.limits, self.report)
         rest, line, ended = self._without_mark(_fill(guard, b"", 4)[0]), 1, False
-        wanted = self.limits.bytes_at_once + 1 if whole else PIECE
+        usual = self.limits.bytes_at_once + 1 if whole else PIECE
+        wanted = usual
         while not ended:
-            rest, columns, line, ended = self._piece(guard, rest, line, wanted)
-            yield self._rows(columns)
-        self.lines = guard.lines
-
-    def _piece(self, guard: _Guard, rest: bytes, line: int, wanted: int) -> tuple[bytes, Columns, int, bool]:
-        """What was read beyond the next whole topics (all there is, at the end), their rows, the line after them, and
-        whether the file ended."""
-        while True:
             content, ended = _fill(guard, rest, max(wanted, len(rest) + 1))
             self._check_room(content)
-            content, rest = _cut_after_newline(content, ended)
-            columns = scan(content, self.layout, line, self.seed, self.limits)
-            cut = len(content) if ended else _whole_topics(content, columns)
+            cut = len(content) if ended else last_topic(content)
             if cut or ended:
                 self._check_text(content, cut, line)
-                rows = int(np.searchsorted(columns.spans[:, 0], cut))
-                after = int(columns.line[rows]) if rows < len(columns.line) else line + content.count(b"\n", 0, cut)
-                return content[cut:] + rest, columns.take(slice(rows)), after, ended
-            # One topic fills the piece: read on until it ends.
-            self.check_documents(int(np.count_nonzero(columns.notes & HASH == 0)))
-            rest = content + rest
-            wanted = min(2 * len(rest), self.limits.bytes_at_once + 1)
+                yield content[:cut], line
+                rest, wanted = content[cut:], usual
+                line = guard.ends + 1 - rest.count(b"\n")
+            else:
+                # One topic fills the piece: read on until it ends.
+                columns = self._scan((content[: content.rfind(b"\n") + 1], line))
+                self.check_documents(int(np.count_nonzero(columns.notes & HASH == 0)))
+                rest, wanted = content, min(2 * len(content), self.limits.bytes_at_once + 1)
+        self.lines = guard.lines
 
     def _check_room(self, content: bytes) -> None:
         limits = self.limits
@@ -246,20 +249,6 @@ def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, bool]:
         parts.append(part)
         size += len(part)
     return b"".join(parts), False
-
-
-def _cut_after_newline(content: bytes, ended: bool) -> tuple[bytes, bytes]:
-    cut = len(content) if ended else content.rfind(b"\n") + 1
-    return content[:cut], content[cut:]
-
-
-def _whole_topics(content: bytes, columns: Columns) -> int:
-    """How many bytes come before the last topic, which may go on in the next piece; all where there is no topic."""
-    columns = _without_comments(columns)
-    starts = np.flatnonzero(columns.notes & NEW_TOPIC)
-    if not len(starts):
-        return len(content)
-    return content.rfind(b"\n", 0, int(columns.spans[starts[-1], 0])) + 1 if starts[-1] else 0
 
 
 def _without_comments(columns: Columns) -> Columns:

@@ -10,7 +10,7 @@ import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
-from runs.formats.columns import NEW_LABEL, RUN, Columns
+from runs.formats.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
 from runs.formats.ir_metadata import read_ir_metadata
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
@@ -54,7 +54,7 @@ def read_run(
 
     Raises TopicsInterleaved where `grouped` does not hold, InvalidFile where the file is not sound after all.
     """
-    reader, seen = PieceReader(RUN, limits, seed), set[bytes]()
+    reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
     for columns in reader.read(open_run(), whole=not grouped):
         reader.check_rows(columns, _SCORE, "bad_score")
         reader.report.check()

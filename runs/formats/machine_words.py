@@ -1,0 +1,66 @@
+"""Compiled code over machine words: eight bytes of a file at once, little-endian, and how it is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
+
+NONE, ONE, TWO, THREE, FOUR, SIX, EIGHT, TEN = (np.uint64(number) for number in (0, 1, 2, 3, 4, 6, 8, 10))
+FIFTEEN, SIXTEEN, THIRTY_TWO, SIXTY_THREE, SIXTY_FOUR = (np.uint64(number) for number in (15, 16, 32, 63, 64))
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
+
+# Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
+# and the scan would take four times as long. A signed number added to one would make it a float.
+compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+# Handing three arrays to a function costs more than parsing a number: what runs for every row is put in place.
+inlined = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+def _trailing_zeros(_: Any, word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return word(word), generate
+
+
+# How many of a word's lowest bits are zero, 64 for no bit: one instruction.
+trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+@inlined
+def word_at(words: Any, position: Any, end: Any) -> Any:
+    """Eight bytes from `position`, those from `end` on as zeros; a machine word at once, little-endian."""
+    left = end - position
+    return words[position] if left >= EIGHT else words[position] & (ALL >> (SIXTY_FOUR - EIGHT * left))
+
+
+@inlined
+def hash_of(words: Any, start: Any, end: Any, seed: Any) -> Any:
+    """Equal to `metrics.engine.ranking.hash_spans`."""
+    value, position = seed, start
+    while position < end:
+        value = (value ^ word_at(words, position, end)) * _MULTIPLIER
+        value ^= value >> THIRTY_TWO
+        position += EIGHT
+    value = (value ^ (end - start)) * _FINISH
+    return value ^ (value >> THIRTY_TWO)
+
+
+@inlined
+def same_bytes(words: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
+    """Whether two spans hold the same bytes."""
+    if a_end - a != b_end - b:
+        return False
+    while a < a_end:
+        if word_at(words, a, a_end) != word_at(words, b, b_end):
+            return False
+        a += EIGHT
+        b += EIGHT
+    return True
