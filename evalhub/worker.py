@@ -14,7 +14,7 @@ from django.conf import settings
 from evalhub.celery import app
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import evaluate
-from runs.formats.kernel import warm_up
+from runs.formats.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.5

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 
-from runs.formats.kernel import warm_up
+from runs.formats.warm_up import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 _django = get_wsgi_application()

@@ -6,10 +6,10 @@ compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from metrics.engine.ranking import (
 ScoreType = Literal["float64", "float32"]
 SCORE_TYPES: tuple[ScoreType, ...] = ("float64", "float32")
 
+_T = TypeVar("_T")
 _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
 _FILTER_BITS = 16
 _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
@@ -79,6 +80,17 @@ class Judgements:
         spans = zip(self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True)
         return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
 
+    @cached_property
+    def _derived(self) -> dict[str, Any]:
+        return {}
+
+    def derived(self, name: str, make: Callable[[Judgements], _T]) -> _T:
+        """What another module makes of the judgements, made once."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        made: _T = self._derived[name]
+        return made
+
     def find(self, block: RankedBlock, topic_of: Ints) -> tuple[Ints, Ints]:
         """Rows of `block` that are judged and the judgement of each; `topic_of` is each of its topics here, or -1.
 
@@ -115,7 +127,27 @@ def _topic_keys(topics: Ints) -> Hashes:
     return (topics + 1).astype(np.uint64) * _TOPIC_MIX
 
 
-def judge(blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreType = "float64") -> JudgedRun:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The judged rows of a block and the judgement of each; `ties` holds first position and size of each one's tie
+    group, where the block's topics came in descending order of score and the search looked at ties."""
+
+    rows: Ints
+    judgements: Ints
+    ties: tuple[Ints, Ints] | None = None
+
+
+Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
+
+
+def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
+    """The search in plain NumPy; `metrics.engine.search` has it compiled."""
+    return Found(*judgements.find(block, topic_of))
+
+
+def judge(
+    blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreType = "float64", search: Search = search
+) -> JudgedRun:
     """Order a run by the tie rule and keep what is judged of it.
 
     `blocks` is read once, so a run of any length is judged in the memory of one block. Topics without judgements are
@@ -124,7 +156,7 @@ def judge(blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreTy
     n_topics = len(judgements.topic_ids)
     num_ret = np.zeros(n_topics, np.int64)
     squares = np.zeros(n_topics, np.float64)
-    parts = [_judge_block(block, judgements, scores, num_ret, squares) for block in blocks]
+    parts = [_judge_block(block, judgements, scores, search, num_ret, squares) for block in blocks]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 6
     topic, rank, judgement, score, tie_first, tie_size = columns
     order = np.lexsort((rank, topic))
@@ -148,7 +180,7 @@ _Part = tuple[Ints, Ints, Ints, Floats, Ints, Ints]
 
 
 def _judge_block(
-    block: RankedBlock, judgements: Judgements, score_type: ScoreType, num_ret: Ints, squares: Floats
+    block: RankedBlock, judgements: Judgements, score_type: ScoreType, search: Search, num_ret: Ints, squares: Floats
 ) -> _Part:
     index = judgements.topic_index
     topic_of = np.array([index.get(topic_id, -1) for topic_id in block.topic_ids], np.int64)
@@ -157,17 +189,18 @@ def _judge_block(
     with np.errstate(over="ignore"):
         scores = block.scores.astype(score_type, copy=False)
         squares[topic_of[known]] += np.add.reduceat(np.square(block.scores), block.topic_starts[:-1])[known]
-    rows, found = judgements.find(block, topic_of)
+    found = search(block, scores, judgements, topic_of)
+    rows = found.rows
     topics = block.topics_of(rows)
-    places = _Places.of(block, scores)
+    places = _Places(None, None, scores) if found.ties else _Places.of(block, scores)
     position = places.position(rows)
-    first, size = places.tie_groups(block, position, topics)
+    first, size = found.ties or places.tie_groups(block, position, topics)
     rank = position.copy()
     tied = np.flatnonzero(size > 1)
     if len(tied):
         rank[tied] = _rank_in_ties(block, places, rows[tied], first[tied], size[tied])
     start = block.topic_starts[topics]
-    return topic_of[topics], rank - start + 1, found, block.scores[rows], first - start + 1, size
+    return topic_of[topics], rank - start + 1, found.judgements, block.scores[rows], first - start + 1, size
 
 
 @dataclass(frozen=True, slots=True)

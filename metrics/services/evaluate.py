@@ -19,6 +19,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import judge
+from metrics.engine.search import search_compiled
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.lifecycle import MAX_ATTEMPTS, Lease, beat, claim, fail, finish, release
 from runs.formats.trec_run import read_run
@@ -80,6 +81,7 @@ def _compute(evaluation: Evaluation) -> Outcome:
             read_run(opener, grouped=run.grouped, seed=HASH_SEED),
             judgements,
             evaluation.scores,  # type: ignore[arg-type]
+            search_compiled,
         ),
     )
     measures = [parse_measure(name) for name in run.collection.measures]

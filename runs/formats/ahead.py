@@ -31,7 +31,7 @@ def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: in
                 break
             except Exception as error:
                 failure = error
-            if len(waiting) > threads:
+            if len(waiting) >= threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

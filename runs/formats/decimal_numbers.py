@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runs.formats.columns import BAD_NUMBER, FRACTION, SLOW_NUMBER
-from runs.formats.machine_words import (
+from metrics.engine.machine_words import (
     EIGHT,
     FIFTEEN,
     FOUR,
@@ -25,6 +24,7 @@ from runs.formats.machine_words import (
     inlined,
     trailing_zeros,
 )
+from runs.formats.columns import BAD_NUMBER, FRACTION, SLOW_NUMBER
 
 UNREAD = 1 << 30
 _POWERS = 10.0 ** np.arange(23)

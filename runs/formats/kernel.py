@@ -11,27 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.ranking import WORD, Ints
-from runs.formats.columns import (
-    ABSENT,
-    BAD_NUMBER,
-    CONTROL,
-    EXTRA,
-    EXTRA_NUMBER,
-    FEW,
-    HASH,
-    LONG_ID,
-    LONG_LINE,
-    NEW_LABEL,
-    NEW_TOPIC,
-    NO_RANK,
-    RUN,
-    Columns,
-    Layout,
-)
-from runs.formats.decimal_numbers import UNREAD, read_any_number, read_number
-from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.machine_words import (
+from metrics.engine.machine_words import (
     ALL,
     CR,
     HASH_SIGN,
@@ -46,8 +26,28 @@ from runs.formats.machine_words import (
     hash_of,
     inlined,
     same_bytes,
+    same_span,
     trailing_zeros,
 )
+from metrics.engine.ranking import WORD, Ints
+from runs.formats.columns import (
+    ABSENT,
+    BAD_NUMBER,
+    CONTROL,
+    EXTRA,
+    EXTRA_NUMBER,
+    FEW,
+    HASH,
+    LONG_ID,
+    LONG_LINE,
+    NEW_LABEL,
+    NEW_TOPIC,
+    NO_RANK,
+    Columns,
+    Layout,
+)
+from runs.formats.decimal_numbers import UNREAD, read_any_number, read_number
+from runs.formats.limits import Limits
 
 _BLOCK = 64
 
@@ -226,7 +226,7 @@ def last_topic(content: bytes) -> int:
 
 @compiled
 def _last_topic(data: Any, end: Any) -> Any:
-    topic, size, begin, line_end = NONE, NONE, NONE, end
+    topic, topic_end, begin, line_end = NONE, NONE, NONE, end
     while line_end > NONE:
         line = line_end - ONE
         while line > NONE and data[line - ONE] != LF:
@@ -240,22 +240,11 @@ def _last_topic(data: Any, end: Any) -> Any:
                 break
             stop += ONE
         if stop > start and data[start] != HASH_SIGN:
-            if size > NONE and not _same_topic(data, start, stop, topic, size):
+            if topic_end > NONE and not same_span(data, start, stop, data, topic, topic_end):
                 return begin
-            topic, size, begin = start, stop - start, line
+            topic, topic_end, begin = start, stop, line
         line_end = line
-    return NONE if size > NONE else end
-
-
-@compiled
-def _same_topic(data: Any, start: Any, stop: Any, topic: Any, size: Any) -> bool:
-    """Whether a topic_id is the other one, without a look beyond the end of the data."""
-    if stop - start != size:
-        return False
-    for offset in range(size):
-        if data[start + offset] != data[topic + offset]:
-            return False
-    return True
+    return NONE if topic_end > NONE else end
 
 
 @compiled
@@ -316,9 +305,3 @@ def _find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints
                 pairs.append((earlier, row))
     found = np.array(pairs, np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
-
-
-def warm_up() -> None:
-    """Load the compiled kernels, or compile them into their cache: seconds once, that no request should wait for."""
-    columns = scan(b"1 Q0 a 1 2.5 t\n", RUN, 1, 0, DEFAULT_LIMITS)
-    find_duplicates(columns, np.array([0, 1]))

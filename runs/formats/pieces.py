@@ -28,7 +28,7 @@ from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scan import last_topic, scan
 
-PIECE = 4 * 1024 * 1024
+PIECE = 1024 * 1024
 _LF = 10
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import Judgements, ScoreType, judge
+from metrics.engine.judging import Judgements, ScoreType, Search, judge, search
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import read_qrels
@@ -28,11 +28,11 @@ def run_text(run: Run) -> bytes:
     return "".join(lines).encode()
 
 
-def judged_run(qrels: Qrels, run: Run, scores: ScoreType = "float64") -> JudgedRun:
+def judged_run(qrels: Qrels, run: Run, scores: ScoreType = "float64", search: Search = search) -> JudgedRun:
     content = run_text(run)
     summary = check_run(lambda: in_memory(content, DEFAULT_LIMITS), seed=SEED)
     blocks = read_run(lambda: in_memory(content, DEFAULT_LIMITS), grouped=summary.grouped, seed=SEED)
-    return judge(blocks if content else [], judgements_of(qrels), scores)
+    return judge(blocks if content else [], judgements_of(qrels), scores, search)
 
 
 def ranked(*levels: int, recall_base: Mapping[str, int] | None = None) -> JudgedRun:

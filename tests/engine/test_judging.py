@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import judge
+from metrics.engine.judging import SCORE_TYPES, ScoreType, Search, judge, search
 from metrics.engine.ranking import RankedBlock, hash_spans
+from metrics.engine.search import search_compiled
 from tests.engine.build import judged_run, judgements_of
 
+ARRAYS = ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size", "num_ret", "squared_scores")
 IDS = st.text("abcé0", min_size=1, max_size=12)
 RUNS = st.dictionaries(
     st.sampled_from(["1", "2", "3"]),
@@ -57,9 +59,22 @@ def test_the_stored_form_gives_the_same_view_back(
 ) -> None:
     view = judged_run(qrels, run)
     again = JudgedRun.from_bytes(view.to_bytes())
-    for name in ("topic", "rank", "level", "judgement", "score", "tie_first", "tie_size", "num_ret"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(view, name))
+    assert_same_view(again, view)
     np.testing.assert_array_equal(again.recall_base.counts, view.recall_base.counts)
+
+
+def assert_same_view(one: JudgedRun, other: JudgedRun) -> None:
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
+
+
+@given(QRELS, RUNS, st.booleans(), st.sampled_from(SCORE_TYPES))
+def test_the_compiled_search_finds_what_the_plain_one_finds(
+    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], in_order: bool, scores: ScoreType
+) -> None:
+    if in_order:
+        run = {topic: {doc: docs[doc] for doc in by_the_rule(docs)} for topic, docs in run.items()}
+    assert_same_view(judged_run(qrels, run, scores, search_compiled), judged_run(qrels, run, scores))
 
 
 def test_a_stored_view_of_another_format_is_refused() -> None:
@@ -81,7 +96,8 @@ def test_one_tie_group_of_all_documents_is_sorted_once() -> None:
     assert view.rank.tolist() == [1, 50_000]
 
 
-def test_equal_hashes_do_not_make_documents_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("search", [search, search_compiled])
+def test_equal_hashes_do_not_make_documents_equal(search: Search) -> None:
     """Every document under one hash: the bytes alone must decide."""
     judgements = judgements_of({"1": {"a": 1, "b": 2, "c": 0}, "2": {"a": 3}})
     judgements.doc_hashes[:] = 5
@@ -90,7 +106,7 @@ def test_equal_hashes_do_not_make_documents_equal(monkeypatch: pytest.MonkeyPatc
     block = RankedBlock(
         data, [b"1"], np.array([0, 3]), np.array([3.0, 2.0, 1.0]), starts, starts + 1, np.full(3, 5, np.uint64)
     )
-    assert judge([block], judgements).level.tolist() == [0, 1, 2]
+    assert judge([block], judgements, search=search).level.tolist() == [0, 1, 2]
 
 
 def test_hashes_depend_on_the_seed() -> None:

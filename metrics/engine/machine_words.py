@@ -64,3 +64,14 @@ def same_bytes(words: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
         a += EIGHT
         b += EIGHT
     return True
+
+
+@inlined
+def same_span(data: Any, start: Any, end: Any, other: Any, other_start: Any, other_end: Any) -> bool:
+    """Whether a span holds the bytes of a span of other data, without a look beyond the end of either."""
+    if end - start != other_end - other_start:
+        return False
+    for offset in range(end - start):  # noqa: SIM110 the compiler knows loops better
+        if data[start + offset] != other[other_start + offset]:
+            return False
+    return True
