@@ -41,10 +41,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     set_rollback()
     if isinstance(error, errors.EvalHubError):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
-        body = _problem(status, error.code, error.message, _file_errors(error))
-        if error.pointer:
-            body["errors"] = [{"pointer": error.pointer, "code": error.code, "detail": error.message}]
-        return _response(body, context)
+        return _response(_problem(status, error.code, error.message, _entries(error)), context)
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
@@ -90,13 +87,14 @@ def _sentence(entry: dict[str, Any]) -> str:
     return f"{entry['pointer'].lstrip('/')}: {entry['detail']}" if entry["pointer"] else str(entry["detail"])
 
 
-def _file_errors(error: errors.EvalHubError) -> list[dict[str, Any]]:
-    if not isinstance(error, errors.InvalidFile):
-        return []
-    return [
-        {"line": problem.line or None, "code": problem.code, "detail": problem.message}
-        for problem in error.report.problems
-    ]
+def _entries(error: errors.EvalHubError) -> list[dict[str, Any]]:
+    where = {"pointer": error.pointer} if error.pointer else {}
+    if isinstance(error, errors.InvalidFile):
+        return [
+            {**where, "line": problem.line or None, "code": problem.code, "detail": problem.message}
+            for problem in error.report.problems
+        ]
+    return [{**where, "code": error.code, "detail": error.message}] if where else []
 
 
 def _problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class FileReport:
 
 
 class InvalidFile(EvalHubError):
+    """`pointer` says in which field of the request the file came, where there may be several."""
+
     code = "invalid_file"
 
     def __init__(self, report: FileReport) -> None:

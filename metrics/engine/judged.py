@@ -64,6 +64,19 @@ class RecallBase:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What the user of a run knew and expected before the search.
+
+    Shapes: `rows` says of each row of the judged run whether its document was known; `base` counts the known judged
+    documents, retrieved or not; `expected` has one number of relevant documents per topic, 0 where none was given.
+    """
+
+    rows: Flags
+    base: RecallBase
+    expected: Ints
+
+
+@dataclass(frozen=True)
 class RankedGains:
     """Documents with a gain, sorted by topic and rank: what the cumulated gain family sums."""
 
@@ -120,7 +133,7 @@ class JudgedRun:
 
     Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`, `judgement` (row of the
     qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per
-    topic in `num_ret` and `squared_scores`.
+    topic in `num_ret` and `squared_scores`. `known` is None where the run came without known documents.
     """
 
     topic: Ints
@@ -133,6 +146,7 @@ class JudgedRun:
     num_ret: Ints
     squared_scores: Floats
     recall_base: RecallBase
+    known: Known | None = None
 
     @property
     def n_topics(self) -> int:
@@ -169,6 +183,7 @@ class JudgedRun:
             tie_first=np.repeat(rank[starts], sizes),
             tie_size=np.repeat(sizes, sizes),
             num_ret=np.bincount(topic, minlength=self.n_topics),
+            known=self.known and replace(self.known, rows=self.known.rows[kept]),
         )
 
     def num_rel(self, rel: int = 1) -> Ints:
@@ -231,9 +246,12 @@ class JudgedRun:
         return len(header).to_bytes(_HEADER, "little") + header + b"".join(array.tobytes() for _, array in arrays)
 
     def _arrays(self) -> list[tuple[str, Any]]:
-        own = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "recall_base"]
-        base = self.recall_base
-        return [*own, ("base_topic", base.topic), ("base_level", base.level), ("base_counts", base.counts)]
+        own = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("recall_base", "known")]
+        parts = [*own, *_base_arrays("base", self.recall_base)]
+        if self.known:
+            parts += [("known_rows", self.known.rows), ("known_expected", self.known.expected)]
+            parts += _base_arrays("known", self.known.base)
+        return parts
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
@@ -248,8 +266,24 @@ class JudgedRun:
             array = np.frombuffer(stored, dtype, length, offset)
             offset += array.nbytes
             arrays[part] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
-        topic, level, counts = (arrays.pop(f"base_{part}") for part in ("topic", "level", "counts"))
-        return cls(**arrays, recall_base=RecallBase(topic, level, counts, header["n_topics"]))
+        recall_base, known = _take_base(arrays, "base", header["n_topics"]), None
+        if "known_rows" in arrays:
+            rows, expected = arrays.pop("known_rows") > 0, arrays.pop("known_expected")
+            known = Known(rows, _take_base(arrays, "known", header["n_topics"]), expected)
+        return cls(**arrays, recall_base=recall_base, known=known)
+
+
+_BASE_PARTS = ("topic", "level", "counts")
+
+
+def _base_arrays(name: str, base: RecallBase) -> list[tuple[str, Any]]:
+    return [(f"{name}_{part}", getattr(base, part)) for part in _BASE_PARTS]
+
+
+def _take_base(arrays: dict[str, Any], name: str, n_topics: int) -> RecallBase:
+    """The counts by level that `_base_arrays` named, taken out of the arrays."""
+    topic, level, counts = (arrays.pop(f"{name}_{part}") for part in _BASE_PARTS)
+    return RecallBase(topic, level, counts, n_topics)
 
 
 def _smallest(array: Any) -> Any:

@@ -19,11 +19,13 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import judge
+from metrics.engine.known import mark_known
 from metrics.engine.search import search_compiled
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.lifecycle import MAX_ATTEMPTS, Lease, beat, claim, fail, finish, release
 from runs.formats.trec_run import read_run
 from runs.services.files import HASH_SEED, read_stored
+from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements
 
 logger = logging.getLogger(__name__)
@@ -84,6 +86,8 @@ def _compute(evaluation: Evaluation) -> Outcome:
             search_compiled,
         ),
     )
+    if run.known_sha256:
+        view = mark_known(view, judgements, load_known(run.known_sha256))
     measures = [parse_measure(name) for name in run.collection.measures]
     vectors = [make_vector(evaluation.pk, measure, view) for measure in measures]
     return Outcome(view, vectors, time.perf_counter() - start)

@@ -19,7 +19,8 @@ _SHOWN = (
 )  # fmt: skip
 # And what none does: long columns.
 _UNSHOWN = (
-    "traceback", "qrels__topic_ids", "qrels__warnings", "run__warnings", "run__metadata", "run__ir_metadata",
+    "traceback", "qrels__topic_ids", "qrels__warnings", "run__warnings", "run__known_warnings", "run__metadata",
+    "run__ir_metadata",
 )  # fmt: skip
 
 

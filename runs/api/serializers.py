@@ -115,6 +115,7 @@ class RunUploadSerializer(serializers.Serializer[Any]):
     team = TeamField(default=PersonalTeam())
     description = serializers.CharField(max_length=20_000, required=False, default="", allow_blank=True)
     metadata = JSONObjectField(required=False, default=dict)
+    known = serializers.FileField(allow_empty_file=True, required=False, default=None)
     dry_run = serializers.BooleanField(required=False, default=False)
 
 
@@ -139,7 +140,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         model = Run
         fields = (
             "id", "url", "collection", "team", "tag", "description", "metadata", "ir_metadata", "status", "sha256",
-            "size", "lines", "documents", "topics", "tied_documents", "warnings", "created_at",
+            "size", "lines", "documents", "topics", "tied_documents", "warnings", "known_sha256", "known_documents",
+            "known_warnings", "created_at",
         )  # fmt: skip
         read_only_fields = tuple(name for name in fields if name not in ("description", "metadata"))
 
@@ -162,6 +164,9 @@ class CheckedRunSerializer(serializers.Serializer[Any]):
     topics = serializers.SerializerMethodField()
     tied_documents = serializers.IntegerField(source="summary.tied_documents")
     warnings = serializers.SerializerMethodField()
+    known_sha256 = serializers.CharField()
+    known_documents = serializers.IntegerField()
+    known_warnings = serializers.DictField()
 
     def get_topics(self, checked: Any) -> int:
         return len(checked.summary.topics)

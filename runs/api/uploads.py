@@ -26,6 +26,8 @@ _CHUNK = 1024 * 1024
 _TAIL = 4096
 # What a multipart body may hold beside the file.
 _FORM_ROOM = 1024 * 1024
+# The fields of the only form with two files.
+_TWO_FILES = ["file", "known"]
 
 
 class StoredUpload(UploadedFile):
@@ -64,7 +66,9 @@ def check_size(size: int) -> None:
 class BoundedFileUploadHandler(FileUploadHandler):
     """Django's upload handler for multipart bodies, with the limit checked while the bytes arrive."""
 
-    upload: StoredUpload | None = None
+    def __init__(self, request: Any = None) -> None:
+        super().__init__(request)
+        self.uploads: dict[str, StoredUpload] = {}
 
     def handle_raw_input(
         self,
@@ -78,23 +82,27 @@ class BoundedFileUploadHandler(FileUploadHandler):
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
-        if self.upload:
-            raise MultiPartParserError("send one file at a time")
-        self.upload = StoredUpload(self.file_name or "upload", self.content_type)
+        fields = [*self.uploads, self._field]
+        if len(fields) > 1 and sorted(fields) != _TWO_FILES:
+            raise MultiPartParserError("send one file at a time; beside a run's, one of known documents")
+        self.uploads[self._field] = StoredUpload(self.file_name or "upload", self.content_type)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        if self.upload:
-            self.upload.append(raw_data)
+        self.uploads[self._field].append(raw_data)
 
     def file_complete(self, file_size: int) -> UploadedFile | None:
-        if self.upload:
-            self.upload.seek(0)
-        return self.upload
+        upload = self.uploads[self._field]
+        upload.seek(0)
+        return upload
+
+    @property
+    def _field(self) -> str:
+        return self.field_name or ""
 
     def abandon(self) -> None:
         """Let go of what was received."""
-        if self.upload:
-            self.upload.close()
+        for upload in self.uploads.values():
+            upload.close()
 
 
 class _WatchedStream:

@@ -17,6 +17,7 @@ urlpatterns = [
     path(_COLLECTION + "runs/", views.RunList.as_view(), name="runs"),
     path("runs/<uuid:run>/", views.RunDetail.as_view(), name="run"),
     path("runs/<uuid:run>/file/", views.RunFile.as_view(), name="run-file"),
+    path("runs/<uuid:run>/known/", views.RunKnown.as_view(), name="run-known"),
     path("teams/", views.TeamList.as_view(), name="teams"),
     path("tokens/", views.TokenList.as_view(), name="tokens"),
     path("tokens/<slug:key>/", views.TokenDetail.as_view(), name="token"),

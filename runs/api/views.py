@@ -14,6 +14,7 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import generics, permissions, status
+from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -71,6 +72,8 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
             uploads.callback(upload.close)
         serializer = serializer_class(data={**query, **data}, context={"request": request})
         serializer.is_valid(raise_exception=True)
+        if unread := request.FILES.keys() - serializer.fields.keys():
+            raise ParseError(f"no file {min(unread)!r} is read here")
         yield serializer.validated_data
 
 
@@ -229,7 +232,8 @@ class RunList(generics.ListAPIView[Run]):
     def post(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         with upload_fields(request, RunUploadSerializer) as fields:
-            path, dry_run = fields.pop("file").path, fields.pop("dry_run")
+            path, known, dry_run = fields.pop("file").path, fields.pop("known"), fields.pop("dry_run")
+            fields["known"] = None if known is None else known.path
             submission = Submission(collection=found, user=cast(User, request.user), upload=path, **fields)
             if dry_run:
                 checked = check_submission(submission=submission)
@@ -279,6 +283,17 @@ class RunFile(APIView):
     def get(self, request: Request, run: UUID) -> HttpResponseBase:
         found = visible_run(request, run)
         return _download(found.sha256, f"{found.tag}.run")
+
+
+class RunKnown(APIView):
+    """The documents that the user of a run knew, as submitted with it, decompressed."""
+
+    @extend_schema(responses=_FILE)
+    def get(self, request: Request, run: UUID) -> HttpResponseBase:
+        found = visible_run(request, run)
+        if not found.known_sha256:
+            raise Http404(f"run {found.tag} came without known documents")
+        return _download(found.known_sha256, f"{found.tag}.known")
 
 
 def _download(sha256: str, name: str) -> FileResponse:

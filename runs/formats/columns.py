@@ -18,7 +18,10 @@ NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which, 0-based; ABSENT for a column the format lacks. `columns` is how many a line needs."""
+    """Which column is which, 0-based; ABSENT for a column the format lacks. `columns` is how many a line needs.
+
+    `ambiguous_comments` says whether a comment that reads as data is refused.
+    """
 
     columns: int
     topic: int
@@ -26,6 +29,7 @@ class Layout:
     number: int
     label: int
     rank: int
+    ambiguous_comments: bool = True
 
 
 ABSENT = 8
@@ -33,6 +37,9 @@ RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
 # What judging reads of a run that was checked before: neither its ranks nor its tags.
 CHECKED_RUN = replace(RUN, label=ABSENT, rank=ABSENT)
 QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=ABSENT)
+# The longest kind of line; the reader tells the shorter one by its note FEW. No judged topic begins with #, so that
+# nothing is lost with a comment.
+KNOWN = Layout(columns=3, topic=0, document=1, number=2, label=1, rank=ABSENT, ambiguous_comments=False)
 
 
 @dataclass(frozen=True, slots=True)

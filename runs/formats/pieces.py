@@ -161,6 +161,7 @@ class PieceReader:
         rows = np.flatnonzero(columns.notes & HASH)
         after = columns.data[np.minimum(columns.spans[rows, 0] + 1, len(columns.data) - 1)]
         data = ((columns.notes[rows] & (FEW | BAD_NUMBER)) == 0) & ~np.isin(after, (9, 10, 13, 32))
+        data &= self.layout.ambiguous_comments
         say = "a line that starts with # is a comment, but this one reads as data; rename the topic or write '# '"
         self.add(columns.line[rows[data]], "ambiguous_comment", say)
         for row in rows[: _HEADER_LINES - len(self.comments)].tolist():
@@ -173,16 +174,23 @@ class PieceReader:
         few = notes & FEW != 0
         self.add(columns.line[few], "too_few_columns", names)
         bad = ~few & ~np.isfinite(columns.number)
-        self._add_numbers(columns, np.flatnonzero(bad), number, code)
+        self.add_numbers(columns, np.flatnonzero(bad), number, code)
+        good: Flags = self.check_text(columns) & ~few & ~bad
+        return good
+
+    def check_text(self, columns: Columns) -> Flags:
+        """Report control characters, long lines and long ids; returns which rows have none."""
+        notes = columns.notes
         self.add(columns.line[notes & CONTROL != 0], "control_character", "a control character inside a column")
         long_line = f"the line has more than {self.limits.line_length:,} bytes"
         self.add(columns.line[notes & LONG_LINE != 0], "line_too_long", long_line)
         long_id = f"a topic_id or doc_id has more than {self.limits.id_length} bytes"
         self.add(columns.line[notes & LONG_ID != 0], "id_too_long", long_id)
-        good: Flags = ~few & ~bad & (notes & (CONTROL | LONG_LINE | LONG_ID) == 0)
+        good: Flags = notes & (CONTROL | LONG_LINE | LONG_ID) == 0
         return good
 
-    def _add_numbers(self, columns: Columns, rows: Ints, number: str, code: str) -> None:
+    def add_numbers(self, columns: Columns, rows: Ints, number: str, code: str) -> None:
+        """One problem for each row whose number is not `number`."""
         for row in rows[:PROBLEMS_SHOWN].tolist():
             text = columns.text(row, NUMBER)
             shown = text[:40].decode(errors="replace")

@@ -26,7 +26,8 @@ class RunQuerySet(models.QuerySet["Run"]):
 
 
 class Run(models.Model):
-    """Metadata of a submitted run. The rankings are in the file named by `sha256`, never in rows."""
+    """Metadata of a submitted run. The rankings are in the file named by `sha256`, never in rows, and so are, by
+    `known_sha256`, the documents its user knew."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
@@ -44,6 +45,11 @@ class Run(models.Model):
     tied_documents = models.BigIntegerField()
     grouped = models.BooleanField(help_text="whether the file lists each topic in one piece")
     warnings = models.JSONField(default=dict)
+    known_sha256 = models.CharField(
+        max_length=64, blank=True, help_text="of the file of known documents, empty where none came with the run"
+    )
+    known_documents = models.IntegerField(default=0)
+    known_warnings = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 

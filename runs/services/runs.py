@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from metrics.engine.errors import Conflict
+from metrics.engine.errors import Conflict, FileReport
 from runs.formats.trec_run import RunSummary, check_run
 from runs.models import Collection, Run, Team, User
 from runs.services.files import HASH_SEED, FileSource, keep_file, upload_limits
+from runs.services.known_documents import CheckedKnown, check_known
 from runs.services.reports import report_as_json
 
 _TOPICS_NAMED = 10
@@ -21,12 +22,13 @@ _TOPICS_NAMED = 10
 
 @dataclass(frozen=True)
 class Submission:
-    """What somebody sends: an uploaded file for a collection, in the name of a team."""
+    """What somebody sends: an uploaded file for a collection, in the name of a team; `known` are known documents."""
 
     collection: Collection
     team: Team
     user: User
     upload: Path
+    known: Path | None = None
     tag: str | None = None
     description: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -40,31 +42,48 @@ class CheckedRun:
     tag: str
     sha256: str
     size: int
+    known: CheckedKnown | None = None
+
+    @property
+    def known_sha256(self) -> str:
+        return self.known.sha256 if self.known else ""
+
+    @property
+    def known_documents(self) -> int:
+        return self.known.summary.count if self.known else 0
+
+    @property
+    def known_warnings(self) -> dict[str, Any]:
+        return report_as_json(self.known.summary.report) if self.known else {}
 
 
 def check_submission(*, submission: Submission) -> CheckedRun:
-    """Read the file to its end; InvalidFile with every problem, or the summary with every warning."""
+    """Read the files to their ends; InvalidFile with every problem of one, or the summary with every warning."""
     source = FileSource(submission.upload, upload_limits())
     try:
         summary = check_run(source.open, tag=submission.tag, limits=upload_limits(), seed=HASH_SEED)
     finally:
         source.close()
     summary.report.check()
-    _warn_of_topics(submission.collection, summary)
-    return CheckedRun(summary, summary.tag or "run", source.sha256, source.size)
+    known = check_known(upload=submission.known) if submission.known else None
+    _warn_of_topics(submission.collection, summary, known)
+    return CheckedRun(summary, summary.tag or "run", source.sha256, source.size, known)
 
 
 def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> tuple[Run, bool]:
     """Check and store a run; `enqueue` is called in the same transaction.
 
-    Returns the run and whether it is new: the same file under the same tag by the same team is the run that is
-    already there. Raises InvalidFile, FileTooLarge or Conflict (the tag names another file); then nothing is stored.
+    Returns the run and whether it is new: the same file and known documents under the same tag by the same team are
+    the run that is already there. Raises InvalidFile, FileTooLarge or Conflict (the tag names others); then nothing
+    is stored.
     """
     checked = check_submission(submission=submission)
     existing = _existing(submission, checked)
     if existing:
         return existing, False
     keep_file(submission.upload, checked.sha256)
+    if submission.known:
+        keep_file(submission.known, checked.known_sha256)
     try:
         with transaction.atomic():
             # Against an activation or a change of the collection in this moment: whoever comes second sees the other.
@@ -92,6 +111,9 @@ def _existing(submission: Submission, checked: CheckedRun) -> Run | None:
     if run and run.sha256 != checked.sha256:
         message = f"team {submission.team} already has another run with tag {checked.tag!r}; choose a new tag"
         raise Conflict(message, code="tag_taken", pointer="/tag")
+    if run and run.known_sha256 != checked.known_sha256:
+        message = f"run {checked.tag!r} of team {submission.team} has other known documents; choose a new tag"
+        raise Conflict(message, code="tag_taken", pointer="/tag")
     return run
 
 
@@ -113,21 +135,30 @@ def _create(collection: Collection, submission: Submission, checked: CheckedRun)
         tied_documents=summary.tied_documents,
         grouped=summary.grouped,
         warnings=report_as_json(summary.report),
+        known_sha256=checked.known_sha256,
+        known_documents=checked.known_documents,
+        known_warnings=checked.known_warnings,
     )
 
 
-def _warn_of_topics(collection: Collection, summary: RunSummary) -> None:
+def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedKnown | None) -> None:
     """Compare with the collection's topic list, which is public; never with the judgements, which may be blind."""
     listed = list(collection.topics.values_list("topic_id", flat=True))
     if not listed:
         return
-    known = set(listed)
-    outside = [topic for topic in summary.topics if topic not in known]
+    _warn_of_outside(summary.report, summary.topics, set(listed))
     missing = [topic for topic in listed if topic not in summary.topics]
-    for code, topics, say in (
-        ("topic_outside", outside, "not in the collection's topic list"),
-        ("topic_missing", missing, "without a document; they count 0"),
-    ):
-        if topics:
-            named = ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
-            summary.report.warning(0, code, f"{len(topics)} topics {say}: {named}", len(topics))
+    _name_topics(summary.report, "topic_missing", missing, "without a document; they count 0")
+    if known:
+        _warn_of_outside(known.summary.report, known.summary.topics, set(listed))
+
+
+def _warn_of_outside(report: FileReport, topics: Iterable[str], listed: set[str]) -> None:
+    outside = [topic for topic in topics if topic not in listed]
+    _name_topics(report, "topic_outside", outside, "not in the collection's topic list")
+
+
+def _name_topics(report: FileReport, code: str, topics: list[str], say: str) -> None:
+    if topics:
+        named = ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
+        report.warning(0, code, f"{len(topics)} topics {say}: {named}", len(topics))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import Judgements, ScoreType, Search, judge, search
+from metrics.engine.known import mark_known
 from runs.formats.compression import in_memory
+from runs.formats.known_documents import read_known
 from runs.formats.limits import DEFAULT_LIMITS
 from runs.formats.trec_qrels import read_qrels
 from runs.formats.trec_run import check_run, read_run
@@ -33,6 +35,15 @@ def judged_run(qrels: Qrels, run: Run, scores: ScoreType = "float64", search: Se
     summary = check_run(lambda: in_memory(content, DEFAULT_LIMITS), seed=SEED)
     blocks = read_run(lambda: in_memory(content, DEFAULT_LIMITS), grouped=summary.grouped, seed=SEED)
     return judge(blocks if content else [], judgements_of(qrels), scores, search)
+
+
+def known_run(qrels: Qrels, run: Run, known: Mapping[str, Iterable[str]], expected: Mapping[str, int]) -> JudgedRun:
+    """The view of a run whose user knew these documents and expected these numbers."""
+    lines = [f"{topic} {doc}\n" for topic, docs in known.items() for doc in docs]
+    lines += [f"{topic} expected {number}\n" for topic, number in expected.items()]
+    summary = read_known(lambda: in_memory("".join(lines).encode(), DEFAULT_LIMITS), seed=SEED)
+    summary.report.check()
+    return mark_known(judged_run(qrels, run), judgements_of(qrels), summary.known)
 
 
 def ranked(*levels: int, recall_base: Mapping[str, int] | None = None) -> JudgedRun:

@@ -242,3 +242,58 @@ NAIVE: dict[str, Callable[[Topic], float]] = {
     "RelRelevance": relative_relevance,
     "RHL@20": ranked_half_life,
 }
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """One topic of a user who knew some documents: the ranking as ids, the levels of all that is judged."""
+
+    ranking: list[str]
+    levels: dict[str, int]
+    known: set[str]
+    expected: int | None
+
+    def answers(self, k: int | None, rel: int, judged_only: bool = False) -> set[str]:
+        """R & A: the relevant documents in ranks 1..k."""
+        unjudged = [doc for doc in self.ranking if self.levels.get(doc, -1) < 0]
+        listed = [doc for doc in self.ranking if not judged_only or doc not in unjudged]
+        return self.relevant(rel) & set(listed[:k])
+
+    def relevant(self, rel: int) -> set[str]:
+        return {doc for doc, level in self.levels.items() if level >= rel}
+
+
+def coverage(user: Searcher, k: int | None, rel: int = 1, judged_only: bool = False) -> float:
+    familiar = user.known & user.relevant(rel)
+    return len(familiar & user.answers(k, rel, judged_only)) / len(familiar) if familiar else math.nan
+
+
+def novelty(user: Searcher, k: int | None, rel: int = 1, judged_only: bool = False) -> float:
+    answers = user.answers(k, rel, judged_only)
+    defined = answers and user.known & user.relevant(rel)
+    return len(answers - user.known) / len(answers) if defined else math.nan
+
+
+def relative_recall(user: Searcher, k: int | None, expected: int | None, rel: int = 1) -> float:
+    return len(user.answers(k, rel)) / expected if expected else math.nan
+
+
+def recall_effort(user: Searcher, expected: int | None, rel: int = 1) -> float:
+    depths = [k for k in range(1, len(user.ranking) + 1) if expected and len(user.answers(k, rel)) == expected]
+    return expected / depths[0] if expected and depths else math.nan
+
+
+NAIVE_KNOWN: dict[str, Callable[[Searcher], float]] = {
+    "Coverage": lambda user: coverage(user, None),
+    "Coverage@5": lambda user: coverage(user, 5),
+    "Coverage(rel=2,judged_only=True)@5": lambda user: coverage(user, 5, 2, judged_only=True),
+    "Novelty": lambda user: novelty(user, None),
+    "Novelty@5": lambda user: novelty(user, 5),
+    "Novelty(rel=2,judged_only=True)@8": lambda user: novelty(user, 8, 2, judged_only=True),
+    "RelativeRecall": lambda user: relative_recall(user, None, user.expected),
+    "RelativeRecall@10": lambda user: relative_recall(user, 10, user.expected),
+    "RelativeRecall(expected=4,rel=2)@20": lambda user: relative_recall(user, 20, 4, 2),
+    "RecallEffort": lambda user: recall_effort(user, user.expected),
+    "RecallEffort(expected=3)": lambda user: recall_effort(user, 3),
+    "RecallEffort(expected=2,rel=2)": lambda user: recall_effort(user, 2, 2),
+}

@@ -25,7 +25,9 @@ def with_cutoff(name: str) -> Measure:
     return parse_measure(f"{name}({needed}){CUTOFFS[MEASURES[name].cutoff]}")
 
 
-EVERY = [with_cutoff(name) for name in MEASURES]
+# Without a number of documents expected these have no value at all.
+EXPECTING = [parse_measure("RelativeRecall(expected=2)@5"), parse_measure("RecallEffort(expected=2)")]
+EVERY = [*(with_cutoff(name) for name in MEASURES), *EXPECTING]
 RATIOS = [measure for measure in EVERY if MEASURES[measure.definition.name].sections()["range"].startswith("0 to 1")]
 LOWER_IS_BETTER = [m for m in EVERY if "lower is" in m.definition.sections()["range"]]
 # One more document is one more to be told apart, compared with the ideal or multiplied by its score.

@@ -13,6 +13,7 @@ from metrics.engine.measures import (
     goals,
     graded,
     interpolated,
+    knowledge,
     persistence,
     search_length,
     sets,
@@ -26,6 +27,7 @@ from metrics.engine.measures.definition import (
     DISCOUNT,
     DOCUMENTS,
     ERR_MAX_REL,
+    EXPECTED,
     GAIN_REL,
     GAINS,
     GOAL,
@@ -180,6 +182,10 @@ _TABLE = (
     MeasureDefinition("Total", user_oriented.total, _OPTIONAL, (REL, GAINS, WEIGHT)),
     MeasureDefinition("RelRelevance", user_oriented.relative_relevance, _NONE, (GAINS,)),
     MeasureDefinition("RHL", user_oriented.ranked_half_life, _OPTIONAL, (GAINS,), lower_is_better=True),
+    MeasureDefinition("Coverage", knowledge.coverage, _OPTIONAL, _BINARY),
+    MeasureDefinition("Novelty", knowledge.novelty, _OPTIONAL, _BINARY),
+    MeasureDefinition("RelativeRecall", knowledge.relative_recall, _OPTIONAL, (EXPECTED, *_BINARY)),
+    MeasureDefinition("RecallEffort", knowledge.recall_effort, _NONE, (EXPECTED, *_BINARY)),
 )  # fmt: skip
 
 MEASURES: dict[str, MeasureDefinition] = {definition.name: definition for definition in _TABLE}

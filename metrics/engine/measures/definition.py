@@ -220,6 +220,11 @@ DOCUMENTS = Parameter(
 ALL_DOCUMENTS = Parameter(
     "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection; must be given", example="528155"
 )
+EXPECTED = Parameter(
+    "expected", None, read_integer(1, MAX_CUTOFF),
+    "how many relevant documents the user expected to find; left out: the number given for the topic with the run's "
+    "known documents",
+)  # fmt: skip
 WEIGHT = Parameter("weight", 0.5, read_number(0.0, 1.0), "weight of satisfaction")
 
 

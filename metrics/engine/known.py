@@ -1,0 +1,38 @@
+"""Known documents: what a user knew and expected before the search, brought together with the judged view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metrics.engine.judged import JudgedRun, Known, RecallBase
+from metrics.engine.judging import Judgements
+from metrics.engine.ranking import RankedBlock
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocuments:
+    """The documents a user knew, and how many relevant ones were expected.
+
+    `documents` has one row for each, whose scores mean nothing; `expected` has the topics for which a number was given.
+    """
+
+    documents: RankedBlock
+    expected: Mapping[bytes, int]
+
+
+def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) -> JudgedRun:
+    """The judged view of a run with what its user knew; `judgements` are those the view was made with.
+
+    What is not judged is not relevant, so a known document outside the judgements leaves no trace.
+    """
+    index = judgements.topic_index
+    topic_of = np.array([index.get(topic_id, -1) for topic_id in known.documents.topic_ids], np.int64)
+    _, found = judgements.find(known.documents, topic_of)
+    marked = np.zeros(len(judgements.levels), np.bool_)
+    marked[found] = True
+    base = RecallBase.of(judgements.topics[marked], judgements.levels[marked], run.n_topics)
+    expected = np.array([known.expected.get(topic_id, 0) for topic_id in judgements.topic_ids], np.int64)
+    return replace(run, known=Known(marked[run.judgement], base, expected))

@@ -1,0 +1,131 @@
+"""Known documents: what a user knew before the search, `topic_id doc_id` in each line, checked line by line.
+
+    # the documents I had read
+    51 AP880212-0047
+    51 AP880214-0049
+    51 expected 10
+    52 WSJ900514-0002
+
+A line of three columns, `topic_id expected N`, says how many relevant documents the user expected for the topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
+from metrics.engine.known import KnownDocuments
+from metrics.engine.measures.definition import MAX_CUTOFF
+from metrics.engine.ranking import Flags, RankedBlock, spans_equal
+from runs.formats.columns import EXTRA, FEW, FRACTION, KNOWN, Columns
+from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.pieces import DOCUMENT, TOPIC, Opener, PieceReader, group_by_topic, keep_rows, topic_segments
+from runs.formats.scan import find_duplicates
+
+KNOWN_BYTES = 64 * 1024 * 1024
+KNOWN_LINES = 1_000_000
+_WORD = np.frombuffer(b"expected", np.uint8)
+_LINE = "a line is 'topic_id doc_id', or 'topic_id expected N' for how many relevant documents the user expected"
+
+
+@dataclass
+class KnownSummary:
+    """What a file of known documents holds."""
+
+    report: FileReport
+    known: KnownDocuments
+    lines: int = 0
+
+    @property
+    def count(self) -> int:
+        """Known documents, each once for a topic."""
+        return len(self.known.documents.scores)
+
+    @property
+    def topics(self) -> list[str]:
+        """Every topic the file names, in order."""
+        topic_ids = dict.fromkeys([*self.known.documents.topic_ids, *self.known.expected])
+        return [topic_id.decode(errors="replace") for topic_id in topic_ids]
+
+
+def known_limits(limits: Limits) -> Limits:
+    """The limits of a file that is read at once: a person knows fewer documents than a run lists."""
+    lines, size = min(limits.lines, KNOWN_LINES), min(limits.bytes_out, KNOWN_BYTES)
+    return replace(limits, lines=lines, lines_at_once=lines, bytes_out=size, bytes_at_once=size)
+
+
+def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> KnownSummary:
+    """The known documents of a file with a report of what is wrong or odd; `summary.report.check()` raises InvalidFile.
+
+    Hashes are made under `seed`, that of the judgements the documents will meet.
+    """
+    reader = PieceReader(KNOWN, known_limits(limits), seed)
+    (columns,) = reader.read(open_known(), whole=True)
+    sound = reader.check_text(columns)
+    document, number = _kinds(reader, columns)
+    expected = _expected(reader, keep_rows(columns, sound & number))
+    columns = group_by_topic(keep_rows(columns, sound & document))
+    documents = _documents(reader, columns)
+    if not len(documents.scores) and not expected and not reader.report.problems:
+        reader.report.problem(0, "empty_known", "the file names no known document")
+    summary = KnownSummary(reader.report, KnownDocuments(documents, expected), reader.lines)
+    reader.check_topics(len(summary.topics))
+    return summary
+
+
+def _kinds(reader: PieceReader, columns: Columns) -> tuple[Flags, Flags]:
+    """Which rows name a document and which a number; what is wrong with the others is reported."""
+    starts, ends = columns.spans[:, 2 * DOCUMENT], columns.spans[:, 2 * DOCUMENT + 1]
+    three = columns.notes & FEW == 0
+    document = ~three & (ends > starts)
+    nothing = np.zeros_like(starts)
+    number = three & (columns.notes & EXTRA == 0) & spans_equal(
+        columns.data, starts, ends, _WORD, nothing, nothing + len(_WORD)
+    )  # fmt: skip
+    reader.add(columns.line[~three & ~document], "too_few_columns", _LINE)
+    reader.add(columns.line[three & ~number], "too_many_columns", _LINE)
+    value = columns.number
+    with np.errstate(invalid="ignore"):
+        whole = (columns.notes & FRACTION == 0) & (value >= 1) & (value <= MAX_CUTOFF)
+    reader.add_numbers(
+        columns, np.flatnonzero(number & ~whole), f"a whole number from 1 to {MAX_CUTOFF}", "bad_expected"
+    )
+    return document, number & whole
+
+
+def _expected(reader: PieceReader, columns: Columns) -> dict[bytes, int]:
+    """The number of each topic; two different ones are a problem."""
+    found: dict[bytes, int] = {}
+    rows: dict[bytes, int] = {}
+    for row in range(len(columns.line)):
+        topic, number, line = columns.text(row, TOPIC), int(columns.number[row]), int(columns.line[row])
+        earlier = columns.line[rows.setdefault(topic, row)]
+        if found.setdefault(topic, number) != number:
+            say = f"topic {_show(topic)} expects {number} relevant documents here and {found[topic]} in line {earlier}"
+            reader.report.problem(line, "conflicting_expected", say)
+        elif earlier != line:
+            say = f"the expected number of topic {_show(topic)} in line {earlier} is repeated"
+            reader.report.warning(line, "duplicate_known", say)
+    return found
+
+
+def _documents(reader: PieceReader, columns: Columns) -> RankedBlock:
+    """The documents by topic, each once; those that are repeated are warned about."""
+    _, starts = topic_segments(columns)
+    first, second = find_duplicates(columns, starts)
+    for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):
+        say = f"document {_show(columns.text(row, DOCUMENT))} of line {columns.line[earlier]} is repeated"
+        reader.report.warning(int(columns.line[row]), "duplicate_known", say)
+    reader.count_rest("duplicate_known", len(second))
+    keep = np.ones(len(columns.line), np.bool_)
+    keep[second] = False
+    columns = keep_rows(columns, keep)
+    topic_ids, starts = topic_segments(columns)
+    spans, scores = columns.spans, np.zeros(len(columns.line))
+    return RankedBlock(columns.data, topic_ids, starts, scores, spans[:, 2], spans[:, 3], columns.hashes)
+
+
+def _show(text: bytes) -> str:
+    return repr(text[:100].decode(errors="replace"))
