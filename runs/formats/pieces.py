@@ -225,7 +225,10 @@ def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
 
 def group_by_topic(columns: Columns) -> Columns:
     """Rows brought together by topic, topics in order of first appearance, the order within a topic kept."""
-    return _renote(columns.take(np.argsort(numbered(columns, TOPIC), kind="stable")))
+    topics = numbered(columns, TOPIC)
+    if (topics[1:] >= topics[:-1]).all():
+        return columns
+    return _renote(columns.take(np.argsort(topics, kind="stable")))
 
 
 def numbered(columns: Columns, column: int) -> Ints:
