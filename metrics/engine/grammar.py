@@ -1,7 +1,8 @@
-"""The grammar of measure names: ir_measures' form, and trec_eval's names as a second spelling.
+"""The grammar of measure names: ir_measures' form, and trec_eval's and ndeval's names as second spellings.
 
     Name(parameter=value, ...)@cutoff      nDCG@10   P(rel=2)@5   nDCG(gains='0:0,1:1,2:10,3:100',dis='jk',b=2)@10
     trec_eval names                        ndcg_cut_10   P_5   map   map_cut.100   recip_rank
+    ndeval names                           alpha-nDCG@10   ERR-IA@20   strec@10   MAP-IA
 
 The canonical name lists the parameters that differ from their default, in the order of the definition.
 """
@@ -19,7 +20,7 @@ import numpy as np
 from metrics.engine.errors import MeasureError
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures import MEASURES
-from metrics.engine.measures.definition import MAX_CUTOFF, Aggregate, Cutoff, MeasureDefinition, Parameter
+from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition, Parameter
 from metrics.engine.ranking import Floats
 
 MAX_NAME = 200
@@ -27,7 +28,7 @@ MAX_MEASURES = 100
 # trec_eval puts this in the place of a smaller value before it takes the logarithm.
 MIN_GEOMETRIC = 0.00001
 
-_NAME = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
+_NAME = re.compile(r"(?P<name>\w[\w-]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
 _SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
 # Other names, each with the measure it means and the parameters it implies.
@@ -131,8 +132,10 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
         return _read_share(definition, text)
     if definition.cutoff is Cutoff.NONE:
         raise MeasureError(f"{definition.name} takes no cutoff, but @{text} was given", code="bad_parameter")
-    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_CUTOFF:
-        raise MeasureError(f"@{text}: a cutoff is a whole number from 1 to {MAX_CUTOFF}", code="bad_parameter")
+    most = definition.max_cutoff
+    if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= most:
+        says = f"@{text}: the cutoff of {definition.name} is a whole number from 1 to {most}"
+        raise MeasureError(says, code="bad_parameter")
     return int(text)
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from metrics.engine.gains import GainMap
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.running import running_sum
+from metrics.engine.running import place, running_sum
+from metrics.engine.subtopics import Coverage, Subtopics
 
 _FORMAT = 1
 _HEADER = 8
@@ -133,7 +134,8 @@ class JudgedRun:
 
     Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`, `judgement` (row of the
     qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per
-    topic in `num_ret` and `squared_scores`. `known` is None where the run came without known documents.
+    topic in `num_ret` and `squared_scores`. `known` is None where the run came without known documents, `subtopics`
+    where every topic has one iteration only.
     """
 
     topic: Ints
@@ -147,6 +149,7 @@ class JudgedRun:
     squared_scores: Floats
     recall_base: RecallBase
     known: Known | None = None
+    subtopics: Subtopics | None = None
 
     @property
     def n_topics(self) -> int:
@@ -238,6 +241,28 @@ class JudgedRun:
     def _retrieved_base(self) -> RecallBase:
         return RecallBase.of(self.topic, self.level, self.n_topics)
 
+    def coverage(self, rel: int = 1) -> Coverage:
+        """The subtopics that the retrieved documents are relevant to."""
+        return self._once(("coverage", rel), lambda: self._coverage(rel))
+
+    def _coverage(self, rel: int) -> Coverage:
+        if self.subtopics:
+            return self.subtopics.coverage(self.judgement, self.rank, rel, self.n_topics)
+        relevant, size = self.relevant(rel), self.num_rel(rel)
+        return Coverage(relevant.topic, relevant.rank, relevant.found - 1, size[relevant.topic], np.minimum(size, 1))
+
+    def ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
+        """The subtopics that the greedy ideal ranking is relevant to, down to `depth`."""
+        return self._once(("ideal coverage", rel, alpha, depth), lambda: self._ideal_coverage(rel, alpha, depth))
+
+    def _ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
+        if self.subtopics:
+            return self.subtopics.ideal(rel, alpha, depth, self.n_topics)
+        size = self.num_rel(rel)
+        topic = np.repeat(np.arange(self.n_topics), np.minimum(size, depth))
+        earlier = place(topic)
+        return Coverage(topic, earlier + 1, earlier, size[topic], np.minimum(size, 1))
+
     def to_bytes(self) -> bytes:
         """A compact form to store; `from_bytes` gives an equal JudgedRun back."""
         arrays = [(part, _smallest(array)) for part, array in self._arrays()]
@@ -246,11 +271,13 @@ class JudgedRun:
         return len(header).to_bytes(_HEADER, "little") + header + b"".join(array.tobytes() for _, array in arrays)
 
     def _arrays(self) -> list[tuple[str, Any]]:
-        own = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("recall_base", "known")]
-        parts = [*own, *_base_arrays("base", self.recall_base)]
+        parts = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _NESTED]
+        parts += _named("base", self.recall_base, _BASE)
         if self.known:
             parts += [("known_rows", self.known.rows), ("known_expected", self.known.expected)]
-            parts += _base_arrays("known", self.known.base)
+            parts += _named("known", self.known.base, _BASE)
+        if self.subtopics:
+            parts += _named("subtopics", self.subtopics, _SUBTOPICS)
         return parts
 
     @classmethod
@@ -266,23 +293,33 @@ class JudgedRun:
             array = np.frombuffer(stored, dtype, length, offset)
             offset += array.nbytes
             arrays[part] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
-        recall_base, known = _take_base(arrays, "base", header["n_topics"]), None
+        n_topics, known, subtopics = header["n_topics"], None, None
+        recall_base = _take_base(arrays, "base", n_topics)
         if "known_rows" in arrays:
             rows, expected = arrays.pop("known_rows") > 0, arrays.pop("known_expected")
-            known = Known(rows, _take_base(arrays, "known", header["n_topics"]), expected)
-        return cls(**arrays, recall_base=recall_base, known=known)
+            known = Known(rows, _take_base(arrays, "known", n_topics), expected)
+        if "subtopics_topic" in arrays:
+            subtopics = Subtopics(*_take(arrays, "subtopics", _SUBTOPICS))
+        return cls(**arrays, recall_base=recall_base, known=known, subtopics=subtopics)
 
 
-_BASE_PARTS = ("topic", "level", "counts")
+# Parts of a view that have arrays of their own, and in which order.
+_NESTED = ("recall_base", "known", "subtopics")
+_BASE = ("topic", "level", "counts")
+_SUBTOPICS = ("topic", "judgement", "subtopic", "level")
 
 
-def _base_arrays(name: str, base: RecallBase) -> list[tuple[str, Any]]:
-    return [(f"{name}_{part}", getattr(base, part)) for part in _BASE_PARTS]
+def _named(name: str, part: Any, columns: tuple[str, ...]) -> list[tuple[str, Any]]:
+    return [(f"{name}_{column}", getattr(part, column)) for column in columns]
+
+
+def _take(arrays: dict[str, Any], name: str, columns: tuple[str, ...]) -> list[Any]:
+    """The arrays that `_named` named, taken out of all."""
+    return [arrays.pop(f"{name}_{column}") for column in columns]
 
 
 def _take_base(arrays: dict[str, Any], name: str, n_topics: int) -> RecallBase:
-    """The counts by level that `_base_arrays` named, taken out of the arrays."""
-    topic, level, counts = (arrays.pop(f"{name}_{part}") for part in _BASE_PARTS)
+    topic, level, counts = _take(arrays, name, _BASE)
     return RecallBase(topic, level, counts, n_topics)
 
 

@@ -25,6 +25,7 @@ from metrics.engine.ranking import (
     descending_id_keys,
     spans_equal,
 )
+from metrics.engine.subtopics import Subtopics
 
 ScoreType = Literal["float64", "float32"]
 SCORE_TYPES: tuple[ScoreType, ...] = ("float64", "float32")
@@ -42,7 +43,7 @@ class Judgements:
     """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
 
     Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged document; doc ids are
-    spans of `data`; `doc_hashes` are made under `seed`.
+    spans of `data`; `doc_hashes` are made under `seed`. `subtopics` is None where every topic has one iteration only.
     """
 
     topic_ids: list[bytes]
@@ -53,6 +54,7 @@ class Judgements:
     doc_ends: Positions
     doc_hashes: Hashes
     seed: int
+    subtopics: Subtopics | None = None
 
     @cached_property
     def topic_index(self) -> dict[bytes, int]:
@@ -172,6 +174,7 @@ def judge(
         num_ret=num_ret,
         squared_scores=squares,
         recall_base=judgements.recall_base,
+        subtopics=judgements.subtopics,
     )
 
 

@@ -10,7 +10,8 @@ from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.ranking import Flags, Ints
-from runs.formats.columns import EXTRA_NUMBER, FRACTION, QRELS, Columns
+from metrics.engine.subtopics import Subtopics
+from runs.formats.columns import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC, QRELS, Columns
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
     DOCUMENT,
@@ -40,8 +41,8 @@ class QrelsSummary:
 def read_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> QrelsSummary:
     """The judgements of a file with a report of what is wrong or odd; `summary.report.check()` raises InvalidFile.
 
-    A document judged in several iterations has the highest of its levels; twice in one iteration with two levels is
-    a problem.
+    A document judged in several iterations has the highest of its levels, and the level of each is kept beside it as
+    that of a subtopic; twice in one iteration with two levels is a problem.
     """
     reader = PieceReader(QRELS, limits, seed)
     (columns,) = reader.read(open_qrels(), whole=True)
@@ -49,10 +50,13 @@ def read_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int
     columns = group_by_topic(keep_rows(columns, good))
     topic_ids, starts = topic_segments(columns)
     reader.check_topics(len(topic_ids))
-    keep = _merge_repeated(reader, columns, starts)
+    first, second = find_duplicates(columns, starts)
+    subtopics = _subtopics(columns, starts, first, second)
+    _report_subtopics(reader, subtopics)
+    keep = _merge_repeated(reader, columns, first, second)
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file has no judgement")
-    judgements = _judgements(keep_rows(columns, keep), seed)
+    judgements = _judgements(keep_rows(columns, keep), subtopics, seed)
     values, counts = np.unique(judgements.levels, return_counts=True)
     occurring = dict(zip(values.tolist(), counts.tolist(), strict=True))
     return QrelsSummary(reader.report, judgements, reader.lines, occurring)
@@ -72,9 +76,46 @@ def _check(reader: PieceReader, columns: Columns) -> Flags:
     return good
 
 
-def _merge_repeated(reader: PieceReader, columns: Columns, topic_starts: Ints) -> Flags:
+def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) -> Subtopics | None:
+    """The level of each document in each iteration; None where every topic has one iteration only."""
+    if not (columns.notes & (NEW_TOPIC | NEW_LABEL) == NEW_LABEL).any():
+        return None
+    document, kept = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
+    document[second], kept[second] = first, False
+    label = numbered(columns, LABEL)
+    _, rows = np.unique(document * (label.max() + 1) + label, return_index=True)
+    rows = rows[_by_topic_and_id(columns, topic_starts, rows)]
+    topic = _topics(topic_starts)[rows]
+    judgement = (np.cumsum(kept) - 1)[document[rows]]
+    return Subtopics(topic, judgement, _within_topic(topic, label[rows]), columns.number[rows].astype(np.int64))
+
+
+def _by_topic_and_id(columns: Columns, topic_starts: Ints, rows: Ints) -> Ints:
+    """The order of some rows by topic, then by doc_id descending; rows of one document stay as they are."""
+    content = columns.data.tobytes()
+    ids = [content[start:end] for start, end in columns.spans[rows, 2:4].tolist()]
+    by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True), np.int64)
+    order: Ints = by_id[np.argsort(_topics(topic_starts)[rows][by_id], kind="stable")]
+    return order
+
+
+def _within_topic(topic: Ints, label: Ints) -> Ints:
+    """The number of each row's label among those of its topic, from 0."""
+    width = label.max() + 1
+    pairs, number = np.unique(topic * width + label, return_inverse=True)
+    within: Ints = number - np.searchsorted(pairs, topic * width)
+    return within
+
+
+def _report_subtopics(reader: PieceReader, subtopics: Subtopics | None) -> None:
+    if subtopics:
+        count, topics = subtopics.count, int(subtopics.topic[-1]) + 1
+        say = f"{count} subtopics of {topics} topics, by the iteration column; only measures of subtopics use them"
+        reader.report.warning(0, "subtopics", say, count)
+
+
+def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: Ints) -> Flags:
     """Which rows to keep: the first of each document, raised to the highest level any iteration gives it."""
-    first, second = find_duplicates(columns, topic_starts)
     keep = np.ones(len(columns.line), np.bool_)
     keep[second] = False
     if len(second):
@@ -116,15 +157,21 @@ def _say_repeated(code: str, columns: Columns, other: int, row: int) -> str:
     return f"document {document} has level {level} here and {above} in line {line}"
 
 
-def _judgements(columns: Columns, seed: int) -> Judgements:
+def _judgements(columns: Columns, subtopics: Subtopics | None, seed: int) -> Judgements:
     topic_ids, starts = topic_segments(columns)
     return Judgements(
         topic_ids=topic_ids,
-        topics=np.repeat(np.arange(len(topic_ids)), np.diff(starts)),
+        topics=_topics(starts),
         levels=columns.number.astype(np.int64),
         data=columns.data,
         doc_starts=columns.spans[:, 2].copy(),
         doc_ends=columns.spans[:, 3].copy(),
         doc_hashes=columns.hashes,
         seed=seed,
+        subtopics=subtopics,
     )
+
+
+def _topics(starts: Ints) -> Ints:
+    """The topic of each row."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))

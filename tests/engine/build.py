@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import Judgements, ScoreType, Search, judge, search
@@ -15,11 +15,17 @@ from runs.formats.trec_run import check_run, read_run
 
 Qrels = Mapping[str, Mapping[str, int]]
 Run = Mapping[str, Mapping[str, float]]
+# Topic, subtopic, document, level.
+SubtopicQrels = Sequence[tuple[str, str, str, int]]
 SEED = 97
 
 
 def judgements_of(qrels: Qrels) -> Judgements:
-    lines = "".join(f"{topic} 0 {doc} {level}\n" for topic, docs in qrels.items() for doc, level in docs.items())
+    return judgements_by_subtopic([(topic, "0", *judged) for topic, docs in qrels.items() for judged in docs.items()])
+
+
+def judgements_by_subtopic(qrels: SubtopicQrels) -> Judgements:
+    lines = "".join(f"{topic} {subtopic} {doc} {level}\n" for topic, subtopic, doc, level in qrels)
     summary = read_qrels(lambda: in_memory(lines.encode(), DEFAULT_LIMITS), seed=SEED)
     summary.report.check()
     return summary.judgements
@@ -31,10 +37,18 @@ def run_text(run: Run) -> bytes:
 
 
 def judged_run(qrels: Qrels, run: Run, scores: ScoreType = "float64", search: Search = search) -> JudgedRun:
+    return _judged(judgements_of(qrels), run, scores, search)
+
+
+def judged_by_subtopic(qrels: SubtopicQrels, run: Run) -> JudgedRun:
+    return _judged(judgements_by_subtopic(qrels), run, "float64", search)
+
+
+def _judged(judgements: Judgements, run: Run, scores: ScoreType, search: Search) -> JudgedRun:
     content = run_text(run)
     summary = check_run(lambda: in_memory(content, DEFAULT_LIMITS), seed=SEED)
     blocks = read_run(lambda: in_memory(content, DEFAULT_LIMITS), grouped=summary.grouped, seed=SEED)
-    return judge(blocks if content else [], judgements_of(qrels), scores, search)
+    return judge(blocks if content else [], judgements, scores, search)
 
 
 def known_run(qrels: Qrels, run: Run, known: Mapping[str, Iterable[str]], expected: Mapping[str, int]) -> JudgedRun:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,14 +142,15 @@ def test_two_levels_in_one_iteration_are_refused_with_both_lines() -> None:
 def test_the_highest_level_of_several_iterations_counts() -> None:
     content = "1 0 a 0\n1 1 a 2\n1 2 a 1\n1 0 b -2\n1 x b -1\n"
     assert levels_of(content) == {"1": {"a": 2, "b": -1}}
-    assert warnings(content) == [(2, "several_iterations"), (3, "several_iterations"), (5, "several_iterations")]
+    lines = [(2, "several_iterations"), (3, "several_iterations"), (5, "several_iterations")]
+    assert warnings(content) == [(0, "subtopics"), *lines]
 
 
 def test_every_iteration_is_checked_on_its_own() -> None:
     content = "1 0 a 0\n1 1 a 2\n1 1 a 2\n1 0 a 0\n1 1 a 1\n1 0 a 2\n"
     report = read(content).report
     assert [(entry.line, entry.code) for entry in report.warnings] == [
-        (2, "several_iterations"), (3, "duplicate_judgement"), (4, "duplicate_judgement"),
+        (0, "subtopics"), (2, "several_iterations"), (3, "duplicate_judgement"), (4, "duplicate_judgement"),
     ]  # fmt: skip
     assert [(entry.line, entry.code) for entry in report.problems] == [
         (5, "conflicting_judgement"), (6, "conflicting_judgement"),
@@ -165,7 +168,8 @@ def test_a_repeated_level_of_thousands_of_digits_is_compared_as_a_number() -> No
 
 def test_repeated_judgements_beyond_fifty_are_counted() -> None:
     report = read("1 0 a 1\n" * 300 + "1 0 a 2\n" * 200 + "1 1 a 1\n").report
-    assert report.counts == {"several_iterations": 1, "duplicate_judgement": 299, "conflicting_judgement": 200}
+    several = {"subtopics": 2, "several_iterations": 1}
+    assert report.counts == several | {"duplicate_judgement": 299, "conflicting_judgement": 200}
     assert len(report.problems) == 50
 
 
@@ -188,6 +192,48 @@ def test_qrels_are_read_as_a_dictionary_reads_them(rows: list[tuple[str, str, st
     assert problems(content) == expected
     if not expected:
         assert levels_of(content) == highest
+        assert_iterations_are_kept(content, given_levels)
+
+
+def subtopics_of(content: str) -> list[tuple[str, str, int, int]]:
+    """The rows of the table of subtopics: topic, document, number of the subtopic and level."""
+    judgements = read(content).judgements
+    table, text = judgements.subtopics, judgements.data.tobytes()
+    if table is None:
+        return []
+    documents = [text[judgements.doc_starts[row] : judgements.doc_ends[row]].decode() for row in table.judgement]
+    np.testing.assert_array_equal(judgements.topics[table.judgement], table.topic)
+    topics = [judgements.topic_ids[topic].decode() for topic in table.topic]
+    return list(zip(topics, documents, table.subtopic.tolist(), table.level.tolist(), strict=True))
+
+
+def assert_iterations_are_kept(content: str, given_levels: dict[tuple[str, str, str], int]) -> None:
+    """The same documents and levels under the numbers of the table as under the names of the file."""
+    named, numbered = defaultdict[object, set[object]](set), defaultdict[object, set[object]](set)
+    for (topic, iteration, document), level in given_levels.items():
+        named[topic, iteration].add((document, level))
+    for topic, document, number, level in subtopics_of(content):
+        numbered[topic, number].add((document, level))
+    several = len(named) > len({topic for topic, _, _ in given_levels})
+    assert sorted(map(sorted, numbered.values())) == (sorted(map(sorted, named.values())) if several else [])
+
+
+def test_each_iteration_of_a_topic_is_kept_as_a_subtopic_with_its_own_levels() -> None:
+    content = "2 x b 1\n1 one a 0\n1 two a 2\n1 one c -1\n2 y b 0\n1 one c -1\n2 x a 3\n"
+    assert levels_of(content) == {"2": {"b": 1, "a": 3}, "1": {"a": 2, "c": -1}}
+    assert subtopics_of(content) == [
+        ("2", "b", 0, 1), ("2", "b", 1, 0), ("2", "a", 0, 3),
+        ("1", "c", 0, -1), ("1", "a", 0, 0), ("1", "a", 1, 2),
+    ]  # fmt: skip
+    report = read(content).report
+    assert "4 subtopics of 2 topics" in report.warnings[0].message
+    assert report.counts["subtopics"] == 4
+
+
+@pytest.mark.parametrize("content", [GOOD, "1 0 a 1\n2 1 a 1\n1 0 b 0\n", "1 0 a 1\n1 0 a 1\n"])
+def test_one_iteration_for_each_topic_says_nothing_of_subtopics(content: str) -> None:
+    assert read(content).judgements.subtopics is None
+    assert "subtopics" not in read(content).report.counts
 
 
 # Encodings, limits, nothing

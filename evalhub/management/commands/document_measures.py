@@ -15,8 +15,9 @@ _HEAD = """\
 Made from the docstrings by `evalhub document_measures > docs/measures.md`.
 
 A name is `Name(parameter=value,...)@cutoff`, as in ir_measures; parameters at their default are left out. trec_eval's
-names are understood as well (`ndcg_cut_10`, `P_5`, `map`) and answered in this form. `rel` is the lowest level that
-counts as relevant; `judged_only=True` leaves unjudged documents out before ranking (the condensed list, trec_eval -J).
+names are understood as well (`ndcg_cut_10`, `P_5`, `map`), and ndeval's (`alpha-nDCG@10`, `strec@5`), and answered in
+this form. `rel` is the lowest level that counts as relevant; `judged_only=True` leaves unjudged documents out before
+ranking (the condensed list, trec_eval -J).
 """
 _SECTIONS = ("formula", "range", "source", "elsewhere", "undefined")
 

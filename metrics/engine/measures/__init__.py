@@ -17,11 +17,14 @@ from metrics.engine.measures import (
     persistence,
     search_length,
     sets,
+    subtopics,
     user_oriented,
 )
 from metrics.engine.measures.definition import (
     ALL_DOCUMENTS,
+    ALPHA,
     BASE,
+    BETA,
     BPREF_NORM,
     CASCADE_P,
     DISCOUNT,
@@ -32,6 +35,7 @@ from metrics.engine.measures.definition import (
     GAINS,
     GOAL,
     IDEAL,
+    IDEAL_DEPTH,
     INTERPOLATION,
     JUDGED_ONLY,
     MAX_REL,
@@ -66,6 +70,8 @@ _BINARY = (REL, JUDGED_ONLY)
 _INTERPOLATED = (REL, INTERPOLATION, RECALL_ROUNDING, JUDGED_ONLY)
 _SCALE = (MIN_REL, MAX_REL)
 _UNSEEN = (MISSING, DOCUMENTS)
+_NOVELTY = (ALPHA, REL, JUDGED_ONLY)
+_PATIENCE = (ALPHA, BETA, REL, JUDGED_ONLY)
 
 _TABLE = (
     MeasureDefinition(
@@ -186,6 +192,20 @@ _TABLE = (
     MeasureDefinition("Novelty", knowledge.novelty, _OPTIONAL, _BINARY),
     MeasureDefinition("RelativeRecall", knowledge.relative_recall, _OPTIONAL, (EXPECTED, *_BINARY)),
     MeasureDefinition("RecallEffort", knowledge.recall_effort, _NONE, (EXPECTED, *_BINARY)),
+    MeasureDefinition("StRecall", subtopics.subtopic_recall, _REQUIRED, _BINARY, aliases=("strec",)),
+    MeasureDefinition(
+        "alpha_nDCG", subtopics.alpha_ndcg, _REQUIRED, _NOVELTY, aliases=("alpha-nDCG", "α_nDCG"),
+        max_cutoff=IDEAL_DEPTH,
+    ),
+    MeasureDefinition("alpha_DCG", subtopics.alpha_dcg, _REQUIRED, _NOVELTY, aliases=("alpha-DCG", "α_DCG")),
+    MeasureDefinition("ERR_IA", subtopics.err_ia, _REQUIRED, _NOVELTY, aliases=("ERR-IA",)),
+    MeasureDefinition(
+        "nERR_IA", subtopics.nerr_ia, _REQUIRED, _NOVELTY, aliases=("nERR-IA",), max_cutoff=IDEAL_DEPTH,
+    ),
+    MeasureDefinition("NRBP", subtopics.nrbp, _NONE, _PATIENCE),
+    MeasureDefinition("nNRBP", subtopics.nnrbp, _NONE, _PATIENCE),
+    MeasureDefinition("P_IA", subtopics.p_ia, _REQUIRED, _BINARY, aliases=("P-IA",)),
+    MeasureDefinition("AP_IA", subtopics.ap_ia, _NONE, _BINARY, aliases=("MAP_IA", "MAP-IA")),
 )  # fmt: skip
 
 MEASURES: dict[str, MeasureDefinition] = {definition.name: definition for definition in _TABLE}

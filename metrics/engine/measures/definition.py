@@ -15,6 +15,8 @@ from metrics.engine.gains import LINEAR, GainMap
 from metrics.engine.ranking import Floats
 
 MAX_CUTOFF = 1_000_000
+# How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.
+IDEAL_DEPTH = 100
 _SECTION = re.compile(r"^(Formula|Range|Source|Elsewhere|Undefined): ", re.MULTILINE)
 
 
@@ -66,6 +68,7 @@ class MeasureDefinition:
     trec_parameter: str | None = None  # what a number after trec_eval's name sets where it is not a cutoff
     lower_is_better: bool = False
     max_share: float = 1.0  # highest @r of Cutoff.SHARE
+    max_cutoff: int = MAX_CUTOFF
     check: Callable[[Mapping[str, Any]], str | None] | None = None  # what is wrong with the parameters taken together
 
     def values(self, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -109,15 +112,16 @@ def read_integer(low: int, high: int) -> Callable[[str, str], int]:
     return read
 
 
-def read_number(low: float, high: float) -> Callable[[str, str], float]:
-    """A reader of finite numbers in the open interval (low, high)."""
+def read_number(low: float, high: float, *, ends: bool = False) -> Callable[[str, str], float]:
+    """A reader of finite numbers between low and high; `ends` says whether these two are among them."""
+    bounds = f"from {low:g} to {high:g}" if ends else f"above {low:g} and below {high:g}"
 
     def read(name: str, text: str) -> float:
         if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
             number = float(text)
-            if math.isfinite(number) and low < number < high:
-                return number
-        raise MeasureError(f"{name}={text}: {name} is a number above {low:g} and below {high:g}", code="bad_parameter")
+            if math.isfinite(number) and (low < number < high or (ends and number in (low, high))):
+                return number + 0.0  # -0 is 0, so that it has one name
+        raise MeasureError(f"{name}={text}: {name} is a number {bounds}", code="bad_parameter")
 
     return read
 
@@ -225,6 +229,12 @@ EXPECTED = Parameter(
     "how many relevant documents the user expected to find; left out: the number given for the topic with the run's "
     "known documents",
 )  # fmt: skip
+ALPHA = Parameter(
+    "alpha", 0.5, read_number(0.0, 1.0, ends=True),
+    "redundancy intolerance: the share of its worth that a subtopic loses with every document about it",
+)  # fmt: skip
+# At 0.99 the greedy ideal ranking of nNRBP is more than 3,600 documents deep.
+BETA = Parameter("beta", 0.5, read_number(0.0, 0.99), "patience: probability of going on to the next document")
 WEIGHT = Parameter("weight", 0.5, read_number(0.0, 1.0), "weight of satisfaction")
 
 

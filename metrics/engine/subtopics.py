@@ -1,0 +1,115 @@
+"""Subtopics: the parts of a topic that a document is judged for, and what a ranking covers of them.
+
+Other words for a subtopic are aspect, intent, instance and nugget. Qrels name it in their second column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.running import place
+
+# Gains that differ by less are equal: their sums were added in another order.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which subtopics a ranking's documents are relevant to: rows sorted by topic and rank.
+
+    Shapes: one entry per (document, subtopic) in `topic`, `rank`, `earlier` (documents above this one that are relevant
+    to the same subtopic) and `size` (judged documents relevant to it, retrieved or not); one entry per topic in
+    `subtopics`, how many of them have a relevant document.
+    """
+
+    topic: Ints
+    rank: Ints
+    earlier: Ints
+    size: Ints
+    subtopics: Ints
+
+    @classmethod
+    def of(cls, topic: Ints, subtopic: Ints, rank: Ints, n_topics: int) -> Self:
+        """What of all the relevant rows stands at a rank; rank 0 is that of a document the ranking does not hold."""
+        cells, cell = _number(topic, subtopic)
+        subtopics = np.bincount(topic[cells], minlength=n_topics)
+        size = np.bincount(cell)[cell]
+        held = np.flatnonzero(rank)
+        held = held[np.lexsort((rank[held], topic[held]))]
+        by_cell = np.argsort(cell[held], kind="stable")
+        earlier = np.empty(len(held), np.int64)
+        earlier[by_cell] = place(cell[held][by_cell])
+        return cls(topic[held], rank[held], earlier, size[held], subtopics)
+
+
+@dataclass(frozen=True)
+class Subtopics:
+    """The judgements by subtopic, retrieved or not: rows sorted by topic, then by doc_id descending.
+
+    Shapes: one entry per judged (document, subtopic) in `topic`, `judgement` (row of the qrels), `subtopic` (counted
+    from 0 within the topic) and `level`.
+    """
+
+    topic: Ints
+    judgement: Ints
+    subtopic: Ints
+    level: Ints
+
+    @property
+    def count(self) -> int:
+        """How many subtopics there are in all topics, with a relevant document or without."""
+        return len(_number(self.topic, self.subtopic)[0])
+
+    def coverage(self, judgement: Ints, rank: Ints, rel: int, n_topics: int) -> Coverage:
+        """What a ranking covers that holds these judged documents at these ranks."""
+        ranks = np.zeros(self.judgement.max(initial=-1) + 1, np.int64)
+        ranks[judgement] = rank
+        rows = self.level >= rel
+        return Coverage.of(self.topic[rows], self.subtopic[rows], ranks[self.judgement[rows]], n_topics)
+
+    def ideal(self, rel: int, alpha: float, depth: int, n_topics: int) -> Coverage:
+        """What the greedy ideal ranking covers: at each rank the document that gains most after those above it.
+
+        Of documents that gain the same the one with the highest doc_id comes first, as in ndeval.
+        """
+        rows = self.level >= rel
+        topic, subtopic = self.topic[rows], self.subtopic[rows]
+        rank = _greedy_ranks(topic, self.judgement[rows], _number(topic, subtopic)[1], 1.0 - alpha, depth)
+        return Coverage.of(topic, subtopic, rank, n_topics)
+
+
+def _number(topic: Ints, subtopic: Ints) -> tuple[Ints, Ints]:
+    """A row of each subtopic, sorted by topic and subtopic, and for every row the number of its own among them."""
+    key = topic * (subtopic.max(initial=0) + 1) + subtopic
+    _, rows, cell = np.unique(key, return_index=True, return_inverse=True)
+    return rows, cell
+
+
+def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth: int) -> Ints:
+    """The rank of each row's document in the greedy ideal ranking, 0 below `depth`; one document a topic each turn."""
+    new = np.ones(len(topic), np.bool_)
+    new[1:] = judgement[1:] != judgement[:-1]
+    starts, document = np.flatnonzero(new), np.cumsum(new) - 1
+    _, first, owner = np.unique(topic[starts], return_index=True, return_inverse=True)
+    rank = np.zeros(len(starts), np.int64)
+    gain = np.ones(cell.max(initial=-1) + 1)
+    for turn in range(1, min(depth, int(np.bincount(owner).max(initial=0))) + 1):
+        chosen = _best(gain[cell], rank, starts, first, owner)
+        rank[chosen] = turn
+        gain[cell[(rank == turn)[document]]] *= decay
+    ranks: Ints = rank[document]
+    return ranks
+
+
+def _best(gain: Floats, rank: Ints, starts: Ints, first: Ints, owner: Ints) -> Ints:
+    """The document of each topic with the highest gain among those without a rank, the first of several."""
+    worth = np.add.reduceat(gain, starts)
+    worth[rank > 0] = -1.0
+    best = np.maximum.reduceat(worth, first)
+    candidates = np.flatnonzero((worth >= 0) & (worth >= (best * (1.0 - _ROUNDING))[owner]))
+    chosen: Ints = candidates[np.unique(owner[candidates], return_index=True)[1]]
+    return chosen
