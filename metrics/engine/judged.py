@@ -86,13 +86,16 @@ class RankedGains:
     gain: Floats
     n_topics: int
 
-    def sum(self, discount: Floats | None = None, cutoff: int | None = None) -> Floats:
-        """Sum of gain / discount per topic down to the cutoff, added in rank order; shape (topics,)."""
-        values = self.gain if discount is None else self.gain / discount
+    def within(self, cutoff: int | None) -> Self:
+        """What stands in ranks 1..cutoff."""
         if cutoff is None:
-            return sum_by_topic(self.topic, values, self.n_topics)
-        within = self.rank <= cutoff
-        return sum_by_topic(self.topic[within], values[within], self.n_topics)
+            return self
+        rows = np.flatnonzero(self.rank <= cutoff)
+        return replace(self, topic=self.topic[rows], rank=self.rank[rows], gain=self.gain[rows])
+
+    def sum(self, discount: Floats | None = None) -> Floats:
+        """Sum of gain / discount per topic, added in rank order; shape (topics,)."""
+        return sum_by_topic(self.topic, self.gain if discount is None else self.gain / discount, self.n_topics)
 
     def count(self) -> Ints:
         """Documents with a gain per topic; shape (topics,)."""
@@ -125,7 +128,7 @@ class Relevant:
         if cutoff is None:
             return np.bincount(self.topic, minlength=self.n_topics)
         limit = cutoff[self.topic] if isinstance(cutoff, np.ndarray) else cutoff
-        return np.bincount(self.topic[self.rank <= limit], minlength=self.n_topics)
+        return np.bincount(self.topic[np.flatnonzero(self.rank <= limit)], minlength=self.n_topics)
 
 
 @dataclass(frozen=True)

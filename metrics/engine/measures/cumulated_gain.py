@@ -32,7 +32,7 @@ def cg(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR) ->
     Range: 0 and above
     Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, equation 1
     """
-    return run.gains(gains).sum(cutoff=cutoff)
+    return run.gains(gains).within(cutoff).sum()
 
 
 def dcg(
@@ -70,7 +70,7 @@ def ncg(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR, i
     Range: 0 to 1
     Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3
     """
-    return ratio(run.gains(gains).sum(cutoff=cutoff), _ideal(run, gains, ideal).sum(cutoff=cutoff))
+    return ratio(run.gains(gains).within(cutoff).sum(), _ideal(run, gains, ideal).within(cutoff).sum())
 
 
 def ndcg(
@@ -94,7 +94,8 @@ def ndcg(
 
 
 def _discounted(ranked: RankedGains, cutoff: int | None, dis: Discount, b: float) -> Floats:
-    return ranked.sum(discount(ranked.rank, dis, b), cutoff)
+    ranked = ranked.within(cutoff)
+    return ranked.sum(discount(ranked.rank, dis, b))
 
 
 def _ideal(run: JudgedRun, gains: GainMap, ideal: Ideal) -> RankedGains:

@@ -25,7 +25,7 @@ def graded_precision(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) ->
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
     largest = gains.of(run.recall_base.level).max(initial=0.0)
-    return run.gains(gains).sum(cutoff=cutoff) / (cutoff * (largest or 1.0))
+    return run.gains(gains).within(cutoff).sum() / (cutoff * (largest or 1.0))
 
 
 def graded_recall(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:
@@ -35,7 +35,7 @@ def graded_recall(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Fl
     Range: 0 to 1
     Source: Kekäläinen and Järvelin, JASIST 53(13), 2002
     """
-    return ratio(run.gains(gains).sum(cutoff=cutoff), run.ideal_gains(gains).sum())
+    return ratio(run.gains(gains).within(cutoff).sum(), run.ideal_gains(gains).sum())
 
 
 def sliding_ratio(run: JudgedRun, *, cutoff: int, gains: GainMap = LINEAR) -> Floats:
