@@ -141,8 +141,7 @@ class _RunCheck:
     def _note_order(self, columns: Columns, block: RankedBlock) -> None:
         inside = np.ones(len(block.scores), np.bool_)
         inside[block.topic_starts[:-1]] = False
-        tied = _tied(block.scores, inside)
-        self.summary.tied_documents += int(np.count_nonzero(tied))
+        self.summary.tied_documents += int(np.count_nonzero(_tied(block.scores, inside)))
         known = inside[1:] & (columns.rank[1:] >= 0) & (columns.rank[:-1] >= 0)
         later, earlier = _steps(columns.rank)
         higher, lower = _steps(block.scores)
@@ -190,7 +189,9 @@ def _steps(values: Floats | Ints) -> tuple[Flags, Flags]:
 def _tied(scores: Floats, inside: Flags) -> Flags:
     """Rows whose score another row of the topic has, whatever the file's order."""
     topic = np.cumsum(~inside)
-    order = np.lexsort((scores, topic))
+    rises = (scores[1:] > scores[:-1]) & inside[1:]
+    # Most runs list each topic in descending order: equal scores are then neighbours as they stand.
+    order = np.lexsort((scores, topic)) if rises.any() else np.arange(len(scores))
     equal = (scores[order][1:] == scores[order][:-1]) & (topic[order][1:] == topic[order][:-1])
     tied = np.zeros(len(scores), np.bool_)
     tied[order[1:][equal]] = True
