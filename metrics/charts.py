@@ -35,10 +35,8 @@ PALETTES = {
 def curve_chart(curve: Curve, *, measure: str, run: str, theme: str = "light") -> alt.LayerChart:
     """A run's mean curve over the ranks and the ideal's, each with its name at its end."""
     palette = PALETTES[theme]
-    topics, depth = curve.topics.shape
-    lines = {"run": (curve.mean, run)}
-    if curve.ideal_mean is not None:
-        lines["ideal"] = (curve.ideal_mean, "ideal")
+    topics, depth = curve.n_topics, curve.depth
+    lines = {"run": (curve.mean, run), "ideal": (curve.ideal_mean, "ideal")}
     points = [
         {"line": key, "label": label, "rank": rank, "value": value}
         for key, (values, label) in lines.items()

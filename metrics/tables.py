@@ -156,7 +156,7 @@ def curve_lines(curve: Curve) -> list[tuple[int, str, str]]:
     """Rank, mean and the ideal's mean at some ranks: what the picture shows, as figures."""
     mean, ideal = curve.mean, curve.ideal_mean
     ranks = sorted({rank for rank in _RANKS_SHOWN if rank <= len(mean)} | {len(mean)})
-    return [(r, f"{mean[r - 1]:.4f}", NOTHING if ideal is None else f"{ideal[r - 1]:.4f}") for r in ranks]
+    return [(r, f"{mean[r - 1]:.4f}", f"{ideal[r - 1]:.4f}") for r in ranks]
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from uuid import UUID
 
 from rest_framework.request import Request
 
+from metrics.engine.curves import MAX_DEPTH, curve_measures
 from metrics.engine.errors import InvalidInput, MeasureError
+from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure, parse_measures
 from metrics.engine.judging import SCORE_TYPES
+from metrics.engine.measures.definition import (
+    BASE,
+    DISCOUNT,
+    INTERPOLATION,
+    MAX_CUTOFF,
+    RECALL_ROUNDING,
+    REL,
+    Parameter,
+    check_interpolation,
+    read_choice,
+    read_integer,
+)
+from metrics.engine.precision_recall import MAX_POINTS
+from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, Grid, too_many_combinations
+from metrics.models import Evaluation
 from metrics.services.comparison import ComparisonQuery
+from metrics.services.curves import CurveQuery, RecallQuery
+from metrics.services.difference import DifferenceQuery
 from metrics.services.leaderboard import BoardQuery
-from runs.models import Collection
+from metrics.services.values import find_evaluation
+from metrics.services.what_if import WhatIfQuery
+from runs.models import Collection, Run
 
 MAX_LIMIT = 200
+MAX_VALUES = 1_000_000
 _MAX_OFFSET = 1_000_000
+_MAX_VERSION = 10**6
 _LEAST_SHARE = 0.0001
+_TRUE = ("true", "True", "1")
+_FLAGS = (*_TRUE, "false", "False", "0")
+_GRID = ("family", "gains", "dis", "b", "depths")
+# Parameters that are lists, with what stands between their values: gain maps have commas of their own.
+_LISTS = dict.fromkeys(("measures", "runs", "family", "dis", "b", "depths", "preset", "rel"), ",") | {"gains": ";"}
+_T = TypeVar("_T")
 
 
 def measures_in(parameters: Mapping[str, str], name: str, default: list[str]) -> list[Measure]:
@@ -24,7 +54,7 @@ def measures_in(parameters: Mapping[str, str], name: str, default: list[str]) ->
     try:
         return parse_measures(parameters.get(name, "")) or [parse_measure(text) for text in default]
     except MeasureError as error:
-        raise MeasureError(error.message, code=error.code, pointer=name) from error
+        raise _pointed(error, name) from error
 
 
 def measure_in(parameters: Mapping[str, str], name: str, default: str) -> Measure:
@@ -43,6 +73,10 @@ def choice_in(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]
     if text and text not in choices:
         raise InvalidInput(f"{name}={text[:40]!r}: {name} is one of {', '.join(choices)}", pointer=name)
     return text or None
+
+
+def flag_in(parameters: Mapping[str, str], name: str) -> bool:
+    return choice_in(parameters, name, _FLAGS) in _TRUE
 
 
 def scores_in(parameters: Mapping[str, str]) -> str | None:
@@ -65,10 +99,9 @@ def board_query(parameters: Mapping[str, str], collection: Collection) -> BoardQ
 
 
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
-    runs = [run for run in parameters.get("runs", "").split(",") if run]
     return ComparisonQuery(
         measure=measure_in(parameters, "measure", collection.measures[0]),
-        runs=[_run_id(run, "runs") for run in runs],
+        runs=_run_ids(parameters),
         baseline=_run_id(parameters["baseline"], "baseline") if parameters.get("baseline") else None,
         test=parameters.get("test") or "paired_t",
         correction=parameters.get("correction") or "holm",
@@ -76,6 +109,10 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         confidence=_share_in(parameters, "confidence", 0.95),
         scores=scores_in(parameters),
     )
+
+
+def _run_ids(parameters: Mapping[str, str]) -> list[str]:
+    return [_run_id(run, "runs") for run in parameters.get("runs", "").split(",") if run]
 
 
 def _run_id(text: str, name: str) -> str:
@@ -97,7 +134,120 @@ def _share_in(parameters: Mapping[str, str], name: str, default: float) -> float
     return share
 
 
+def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
+    """`measure` is read where `measures` is left out, as an address of one curve says."""
+    name = "measures" if parameters.get("measures") else "measure"
+    try:
+        measures = curve_measures(parameters.get(name) or "nDCG")
+    except MeasureError as error:
+        raise _pointed(error, name) from error
+    return CurveQuery(
+        measures=measures,
+        depth=integer_in(parameters, "depth", 100, 1, MAX_DEPTH),
+        confidence=_share_in(parameters, "confidence", 0.95),
+        per_topic=flag_in(parameters, "per_topic"),
+        with_readings=flag_in(parameters, "readings"),
+    )
+
+
+def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
+    """`rel` is levels separated by commas, or all."""
+    interp, rounding = (_word_in(parameters, known) for known in (INTERPOLATION, RECALL_ROUNDING))
+    problem = check_interpolation({"interp": interp, "rounding": rounding})
+    if problem:
+        raise MeasureError(problem, code="bad_parameter", pointer="rounding")
+    rel = parameters.get("rel") or "1"
+    return RecallQuery(
+        points=integer_in(parameters, "points", 11, 2, MAX_POINTS),
+        levels=None if rel == "all" else _several({"rel": rel}, "rel", lambda level: REL.read("rel", level)),
+        interp=interp,
+        rounding=rounding,
+        confidence=_share_in(parameters, "confidence", 0.95),
+        per_topic=flag_in(parameters, "per_topic"),
+    )
+
+
+def difference_query(parameters: Mapping[str, str], collection: Collection) -> DifferenceQuery:
+    return DifferenceQuery(
+        measure=measure_in(parameters, "measure", collection.measures[0]),
+        runs=_run_ids(parameters),
+        by_difference=choice_in(parameters, "order", ("topic", "difference")) == "difference",
+        scores=scores_in(parameters),
+    )
+
+
+def what_if_query(parameters: Mapping[str, str]) -> WhatIfQuery:
+    """Combinations named by `measures`, those of `preset`, and the product of the rest; both presets for none."""
+    product = _grid(parameters).measures() if any(parameters.get(name) for name in _GRID) else []
+    named = measures_in(parameters, "measures", [])
+    asked = _several(parameters, "preset", lambda text: read_choice(*PRESETS)("preset", text))
+    if not (product or named or asked):
+        asked = list(PRESETS)
+    presets = {parse_measure(PRESETS[preset]): preset for preset in asked}
+    combinations = list(dict.fromkeys([*named, *presets, *product]))
+    if len(combinations) > MAX_COMBINATIONS:
+        raise too_many_combinations()
+    return WhatIfQuery(combinations, presets, _run_ids(parameters), scores_in(parameters))
+
+
+def _grid(parameters: Mapping[str, str]) -> Grid:
+    bases = _several(parameters, "b", lambda text: BASE.read("b", text))
+    discounts = _several(parameters, "dis", lambda text: DISCOUNT.read("dis", text)) or (["jk"] if bases else [])
+    if bases and set(discounts) == {"log2"}:
+        message = "b needs dis=jk or dis=session: log2(i + 1) has its base"
+        raise MeasureError(message, code="bad_parameter", pointer="b")
+    given: dict[str, list[Any]] = {
+        "families": _several(parameters, "family", lambda text: read_choice(*FAMILIES)("family", text)),
+        "gains": _several(parameters, "gains", GainMap.parse, ";"),
+        "discounts": discounts,
+        "bases": bases,
+        "depths": _several(parameters, "depths", _depth),
+    }
+    return Grid(**{name: tuple(values) for name, values in given.items() if values})
+
+
+def _depth(text: str) -> int | None:
+    return None if text == "all" else read_integer(1, MAX_CUTOFF)("depths", text)
+
+
+def _several(parameters: Mapping[str, str], name: str, read: Callable[[str], _T], separator: str = ",") -> list[_T]:
+    """The values of a list, each once, read one by one; an error has the parameter's name."""
+    parts = [part.strip() for part in parameters.get(name, "").split(separator)]
+    parts = list(dict.fromkeys(part for part in parts if part))
+    if len(parts) > MAX_COMBINATIONS:
+        message = f"{name}: {len(parts)} values; at most {MAX_COMBINATIONS} at once"
+        raise InvalidInput(message, code="too_many_values", pointer=name)
+    try:
+        return [read(part) for part in parts]
+    except MeasureError as error:
+        raise _pointed(error, name) from error
+
+
+def _word_in(parameters: Mapping[str, str], known: Parameter) -> Any:
+    try:
+        return known.read(known.name, parameters.get(known.name) or known.default)
+    except MeasureError as error:
+        raise _pointed(error, known.name) from error
+
+
+def _pointed(error: MeasureError, name: str) -> MeasureError:
+    return MeasureError(error.message, code=error.code, pointer=name)
+
+
+def check_size(values: int) -> None:
+    """InvalidInput where the curves of all topics make too long an answer."""
+    if values > MAX_VALUES:
+        message = f"{values:,} values of single topics asked for; at most {MAX_VALUES:,}: ask for fewer ranks or curves"
+        raise InvalidInput(message, code="too_many_values", pointer="per_topic")
+
+
+def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
+    """The evaluation of the run to read, by `qrels` and `scores`."""
+    version = integer_in(parameters, "qrels", 0, 0, _MAX_VERSION) or None
+    return find_evaluation(run=run, scores=scores_in(parameters), version=version)
+
+
 def query_of(request: Request) -> dict[str, str]:
-    """The query string as text; the last of repeated parameters counts, repeated `measures` and `runs` add up."""
-    joined = {name: ",".join(request.query_params.getlist(name)) for name in ("measures", "runs")}
+    """The query string as text; the last of repeated parameters counts, repeated lists add up."""
+    joined = {name: separator.join(request.query_params.getlist(name)) for name, separator in _LISTS.items()}
     return {**request.query_params.dict(), **{name: text for name, text in joined.items() if text}}

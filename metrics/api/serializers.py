@@ -95,34 +95,140 @@ class TopicValuesSerializer(serializers.Serializer[Any]):
     values = serializers.DictField(child=serializers.FloatField(allow_null=True))
 
 
-class RunValuesSerializer(serializers.Serializer[Any]):
-    """A run's values."""
-
+class ReadFromSerializer(serializers.Serializer[Any]):
     run = serializers.UUIDField()
     qrels = serializers.IntegerField()
     scores = serializers.CharField()
     engine_version = serializers.CharField()
     stale = serializers.BooleanField()
     coverage = CoverageSerializer()
+
+
+class RunValuesSerializer(ReadFromSerializer):
+    """A run's values."""
+
     means = serializers.DictField(child=MeanSerializer())
     topics = TopicValuesSerializer(many=True)
 
 
+def _figures(text: str = "", **options: Any) -> serializers.ListField:
+    return serializers.ListField(child=serializers.FloatField(), help_text=text, **options)
+
+
 class CurvePointsSerializer(serializers.Serializer[Any]):
     topic_id = serializers.CharField()
-    values = serializers.ListField(child=serializers.FloatField())
+    values = _figures()
 
 
-class RunCurveSerializer(serializers.Serializer[Any]):
-    """A measure at ranks 1..depth: averaged over topics, the ideal beside it, and per topic where asked for."""
+class ReadingsSerializer(serializers.Serializer[Any]):
+    needed = serializers.ListField(
+        child=serializers.IntegerField(allow_null=True),
+        allow_null=True,
+        help_text="for each rank, the rank at which the run has what the ideal has there; null where it never has, and "
+        "in whole for a curve that may fall",
+    )
+    missed = _figures("the ideal minus the actual mean")
+    missed_percent = serializers.ListField(
+        child=serializers.FloatField(allow_null=True), help_text="of the ideal; null where that is 0"
+    )
+    ideal_horizontal_from = serializers.IntegerField(
+        allow_null=True, help_text="the last rank at which the ideal gains anything: where to stop"
+    )
 
-    run = serializers.UUIDField()
-    qrels = serializers.IntegerField()
-    measure = serializers.CharField()
-    depth = serializers.IntegerField()
-    mean = serializers.ListField(child=serializers.FloatField())
-    ideal = serializers.ListField(child=serializers.FloatField(), allow_null=True)
+
+class MeanCurveSerializer(serializers.Serializer[Any]):
+    mean = _figures("averaged over topics")
+    low = _figures("of the interval of the mean; null with fewer than two topics", allow_null=True)
+    high = _figures(allow_null=True)
     topics = CurvePointsSerializer(many=True, required=False)
+
+
+class CurveSerializer(MeanCurveSerializer):
+    measure = serializers.CharField()
+    ideal = _figures("the ideal's averaged over topics")
+    readings = ReadingsSerializer(required=False)
+
+
+class RunCurvesSerializer(ReadFromSerializer):
+    """Measures at ranks 1..depth: averaged over topics, the ideal beside it, and per topic where asked for."""
+
+    depth = serializers.IntegerField()
+    confidence = serializers.FloatField()
+    curves = CurveSerializer(many=True)
+
+
+class LevelCurveSerializer(MeanCurveSerializer):
+    rel = serializers.IntegerField(help_text="lowest relevant level")
+
+
+class PrecisionRecallSerializer(ReadFromSerializer):
+    """Interpolated precision at points of recall, one curve for each lowest relevant level."""
+
+    interp = serializers.CharField()
+    rounding = serializers.CharField(allow_null=True)
+    confidence = serializers.FloatField()
+    recall = _figures("the points")
+    curves = LevelCurveSerializer(many=True)
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True)
+    run = serializers.UUIDField()
+    mean = serializers.FloatField(allow_null=True)
+    topics = serializers.IntegerField(help_text="topics with a value")
+
+
+class CombinationSerializer(serializers.Serializer[Any]):
+    measure = serializers.CharField()
+    preset = serializers.CharField(allow_null=True)
+    ties = serializers.BooleanField(help_text="whether two runs share a rank")
+    tau_official = serializers.FloatField(allow_null=True, help_text="Kendall's tau with the official order")
+    leaderboard = PlaceSerializer(many=True)
+
+
+class WhatIfSerializer(serializers.Serializer[Any]):
+    """The board under every combination; `tau` has a row and a column for each of them, in their order."""
+
+    collection = serializers.CharField()
+    qrels = serializers.IntegerField()
+    scores = serializers.CharField()
+    runs = RunNameSerializer(many=True)
+    official = CombinationSerializer(help_text="by the collection's first measure")
+    combinations = CombinationSerializer(many=True)
+    coefficient = serializers.CharField(help_text="tau-b, or tau-a where no board has ties and both are the same")
+    tau = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="null where a board has no order: one run, or all of one rank",
+    )
+
+
+class SideSerializer(RunNameSerializer):
+    mean = serializers.FloatField(allow_null=True)
+    topics = serializers.IntegerField(help_text="topics with a value")
+
+
+class TopicDifferenceSerializer(serializers.Serializer[Any]):
+    topic_id = serializers.CharField()
+    a = serializers.FloatField(allow_null=True)
+    b = serializers.FloatField(allow_null=True)
+    difference = serializers.FloatField(allow_null=True, help_text="a minus b")
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """Two runs topic by topic."""
+
+    collection = serializers.CharField()
+    measure = serializers.CharField()
+    qrels = serializers.IntegerField()
+    scores = serializers.CharField()
+    a = SideSerializer()
+    b = SideSerializer()
+    wins = serializers.IntegerField(help_text="topics on which a is better")
+    ties = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    undefined = serializers.IntegerField(help_text="topics on which one of them has no value")
+    order = serializers.CharField()
+    topics = TopicDifferenceSerializer(many=True)
 
 
 class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):

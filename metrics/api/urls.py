@@ -1,15 +1,18 @@
-"""URLs of values, leaderboards, comparisons and measures."""
+"""URLs of values, curves, leaderboards, comparisons and measures."""
 
 from django.urls import path
 
-from metrics.api import views
+from metrics.api import curves, differences, views, what_if
 
 urlpatterns = [
     path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
     path("collections/<slug:collection>/comparison/", views.ComparisonView.as_view(), name="comparison"),
+    path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
+    path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
-    path("runs/<uuid:run>/curve/", views.RunCurveView.as_view(), name="run-curve"),
+    path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),
+    path("runs/<uuid:run>/precision-recall/", curves.PrecisionRecallView.as_view(), name="run-precision-recall"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
     path("measures/", views.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),

@@ -1,37 +1,30 @@
-"""The API of values, curves, leaderboards, comparisons and measures."""
+"""The API of values, leaderboards, comparisons and measures."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.queries import (
-    board_query,
-    comparison_query,
-    integer_in,
-    measures_in,
-    query_of,
-    scores_in,
-)
+from metrics.api.answers import coverage, numbers, read_from, run_name
+from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, SCORES, VERSION, parameter
+from metrics.api.queries import board_query, comparison_query, evaluation_in, measures_in, query_of
 from metrics.api.serializers import (
     ComparisonSerializer,
     EvaluationSerializer,
     LeaderboardSerializer,
     MeasureSerializer,
     NewEvaluationSerializer,
-    RunCurveSerializer,
     RunValuesSerializer,
 )
-from metrics.engine.curves import CURVES, MAX_DEPTH, curve_measure
+from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
@@ -40,81 +33,31 @@ from metrics.models import Evaluation
 from metrics.services.comparison import Comparison, compare_runs
 from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard
 from metrics.services.lifecycle import queue_evaluation, queue_evaluations
-from metrics.services.values import find_evaluation, is_stale, read_curve, read_values
+from metrics.services.values import read_values
 from runs.api.access import managed_collection, owned_run, visible_collection, visible_run
-from runs.models import Collection, Run
-
-
-def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR) -> OpenApiParameter:
-    return OpenApiParameter(name, kind, description=text)
-
-
-_MEASURES = parameter("measures", "measure names separated by commas; the collection's own where left out")
-_SCORES = parameter("scores", "float64 or float32; the collection's own where left out")
-_VERSION = parameter("qrels", "a qrels version; the active one where left out", OpenApiTypes.INT)
-_MAX_VERSION = 10**6
+from runs.models import Collection
 
 
 class RunValuesView(APIView):
     """A run's values for every topic, and their means. What is not stored is computed from the judged view."""
 
-    @extend_schema(responses=RunValuesSerializer, parameters=[_MEASURES, _SCORES, _VERSION])
+    @extend_schema(responses=RunValuesSerializer, parameters=[MEASURE_NAMES, SCORES, VERSION])
     def get(self, request: Request, run: UUID) -> Response:
         found = visible_run(request, run)
         query = query_of(request)
         measures = measures_in(query, "measures", found.collection.measures)
-        evaluation = _evaluation(found, query)
+        evaluation = evaluation_in(query, found)
         values = read_values(evaluation=evaluation, measures=measures)
-        columns = {name: _numbers(vector.tolist()) for name, vector in values.vectors.items()}
+        columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
         topics = [
             {"topic_id": topic_id, "values": {name: column[index] for name, column in columns.items()}}
             for index, topic_id in enumerate(values.topic_ids)
         ]
         body = {
-            "run": found.pk,
-            "qrels": evaluation.qrels.version,
-            "scores": evaluation.scores,
-            "engine_version": evaluation.engine_version,
-            "stale": is_stale(evaluation),
-            "coverage": _coverage(evaluation),
+            **read_from(evaluation),
             "means": {name: {"mean": mean, "topics": count} for name, (mean, count) in values.means.items()},
             "topics": topics,
         }
-        return Response(body)
-
-
-class RunCurveView(APIView):
-    """A measure of the gain family, precision or recall at every rank, with the ideal's."""
-
-    @extend_schema(
-        responses=RunCurveSerializer,
-        parameters=[
-            parameter("measure", f"one of {', '.join(CURVES)} with its parameters; nDCG where left out"),
-            parameter("depth", "number of ranks, 100 where left out", OpenApiTypes.INT),
-            parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL),
-            _SCORES,
-            _VERSION,
-        ],
-    )
-    def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
-        query = query_of(request)
-        depth = integer_in(query, "depth", 100, 1, MAX_DEPTH)
-        measure = curve_measure(query.get("measure") or "nDCG")
-        evaluation = _evaluation(found, query)
-        drawn = read_curve(evaluation=evaluation, measure=measure, depth=depth)
-        ideal = drawn.ideal_mean
-        body: dict[str, Any] = {
-            "run": found.pk,
-            "qrels": evaluation.qrels.version,
-            "measure": measure.name,
-            "depth": depth,
-            "mean": drawn.mean.tolist(),
-            "ideal": None if ideal is None else ideal.tolist(),
-        }
-        if query.get("per_topic", "").lower() in ("1", "true"):
-            rows = zip(evaluation.qrels.topic_ids, drawn.topics.tolist(), strict=True)
-            body["topics"] = [{"topic_id": topic_id, "values": values} for topic_id, values in rows]
         return Response(body)
 
 
@@ -152,12 +95,12 @@ class LeaderboardView(APIView):
     @extend_schema(
         responses=LeaderboardSerializer,
         parameters=[
-            _MEASURES,
+            MEASURE_NAMES,
             parameter("sort", "the measure to rank by; the first where left out"),
             parameter("order", "desc or asc; best first where left out"),
             parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
             parameter("offset", "rows to pass over", OpenApiTypes.INT),
-            _SCORES,
+            SCORES,
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
@@ -186,8 +129,8 @@ class ComparisonView(APIView):
             parameter("test", "paired_t"),
             parameter("correction", "holm, bonferroni or none"),
             parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER),
-            parameter("confidence", "of the intervals, 0.95 where left out", OpenApiTypes.NUMBER),
-            _SCORES,
+            CONFIDENCE,
+            SCORES,
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
@@ -216,25 +159,11 @@ class MeasureDetail(APIView):
         return Response(measure_as_json(definition))
 
 
-def _evaluation(run: Run, query: dict[str, str]) -> Evaluation:
-    version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
-    return find_evaluation(run=run, scores=scores_in(query), version=version)
-
-
 def _new_scores(request: Request) -> str:
     serializer = NewEvaluationSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
     scores: str = serializer.validated_data["scores"]
     return scores
-
-
-def _numbers(values: list[float]) -> list[float | None]:
-    """NaN and infinity have no place in JSON: a topic without a value has null."""
-    return [value if math.isfinite(value) else None for value in values]
-
-
-def _coverage(evaluation: Evaluation) -> dict[str, int | None]:
-    return {"answered": evaluation.topics_answered, "judged": evaluation.qrels.topics}
 
 
 def leaderboard_as_json(collection: Collection, board: Leaderboard) -> dict[str, Any]:
@@ -258,8 +187,8 @@ def _row_as_json(row: Row) -> dict[str, Any]:
     return {
         "rank": row.rank,
         "stale": row.stale,
-        "run": {"id": run.pk, "team": run.team.slug, "tag": run.tag, "created_at": run.created_at},
-        "coverage": _coverage(evaluation),
+        "run": run_name(run),
+        "coverage": coverage(evaluation),
         "tied_documents": run.tied_documents,
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,

@@ -1,52 +1,101 @@
-"""Curves: a measure at every rank 1..K, for every topic, and for the ideal beside it."""
+"""Curves: a measure at every rank 1..K, for every topic, averaged over topics, and for the ideal beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
-from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.judged import JudgedRun, RankedGains
-from metrics.engine.measures.cumulated_gain import Discount, Ideal, discount
+from metrics.engine.grammar import Measure, parse_measure, split_names
+from metrics.engine.intervals import Band, mean_band, ratio_band
+from metrics.engine.judged import JudgedRun
+from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount
+from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats
+from metrics.engine.steps import Matrix, Steps, on_the_same_rows
 
-Matrix = npt.NDArray[np.float64]
 MAX_DEPTH = 1000
+MAX_CURVES = 20
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Values at ranks 1..K: `topics` and `ideal` have shape (topics, K); `ideal` is None where nothing is ideal."""
+    """A measure at ranks 1..depth, of each topic and of the topics' ideal rankings, times `worth` of the rank.
 
-    topics: Matrix
-    ideal: Matrix | None
+    Only what is asked for is computed: averages and bands come from the steps, without a value per topic and rank.
+    `pooled` holds the raw and the ideal vectors of norm='average', whose mean is the ratio of their averages.
+    `cumulates` tells that no curve of a topic ever falls.
+    """
+
+    actual: Steps
+    best: Steps
+    worth: Floats | None = None
+    pooled: tuple[Steps, Steps] | None = None
+    cumulates: bool = False
 
     @property
+    def n_topics(self) -> int:
+        return self.actual.n_topics
+
+    @property
+    def depth(self) -> int:
+        return self.actual.depth
+
+    @cached_property
+    def topics(self) -> Matrix:
+        """Every topic's curve; shape (topics, depth)."""
+        return self._times_worth(self.actual.matrix())
+
+    @cached_property
+    def ideal(self) -> Matrix:
+        """The ideal's curve of every topic; shape (topics, depth)."""
+        return self._times_worth(self.best.matrix())
+
+    @cached_property
     def mean(self) -> Floats:
-        """The curve averaged over topics, rank by rank; shape (K,)."""
-        mean: Floats = self.topics.mean(axis=0)
-        return mean
+        """The curve averaged over topics, rank by rank; shape (depth,)."""
+        if self.pooled:
+            above, below = self.pooled
+            return ratio(above.sum(), below.sum())
+        return self._times_worth(self.actual.sum() / self.n_topics)
 
-    @property
-    def ideal_mean(self) -> Floats | None:
-        return None if self.ideal is None else self.ideal.mean(axis=0)
+    @cached_property
+    def ideal_mean(self) -> Floats:
+        """The ideal's curve averaged over topics; shape (depth,)."""
+        if self.pooled:
+            return (self.pooled[1].sum() > 0).astype(np.float64)
+        return self._times_worth(self.best.sum() / self.n_topics)
+
+    def band(self, confidence: float) -> Band | None:
+        """The interval of the mean at every rank, the topics taken for a sample; None with fewer than two."""
+        if self.n_topics < 2:
+            return None
+        if self.pooled:
+            return ratio_band(*self.pooled, confidence)
+        low, high = mean_band(self.actual, confidence)
+        return self._times_worth(low), self._times_worth(high)
+
+    def _times_worth(self, values: Floats) -> Floats:
+        return values if self.worth is None else values * self.worth
 
 
 def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
     """The measure's value at each rank down to `depth`; MeasureError for a measure without a curve."""
-    draw = CURVES.get(measure.definition.name)
-    if draw is None:
-        known = ", ".join(CURVES)
-        raise MeasureError(f"{measure} has no curve over ranks; these have: {known}", code="no_curve")
+    _check_curve(measure)
     parameters = measure.parameters
     if parameters.pop("judged_only", False):
         run = run.condensed
-    return draw(run, depth, **parameters)
+    return CURVES[measure.definition.name](run, depth, **parameters)
+
+
+def _check_curve(measure: Measure) -> None:
+    if measure.definition.name not in CURVES:
+        known = ", ".join(CURVES)
+        raise MeasureError(f"{measure} has no curve over ranks; these have: {known}", code="no_curve")
 
 
 def curve_measure(text: str) -> Measure:
@@ -59,18 +108,22 @@ def curve_measure(text: str) -> Measure:
         return replace(parse_measure(f"{text}@1"), cutoff=None)
 
 
-def _cumulated(ranked: RankedGains, depth: int, worth: Floats) -> Matrix:
-    """Gains put at their ranks, weighted and summed up; shape (topics, depth)."""
-    gains = np.zeros((ranked.n_topics, depth))
-    within = ranked.rank <= depth
-    gains[ranked.topic[within], ranked.rank[within] - 1] = ranked.gain[within]
-    gains *= worth
-    return np.cumsum(gains, axis=1, out=gains)
+def curve_measures(text: str) -> list[Measure]:
+    """The measures of a list of curves, each once; MeasureError names the bad one, or says that they are too many."""
+    measures = list(dict.fromkeys(curve_measure(name) for name in split_names(text)))
+    if len(measures) > MAX_CURVES:
+        message = f"{len(measures)} curves asked for; at most {MAX_CURVES} at once"
+        raise MeasureError(message, code="too_many_measures")
+    for measure in measures:
+        _check_curve(measure)
+    return measures
 
 
-def _raw_and_ideal(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, worth: Floats) -> tuple[Matrix, Matrix]:
-    best = run.ideal_gains(gains) if ideal == "recall_base" else run.retrieved_ideal_gains(gains)
-    return _cumulated(run.gains(gains), depth, worth), _cumulated(best, depth, worth)
+def _raw_and_ideal(
+    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal = "recall_base", worth: Floats | None = None
+) -> tuple[Steps, Steps]:
+    best = best_gains(run, gains, ideal)
+    return Steps.cumulated(run.gains(gains), depth, worth), Steps.cumulated(best, depth, worth)
 
 
 def _worth(depth: int, dis: Discount, b: float) -> Floats:
@@ -78,44 +131,52 @@ def _worth(depth: int, dis: Discount, b: float) -> Floats:
 
 
 def _cg_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
-    return Curve(*_raw_and_ideal(run, depth, gains, "recall_base", np.ones(depth)))
+    return Curve(*_raw_and_ideal(run, depth, gains), cumulates=True)
 
 
 def _dcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float) -> Curve:
-    return Curve(*_raw_and_ideal(run, depth, gains, "recall_base", _worth(depth, dis, b)))
+    return Curve(*_raw_and_ideal(run, depth, gains, worth=_worth(depth, dis, b)), cumulates=True)
 
 
-def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal) -> Curve:
-    return _normalised(*_raw_and_ideal(run, depth, gains, ideal, np.ones(depth)))
+def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm) -> Curve:
+    return _normalised(*_raw_and_ideal(run, depth, gains, ideal), norm)
 
 
-def _ndcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal) -> Curve:
-    return _normalised(*_raw_and_ideal(run, depth, gains, ideal, _worth(depth, dis, b)))
+def _ndcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm) -> Curve:
+    return _normalised(*_raw_and_ideal(run, depth, gains, ideal, _worth(depth, dis, b)), norm)
 
 
-def _normalised(raw: Matrix, ideal: Matrix) -> Curve:
-    values = np.zeros_like(raw)
-    np.divide(raw, ideal, out=values, where=ideal > 0)
-    return Curve(values, (ideal > 0).astype(np.float64))
+def _normalised(raw: Steps, ideal: Steps, norm: Norm = "topic") -> Curve:
+    above, below = on_the_same_rows(raw, ideal)
+    topics = ideal.topic[ideal.rank == 1]
+    ones = np.ones(len(topics))
+    perfect = replace(ideal, topic=topics, rank=np.ones(len(topics), np.int64), value=ones)
+    values = above.with_value(above.value / below.value)
+    return Curve(values, perfect, pooled=(above, below) if norm == "average" else None)
 
 
-def _found(run: JudgedRun, depth: int, rel: int) -> Matrix:
+def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
+    """Relevant documents down to each rank, and how many there could be: min(R, rank)."""
     relevant = run.relevant(rel)
-    ones = RankedGains(relevant.topic, relevant.rank, np.ones(len(relevant.rank)), run.n_topics)
-    return _cumulated(ones, depth, np.ones(depth))
+    kept = np.flatnonzero(relevant.rank <= depth)
+    found = relevant.found[kept].astype(np.float64)
+    size = np.minimum(run.num_rel(rel), depth)
+    topic = np.repeat(np.arange(run.n_topics), size)
+    rank = np.arange(len(topic)) - (np.cumsum(size) - size)[topic] + 1
+    actual = Steps(relevant.topic[kept], relevant.rank[kept], found, run.n_topics, depth)
+    return actual, Steps(topic, rank, rank.astype(np.float64), run.n_topics, depth)
 
 
 def _precision_curve(run: JudgedRun, depth: int, rel: int, relative: bool) -> Curve:
-    ranks = np.arange(1, depth + 1)
-    most = np.minimum(run.num_rel(rel)[:, None], ranks)
-    below = np.maximum(most, 1) if relative else ranks
-    return Curve(_found(run, depth, rel) / below, most / below)
+    found, most = _found(run, depth, rel)
+    return _normalised(found, most) if relative else Curve(found, most, worth=1.0 / np.arange(1, depth + 1))
 
 
 def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
-    total = np.maximum(run.num_rel(rel), 1)[:, None]
-    best = np.minimum(run.num_rel(rel)[:, None], np.arange(1, depth + 1)) / total
-    return Curve(_found(run, depth, rel) / total, best)
+    found, most = _found(run, depth, rel)
+    total = run.num_rel(rel)
+    shares, best = (steps.with_value(steps.value / total[steps.topic]) for steps in (found, most))
+    return Curve(shares, best, cumulates=True)
 
 
 CURVES: dict[str, Callable[..., Curve]] = {

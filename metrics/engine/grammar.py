@@ -83,15 +83,29 @@ class Measure:
             run = run.condensed
         return self.definition.compute(run, cutoff=self.cutoff, **parameters)
 
-    def aggregate(self, values: Floats) -> tuple[float | None, int]:
-        """One figure over the topics that have a value, and how many have one."""
+    @property
+    def pools(self) -> bool:
+        """Whether the figure of a run is not made from its values per topic: norm='average'."""
+        return self.definition.pooled is not None and self.parameters["norm"] == "average"
+
+    def aggregate(self, values: Floats, run: JudgedRun | None = None) -> tuple[float | None, int]:
+        """One figure over the topics that have a value, and how many have one; `run` is needed where it `pools`."""
         defined = values[~np.isnan(values)]
         if not len(defined):
             return None, 0
+        if self.pools:
+            return self._pooled(run), len(defined)
         if self.definition.aggregate is Aggregate.GEOMETRIC:
             return float(np.exp(np.mean(np.log(np.maximum(defined, MIN_GEOMETRIC))))), len(defined)
         total = float(np.sum(defined))
         return (total if self.definition.aggregate is Aggregate.SUM else total / len(defined)), len(defined)
+
+    def _pooled(self, run: JudgedRun | None) -> float:
+        if self.definition.pooled is None or run is None:
+            raise ValueError(f"the mean of {self} is made from the run, not from its values per topic")
+        parameters = self.parameters
+        judged_only = parameters.pop("judged_only", False)
+        return self.definition.pooled(run.condensed if judged_only else run, cutoff=self.cutoff, **parameters)
 
 
 @lru_cache(maxsize=10_000)
@@ -114,12 +128,17 @@ def parse_measure(text: str) -> Measure:
 
 def parse_measures(text: str) -> list[Measure]:
     """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
+    return list(dict.fromkeys(parse_measure(name) for name in split_names(text)))
+
+
+def split_names(text: str) -> list[str]:
+    """The names of a list separated by commas or blanks outside brackets; MeasureError for too many."""
     if len(text) > MAX_MEASURES * MAX_NAME:
         raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
     names = [name for name in _SEPARATOR.split(text.strip()) if name]
     if len(names) > MAX_MEASURES:
         raise MeasureError(f"{len(names)} measures asked for; at most {MAX_MEASURES} at once", code="too_many_measures")
-    return list(dict.fromkeys(parse_measure(name) for name in names))
+    return names
 
 
 def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float | None:

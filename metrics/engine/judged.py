@@ -25,13 +25,6 @@ def sum_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
     return np.bincount(topic, values, n_topics).astype(np.float64, copy=False)
 
 
-def max_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
-    """The highest of each topic's values, none of them below 0, and 0 where there is none; shape (topics,)."""
-    highest = np.zeros(n_topics)
-    np.maximum.at(highest, topic, values)
-    return highest
-
-
 def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
     """First row and size of each stretch of rows with the same topic and key."""
     new = np.ones(len(topic), np.bool_)
@@ -200,8 +193,12 @@ class JudgedRun:
         """The retrieved documents of level `rel` or more."""
         return self._once(("relevant", rel), lambda: self._relevant(rel))
 
+    def _at_least(self, level: int) -> Ints:
+        """The rows of this level or more; found once, and taken by number, which is quicker than by flag."""
+        return self._once(("at least", level), lambda: np.flatnonzero(self.level >= level))
+
     def _relevant(self, rel: int) -> Relevant:
-        chosen = self.level >= rel
+        chosen = self._at_least(rel)
         topic = self.topic[chosen]
         first = np.searchsorted(topic, np.arange(self.n_topics))
         found = np.arange(len(topic)) - first[topic] + 1
@@ -228,9 +225,11 @@ class JudgedRun:
         return self._once(("gains", gains), lambda: self._gains(gains))
 
     def _gains(self, gains: GainMap) -> RankedGains:
-        gain = gains.of(self.level)
-        chosen = gain > 0
-        return RankedGains(self.topic[chosen], self.rank[chosen], gain[chosen], self.n_topics)
+        rows = self._at_least(gains.lowest)
+        gain = gains.of(self.level[rows])
+        chosen = np.flatnonzero(gain > 0)
+        rows = rows[chosen]
+        return RankedGains(self.topic[rows], self.rank[rows], gain[chosen], self.n_topics)
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
         """The ideal ranking: every judged document with a gain, in descending order of gain."""

@@ -12,8 +12,9 @@ from metrics.engine.ranking import Flags, Ints
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import Matrix, PairedResult, all_pairs, baseline_pairs
 from metrics.models import Evaluation
-from metrics.services.judged_views import stored_vectors
+from metrics.services.judged_views import vectors_of
 from metrics.services.leaderboard import active_qrels
+from metrics.services.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
 
 MAX_RUNS = 200
@@ -70,8 +71,8 @@ def compare_runs(*, collection: Collection, query: ComparisonQuery) -> Compariso
     _check(query)
     qrels = active_qrels(collection)
     evaluations = _evaluations(collection, qrels, query)
-    vectors = stored_vectors(evaluations, query.measure)
-    values = np.vstack([vectors[evaluation.pk] for evaluation in evaluations])
+    vectors = vectors_of([evaluation.pk for evaluation in evaluations], [query.measure])
+    values = np.vstack([vectors[evaluation.pk, query.measure.name].values for evaluation in evaluations])
     common: Flags = np.logical_not(np.isnan(values).any(axis=0))
     if common.sum() < 2:
         message = f"a comparison needs 2 topics on which every run has a value, here are {common.sum()}"
@@ -85,7 +86,7 @@ def compare_runs(*, collection: Collection, query: ComparisonQuery) -> Compariso
     result = TESTS[query.test](values, first, second, query.confidence)
     ranked = list(zip(runs, means[order].tolist(), strict=True))
     pairs = _pairs(runs, first, second, result, query)
-    return Comparison(query, qrels, values.shape[1], ranked, pairs, _warnings(values, common, result))
+    return Comparison(query, qrels, values.shape[1], ranked, pairs, _warnings(query, values, common, result))
 
 
 def _check(query: ComparisonQuery) -> None:
@@ -96,20 +97,9 @@ def _check(query: ComparisonQuery) -> None:
 
 
 def _evaluations(collection: Collection, qrels: Qrels, query: ComparisonQuery) -> list[Evaluation]:
-    current = Evaluation.objects.current(qrels, query.scores or collection.scores).evaluated()
-    wanted = current.select_related("run__team").order_by("run__created_at", "run")
-    if query.runs:
-        named = list(dict.fromkeys([*query.runs, *([query.baseline] if query.baseline else [])]))
-        found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
-        missing = [run for run in named if run not in found]
-        if missing:
-            message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
-            raise StatisticsError(message, code="unknown_run", pointer="runs")
-        evaluations = [found[run] for run in named]
-    else:
-        evaluations = list(wanted[: MAX_RUNS + 1])
-    if len(evaluations) > MAX_RUNS:
-        raise StatisticsError(f"at most {MAX_RUNS} runs at once; name some with runs=", code="too_many_runs")
+    named = [*query.runs, *([query.baseline] if query.runs and query.baseline else [])]
+    scores = query.scores or collection.scores
+    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS)
     if len(evaluations) < 2:
         message = f"a comparison needs two evaluated runs, here are {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
@@ -139,8 +129,10 @@ def _pairs(runs: list[Run], first: Ints, second: Ints, result: PairedResult, que
     ]
 
 
-def _warnings(values: Matrix, common: Flags, result: PairedResult) -> list[str]:
+def _warnings(query: ComparisonQuery, values: Matrix, common: Flags, result: PairedResult) -> list[str]:
     warnings = []
+    if query.measure.pools:
+        warnings.append("norm='average' is one ratio for all topics: compared are the topics' own, as for norm='topic'")
     topics = values.shape[1]
     if topics < FEW_TOPICS:
         warnings.append(f"only {topics} topics: differences must be large to be found")

@@ -96,7 +96,7 @@ def _compute(evaluation: Evaluation) -> Outcome:
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
     """A measure's values as a row, not yet saved."""
     values = measure.compute(view)
-    mean, topics = measure.aggregate(values)
+    mean, topics = measure.aggregate(values, view)
     content = values.astype("<f8").tobytes()
     return MetricVector(evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content)
 

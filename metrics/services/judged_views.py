@@ -9,12 +9,13 @@ from django.core.cache import cache
 
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.ranking import Floats
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.evaluate import make_vector
 
 Mean = tuple[float | None, int]
-_BATCH = 200
+_BATCH = 5000
+# Judged views are up to a few megabytes each: so many are fetched at once, and unpacked one by one.
+_ROWS = 8
 _CACHE_SECONDS = 3600
 
 
@@ -23,26 +24,23 @@ def load_view(evaluation: Evaluation) -> JudgedRun:
     return _unpack(JudgedView.objects.get(pk=evaluation.pk))
 
 
-def vectors_of(evaluation: Evaluation, measures: list[Measure]) -> dict[str, Floats]:
-    """Values of one evaluated run for each measure, stored or computed; shape (topics,) each."""
+def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], MetricVector]:
+    """The values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved."""
     names = [measure.name for measure in measures]
-    found = {vector.measure: vector.values for vector in evaluation.vectors.filter(measure__in=names)}
-    missing = [measure for measure in measures if measure.name not in found]
-    if missing:
-        view = load_view(evaluation)
-        found.update({measure.name: measure.compute(view) for measure in missing})
-    return {name: found[name] for name in names}
-
-
-def stored_vectors(evaluations: list[Evaluation], measure: Measure) -> dict[int, Floats]:
-    """One measure's values for many evaluated runs, by evaluation."""
-    ids = [evaluation.pk for evaluation in evaluations]
-    rows = MetricVector.objects.filter(evaluation__in=ids, measure=measure.name)
-    found = {row.evaluation_id: row.values for row in rows}
-    missing = [pk for pk in ids if pk not in found]
-    for view_of, view in _views(missing):
-        found[view_of] = measure.compute(view)
+    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
+    found = {(row.evaluation_id, row.measure): row for row in rows}
+    missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
+    for pk, view in _views(pk for pk, wanted in missing.items() if wanted):
+        found.update({(pk, measure.name): make_vector(pk, measure, view) for measure in missing[pk]})
     return found
+
+
+def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[int, list[Mean]]:
+    """Mean and number of topics for each measure by evaluation, from the judged views, which are held one at a time."""
+    return {
+        pk: [measure.aggregate(measure.compute(view), view) for measure in measures]
+        for pk, view in _views(evaluation_ids)
+    }
 
 
 def means_of(evaluation_ids: list[int], measures: list[Measure], keep: set[str]) -> dict[tuple[int, str], Mean]:
@@ -87,7 +85,7 @@ def _cache_key(evaluation_id: int, measure: str) -> str:
 def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, JudgedRun]]:
     ids = list(evaluation_ids)
     for start in range(0, len(ids), _BATCH):
-        for row in JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]):
+        for row in JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]).iterator(_ROWS):
             yield row.pk, _unpack(row)
 
 

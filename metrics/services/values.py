@@ -10,26 +10,23 @@ from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation
-from metrics.services.judged_views import load_view, vectors_of
+from metrics.services.judged_views import Mean, load_view, vectors_of
 from runs.models import Run
 
 
 @dataclass(frozen=True)
 class RunValues:
-    """One evaluated run: values by measure, in the order of the topics; NaN where there is none."""
+    """One evaluated run: values by measure, in the order of the topics, NaN where there is none; mean and topics."""
 
     evaluation: Evaluation
     measures: list[Measure]
     vectors: dict[str, Floats]
+    means: dict[str, Mean]
 
     @property
     def topic_ids(self) -> list[str]:
         topic_ids: list[str] = self.evaluation.qrels.topic_ids
         return topic_ids
-
-    @property
-    def means(self) -> dict[str, tuple[float | None, int]]:
-        return {measure.name: measure.aggregate(self.vectors[measure.name]) for measure in self.measures}
 
 
 def find_evaluation(*, run: Run, scores: str | None = None, version: int | None = None) -> Evaluation:
@@ -47,7 +44,10 @@ def find_evaluation(*, run: Run, scores: str | None = None, version: int | None 
 
 
 def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues:
-    return RunValues(evaluation, measures, vectors_of(evaluation, measures))
+    vectors = vectors_of([evaluation.pk], measures)
+    rows = [vectors[evaluation.pk, measure.name] for measure in measures]
+    values = {row.measure: row.values for row in rows}
+    return RunValues(evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows})
 
 
 def read_curve(*, evaluation: Evaluation, measure: Measure, depth: int) -> Curve:

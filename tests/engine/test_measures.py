@@ -125,6 +125,7 @@ def test_gain_maps_change_what_a_level_is_worth() -> None:
     assert parse_measure("CG(gains='0:0,1:1,2:10,3:100')@3").compute(view) == 111
     assert parse_measure("CG(gains='exp')@3").compute(view) == 1 + 7 + 3
     assert parse_measure("CG(gains='2:5')@3").compute(view) == 1 + 3 + 5
+    assert parse_measure("CG(gains='0.5-2')@4").compute(ranked(0, 1, -1, 3)) == 0.5 + 2 + 3
 
 
 def test_negative_levels_gain_nothing() -> None:
@@ -183,6 +184,13 @@ def test_negative_levels_gain_nothing() -> None:
         ("unj_10", "unj_10"),
         ("unj@10", "unj_10"),
         ("num_nonrel_judged_ret", "num_nonrel_judged_ret"),
+        ("nDCG(norm='average')@5", "nDCG(norm='average')@5"),
+        ("nCG(norm=topic)", "nCG"),
+        ("AvgPos(norm=average,of=nCG)@3", "AvgPos(of='nCG',norm='average')@3"),
+        ("CG(gains='0-1-10-100')", "CG(gains='0:0,1:1,2:10,3:100')"),
+        ("CG(gains=0.5-1.5)", "CG(gains='0:0.5,1:1.5')"),
+        ("nDCG(gains='0-1-2-3')@10", "nDCG@10"),
+        ("nDCG(gains='2:2')@10", "nDCG@10"),
     ],
 )  # fmt: skip
 def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -> None:
@@ -205,6 +213,11 @@ def test_other_spellings_have_one_canonical_name(written: str, canonical: str) -
         ("AP(rel=2.5)", "whole number"),
         ("CG(gains='a')", "pairs such as"),
         ("CG(gains='1:-2')", "from 0 to"),
+        ("CG(gains='0-1--2')", "0-1-10-100 or pairs"),
+        ("CG(gains='-1-2')", "0-1-10-100 or pairs"),
+        ("CG(gains='0-9999999999999999')", "0-1-10-100 or pairs"),
+        ("AvgPos(of='CG',norm='average')@3", "norm belongs to nDCG and nCG"),
+        ("nDCG(norm='mean')", "one of 'topic', 'average'"),
         ("ndcg_10", "unknown measure"),
         ("IPrec", "needs a cutoff: IPrec@0.1"),
         ("IPrec@5", "from 0 to 1"),

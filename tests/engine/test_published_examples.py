@@ -9,6 +9,8 @@ from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.curves import curve
 from metrics.engine.grammar import parse_measure
 from metrics.engine.judged import JudgedRun
+from metrics.engine.readings import readings
+from metrics.engine.what_if import PRESETS
 from tests.engine.build import judged_run, ranked
 
 TOIS = (3, 2, 3, 0, 0, 1, 2, 2, 3, 0)
@@ -49,10 +51,8 @@ def test_ideal_vectors_of_the_recall_base() -> None:
     base = {f"r{i}": level for i, level in enumerate((3, 3, 3, 2, 2, 2, 1, 1, 1, 1))}
     run = judged_run({"1": base}, {"1": {"r0": 1.0}})
     ideal = curve(run, parse_measure("CG"), 12).ideal
-    assert ideal is not None
     assert ideal[0].tolist() == [3, 6, 9, 11, 13, 15, 16, 17, 18, 19, 19, 19]
     discounted = curve(run, parse_measure("DCG(dis='jk')"), 12).ideal
-    assert discounted is not None
     printed = [3, 6, 7.89, 8.89, 9.75, 10.53, 10.88, 11.22, 11.53, 11.83, 11.83, 11.83]
     assert rounded(discounted[0].tolist()) == printed
 
@@ -76,39 +76,55 @@ def test_averaged_vectors_of_modern_information_retrieval(textbook: JudgedRun) -
     assert cut.tolist() == [0.5, 0.5, 1.4, 1.4, 1.4, 2.0, 2.0, 2.1, 2.1, 2.4, 2.4, 2.4, 2.4, 2.4, 3.2]
 
 
-@pytest.mark.parametrize(
-    ("measure", "printed"),
-    [
-        ("CG", ".17 .09 .29 .27 .25 .44 .44 .50 .50 .63 .63 .63 .63 .63 1.00"),
-        ("DCG(dis='jk')", ".17 .09 .22 .22 .21 .29 .29 .32 .32 .36 .36 .36 .36 .36 .47"),
-    ],
-)
-def test_ratio_of_averaged_vectors_with_the_retrieved_ideal(textbook: JudgedRun, measure: str, printed: str) -> None:
+NORMALISED = [
+    ("nCG(ideal='retrieved',norm='average')", ".17 .09 .29 .27 .25 .44 .44 .50 .50 .63 .63 .63 .63 .63 1.00"),
+    ("nDCG(dis='jk',ideal='retrieved',norm='average')", ".17 .09 .22 .22 .21 .29 .29 .32 .32 .36 .36 .36 .36 .36 .47"),
+    # What the source's own definition of the ideal, over all judgements, gives for its example.
+    ("nCG(norm='average')", ".17 .09 .27 .24 .21 .33 .32 .35 .33 .40 .40 .40 .40 .40 .64"),
+    ("nDCG(dis='jk',norm='average')", ".17 .09 .21 .20 .19 .25 .25 .26 .26 .29 .29 .29 .29 .29 .37"),
+]
+
+
+@pytest.mark.parametrize(("measure", "printed"), NORMALISED)
+def test_ratio_of_averaged_vectors_of_modern_information_retrieval(
+    textbook: JudgedRun, measure: str, printed: str
+) -> None:
     """The source normalises by the best order of what was retrieved, and averages before it divides."""
-    actual = curve(textbook, parse_measure(measure), 15).mean
-    base = measure.partition("(")[2].rstrip(")")
-    retrieved = textbook.retrieved_ideal_gains(parse_measure("CG").parameters["gains"])
-    ideal = np.zeros((2, 15))
-    ideal[retrieved.topic, retrieved.rank - 1] = retrieved.gain
-    if base:
-        ideal /= np.maximum(np.log2(np.arange(1, 16)), 1)
-    ratio = actual / ideal.cumsum(axis=1).mean(axis=0)
+    expected = [float(number) for number in printed.split()]
     # The source rounds .625 to .63; half of the last printed digit is allowed.
-    np.testing.assert_allclose(ratio, [float(number) for number in printed.split()], rtol=0, atol=0.005 + 1e-9)
+    np.testing.assert_allclose(values(textbook, measure, 15), expected, rtol=0, atol=0.005 + 1e-9)
+    for rank, figure in enumerate(expected, 1):
+        at_rank = parse_measure(f"{measure}@{rank}")
+        mean, topics = at_rank.aggregate(at_rank.compute(textbook), textbook)
+        assert (mean, topics) == (pytest.approx(figure, rel=0, abs=0.005 + 1e-9), 2)
 
 
-@pytest.mark.parametrize(
-    ("measure", "formula"),
-    [
-        ("CG", ".17 .09 .27 .24 .21 .33 .32 .35 .33 .40 .40 .40 .40 .40 .64"),
-        ("DCG(dis='jk')", ".17 .09 .21 .20 .19 .25 .25 .26 .26 .29 .29 .29 .29 .29 .37"),
-    ],
-)
-def test_ratio_of_averaged_vectors_with_the_recall_base(textbook: JudgedRun, measure: str, formula: str) -> None:
-    """What the source's own definition of the ideal, over all judgements, gives for its example."""
-    drawn = curve(textbook, parse_measure(measure), 15)
-    assert drawn.ideal_mean is not None
-    assert rounded((drawn.mean / drawn.ideal_mean).tolist()) == [float(number) for number in formula.split()]
+@pytest.mark.parametrize(("measure", "printed"), NORMALISED)
+def test_the_average_over_positions_of_those_vectors(textbook: JudgedRun, measure: str, printed: str) -> None:
+    name, _, arguments = measure.partition("(")
+    average = parse_measure(f"AvgPos(of='{name}',{arguments}@15")
+    mean, _ = average.aggregate(average.compute(textbook), textbook)
+    assert mean == pytest.approx(np.mean([float(number) for number in printed.split()]), abs=0.005)
+
+
+def test_the_ideal_vectors_read_across_and_down() -> None:
+    """G' of Järvelin and Kekäläinen against its ideal vector I': 3 6 9 11 13 15 16 17 18 19."""
+    run = ranked(*TOIS, recall_base={f"r{i}": 1 for i in range(3)})
+    read = readings(run, parse_measure("CG"), 12)
+    assert read.needed is not None
+    assert read.needed.tolist() == [1, 3, 6, 7, 8, 9, 9, 0, 0, 0, 0, 0]
+    assert read.missed.tolist() == [0, 1, 1, 3, 5, 6, 5, 4, 2, 3, 3, 3]
+    assert rounded(read.percent.tolist(), 1)[:4] == [0, 16.7, 11.1, 27.3]
+    assert read.horizontal_from == 10
+
+
+def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:
+    """Section 4: 30 ranks, gains 0-1-10-100 and base 2; 200 ranks, gains 0-1-2-3 and base 10."""
+    impatient, patient = (parse_measure(PRESETS[name]) for name in ("impatient", "patient"))
+    assert impatient.name == "nDCG(gains='0:0,1:1,2:10,3:100',dis='jk')@30"
+    assert (impatient.parameters["b"], impatient.cutoff) == (2, 30)
+    assert patient.name == "nDCG(dis='jk',b=10)@200"
+    assert patient == parse_measure("nDCG(gains='0-1-2-3',dis='jk',b=10)@200")
 
 
 def test_average_precision_of_the_slides() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.curves import curve
 from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.judged import JudgedRun, max_by_topic
+from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import Judgements, ScoreType, judge
 from metrics.engine.running import running_sum
 from runs.formats.compression import in_memory
@@ -233,8 +233,6 @@ def test_running_sums_of_a_topic_depend_on_no_other(topics: list[list[float]]) -
     values = np.array([value for values in topics for value in values], np.float64)
     expected = [number for values in topics for number in np.cumsum(values)]
     assert running_sum(topic, values).tolist() == expected
-    highest = [max(values, default=0.0) for values in topics]
-    assert max_by_topic(topic, values, len(topics)).tolist() == highest
 
 
 def judgements_of(qrels: bytes) -> Judgements:

@@ -198,15 +198,6 @@ def test_a_comparison_without_an_answer_says_why(
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
-def test_curves_come_with_their_ideal(api: APIClient, submit: Callable[..., Run]) -> None:
-    run = submit(POOR)
-    drawn = api.get(f"/api/v1/runs/{run.pk}/curve/", {"measure": "CG", "depth": 4, "per_topic": "true"}).json()
-    assert drawn["mean"] == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
-    assert drawn["ideal"] == pytest.approx([2, 7 / 3, 7 / 3, 7 / 3])
-    assert drawn["topics"][0] == {"topic_id": "1", "values": [0, 0, 1, 1]}
-    assert api.get(f"/api/v1/runs/{run.pk}/curve/", {"measure": "AP"}).json()["code"] == "no_curve"
-
-
 def test_measures_are_described(anonymous: APIClient) -> None:
     listed = anonymous.get("/api/v1/measures/").json()
     assert {"nDCG", "AP", "Judged"} <= {measure["name"] for measure in listed}

@@ -25,10 +25,16 @@ ENDPOINTS = {
     "collections/small/leaderboard/?measures=P@3": 12,
     "collections/small/comparison/": 4,
     "collections/small/comparison/?measure=P@3": 5,
+    "collections/small/what-if/": 4,
+    "collections/small/what-if/?gains=linear;exp&b=2,10&depths=5,10&measures=P@3": 4,
+    "collections/small/difference/?runs={run},{other}": 4,
+    "collections/small/difference/?runs={run},{other}&measure=Rprec": 5,
     "runs/{run}/": 3,
     "runs/{run}/values/": 3,
     "runs/{run}/values/?measures=P@3,DCG": 4,
     "runs/{run}/curve/": 3,
+    "runs/{run}/curve/?measures=nDCG,CG,P,R&readings=true&per_topic=true": 3,
+    "runs/{run}/precision-recall/?rel=all": 3,
     "runs/{run}/evaluations/": 2,
     "measures/": 0,
     "measures/nDCG/": 0,
@@ -38,9 +44,9 @@ ENDPOINTS = {
 @pytest.mark.parametrize("path", list(ENDPOINTS))
 def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:
     run = submit(GOOD)
-    submit(POOR)
+    other = submit(POOR)
     with CaptureQueriesContext(connection) as queries:
-        answer = anonymous.get("/api/v1/" + path.format(run=run.pk))
+        answer = anonymous.get("/api/v1/" + path.format(run=run.pk, other=other.pk))
     assert answer.status_code == 200
     assert len(queries) <= ENDPOINTS[path], "\n".join(query["sql"] for query in queries)
 

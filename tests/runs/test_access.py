@@ -27,7 +27,8 @@ def test_public_collections_are_read_without_a_token(anonymous: APIClient, submi
         "collections/", "collections/small/", "collections/small/topics/", "collections/small/qrels/",
         "collections/small/qrels/1/", "collections/small/qrels/1/file/", "collections/small/runs/",
         "collections/small/leaderboard/", f"runs/{run.pk}/", f"runs/{run.pk}/file/", f"runs/{run.pk}/values/",
-        f"runs/{run.pk}/curve/", f"runs/{run.pk}/evaluations/", "measures/", "schema/",
+        f"runs/{run.pk}/curve/", f"runs/{run.pk}/precision-recall/", f"runs/{run.pk}/evaluations/", "measures/",
+        "collections/small/what-if/", "schema/",
     ):  # fmt: skip
         answer = anonymous.get(f"/api/v1/{path}")
         assert answer.status_code == 200, path
@@ -61,7 +62,8 @@ def test_a_team_collection_does_not_exist_for_others(
         assert client.get("/api/v1/collections/").json()["count"] == 0
         for path in ("collections/small/", "collections/small/leaderboard/", "collections/small/comparison/",
                      "collections/small/qrels/1/file/", f"runs/{run.pk}/", f"runs/{run.pk}/file/",
-                     f"runs/{run.pk}/values/", f"runs/{run.pk}/curve/"):  # fmt: skip
+                     "collections/small/what-if/", "collections/small/difference/", f"runs/{run.pk}/values/",
+                     f"runs/{run.pk}/curve/", f"runs/{run.pk}/precision-recall/"):  # fmt: skip
             assert client.get(f"/api/v1/{path}").status_code == 404, path
     assert upload(stranger, "collections/small/runs/", GOOD).status_code == 404
     assert api.get(f"/api/v1/runs/{run.pk}/").status_code == 200

@@ -42,6 +42,7 @@ from metrics.engine.measures.definition import (
     MIN_REL,
     MISSING,
     NEEDED_RELEVANT,
+    NORM,
     NORMALIZE,
     OVERLAP_P,
     PERSISTENCE,
@@ -75,12 +76,15 @@ _PATIENCE = (ALPHA, BETA, REL, JUDGED_ONLY)
 
 _TABLE = (
     MeasureDefinition(
-        "nDCG", cumulated_gain.ndcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, IDEAL, JUDGED_ONLY), aliases=("NDCG",),
-        trec_eval="ndcg",
+        "nDCG", cumulated_gain.ndcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, IDEAL, NORM, JUDGED_ONLY), aliases=("NDCG",),
+        trec_eval="ndcg", pooled=cumulated_gain.pooled_ndcg,
     ),
     MeasureDefinition("DCG", cumulated_gain.dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, JUDGED_ONLY), trec_eval="dcg"),
     MeasureDefinition("IdealDCG", cumulated_gain.ideal_dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE), trec_eval="ideal_dcg"),
-    MeasureDefinition("nCG", cumulated_gain.ncg, _OPTIONAL, (GAINS, IDEAL, JUDGED_ONLY), aliases=("NCG",)),
+    MeasureDefinition(
+        "nCG", cumulated_gain.ncg, _OPTIONAL, (GAINS, IDEAL, NORM, JUDGED_ONLY), aliases=("NCG",),
+        pooled=cumulated_gain.pooled_ncg,
+    ),
     MeasureDefinition("CG", cumulated_gain.cg, _OPTIONAL, (GAINS, JUDGED_ONLY)),
     MeasureDefinition(
         "AP", binary.average_precision, _OPTIONAL, (REL, SEEN, JUDGED_ONLY), aliases=("MAP",), trec_eval="map",
@@ -166,8 +170,8 @@ _TABLE = (
     MeasureDefinition("BPM", goals.bpm, _REQUIRED, (GOAL, *_SCALE), check=check_levels),
     MeasureDefinition("ScaledDCG", graded.scaled_dcg, _REQUIRED, _SCALE, check=check_levels),
     MeasureDefinition(
-        "AvgPos", graded.average_position, _REQUIRED, (VECTOR, GAINS, DISCOUNT, BASE, IDEAL, JUDGED_ONLY),
-        check=check_vector,
+        "AvgPos", graded.average_position, _REQUIRED, (VECTOR, GAINS, DISCOUNT, BASE, IDEAL, NORM, JUDGED_ONLY),
+        check=check_vector, pooled=graded.pooled_average_position,
     ),
     MeasureDefinition("SlidingRatio", graded.sliding_ratio, _REQUIRED, (GAINS, JUDGED_ONLY)),
     MeasureDefinition("GP", graded.graded_precision, _REQUIRED, (GAINS, JUDGED_ONLY)),

@@ -13,6 +13,7 @@ from metrics.engine.ranking import Floats, Ints
 
 Discount = Literal["log2", "jk", "session"]
 Ideal = Literal["recall_base", "retrieved"]
+Norm = Literal["topic", "average"]
 
 
 def discount(rank: Ints, dis: Discount, b: float) -> Floats:
@@ -63,14 +64,30 @@ def ideal_dcg(
     return _discounted(run.ideal_gains(gains), cutoff, dis, b)
 
 
-def ncg(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = LINEAR, ideal: Ideal = "recall_base") -> Floats:
+def ncg(
+    run: JudgedRun,
+    *,
+    cutoff: int | None = None,
+    gains: GainMap = LINEAR,
+    ideal: Ideal = "recall_base",
+    norm: Norm = "topic",
+) -> Floats:
     """Normalised cumulated gain: the share of the ideal's cumulated gain.
 
-    Formula: nCG@k = CG@k / CG@k of the ideal ranking; 0 for a topic without a gain
+    Formula: nCG@k = CG@k / CG@k of the ideal ranking; 0 for a topic without a gain. With norm='average' the mean over
+    topics is sum of CG@k / sum of CG@k of the ideal rankings; a topic's value is the same
     Range: 0 to 1
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere RN-2002-2, formula 5
+    (norm='average')
+    Elsewhere: Modern Information Retrieval, chapter 4, takes norm='average', and ideal='retrieved' in its example; with
+    both, a topic that the run does not answer leaves the mean as it is
     """
-    return ratio(run.gains(gains).within(cutoff).sum(), _ideal(run, gains, ideal).within(cutoff).sum())
+    return ratio(*_cumulated(run, cutoff, gains, ideal))
+
+
+def pooled_ncg(run: JudgedRun, *, cutoff: int | None, gains: GainMap, ideal: Ideal, norm: Norm) -> float:
+    """The figure of norm='average' for all topics."""
+    return _pooled(*_cumulated(run, cutoff, gains, ideal))
 
 
 def ndcg(
@@ -81,22 +98,50 @@ def ndcg(
     dis: Discount = "log2",
     b: float = 2.0,
     ideal: Ideal = "recall_base",
+    norm: Norm = "topic",
 ) -> Floats:
     """Normalised discounted cumulated gain: the share of the ideal's discounted cumulated gain.
 
-    Formula: nDCG@k = DCG@k / DCG@k of the ideal ranking, both cut at k; 0 for a topic without a gain
+    Formula: nDCG@k = DCG@k / DCG@k of the ideal ranking, both cut at k; 0 for a topic without a gain. With
+    norm='average' the mean over topics is sum of DCG@k / sum of DCG@k of the ideal rankings; a topic's value is the
+    same
     Range: 0 to 1
-    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3; the default equals trec_eval ndcg and ndcg_cut
-    Elsewhere: ranx ndcg_burges and Quepid use gains='exp'; ir_measures writes that nDCG(dcg='exp-log2')
+    Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere RN-2002-2, formula 5
+    (norm='average'); the default equals trec_eval ndcg and ndcg_cut
+    Elsewhere: ranx ndcg_burges and Quepid use gains='exp'; ir_measures writes that nDCG(dcg='exp-log2'). Modern
+    Information Retrieval, chapter 4, takes dis='jk' and norm='average', and ideal='retrieved' in its example
     """
+    return ratio(*_discounted_and_ideal(run, cutoff, gains, dis, b, ideal))
+
+
+def pooled_ndcg(
+    run: JudgedRun, *, cutoff: int | None, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
+) -> float:
+    """The figure of norm='average' for all topics."""
+    return _pooled(*_discounted_and_ideal(run, cutoff, gains, dis, b, ideal))
+
+
+def best_gains(run: JudgedRun, gains: GainMap, ideal: Ideal) -> RankedGains:
+    """The ideal ranking of every topic."""
+    return run.ideal_gains(gains) if ideal == "recall_base" else run.retrieved_ideal_gains(gains)
+
+
+def _cumulated(run: JudgedRun, cutoff: int | None, gains: GainMap, ideal: Ideal) -> tuple[Floats, Floats]:
+    return run.gains(gains).within(cutoff).sum(), best_gains(run, gains, ideal).within(cutoff).sum()
+
+
+def _discounted_and_ideal(
+    run: JudgedRun, cutoff: int | None, gains: GainMap, dis: Discount, b: float, ideal: Ideal
+) -> tuple[Floats, Floats]:
     actual = _discounted(run.gains(gains), cutoff, dis, b)
-    return ratio(actual, _discounted(_ideal(run, gains, ideal), cutoff, dis, b))
+    return actual, _discounted(best_gains(run, gains, ideal), cutoff, dis, b)
 
 
 def _discounted(ranked: RankedGains, cutoff: int | None, dis: Discount, b: float) -> Floats:
-    ranked = ranked.within(cutoff)
-    return ranked.sum(discount(ranked.rank, dis, b))
+    seen = ranked.within(cutoff)
+    return seen.sum(discount(seen.rank, dis, b))
 
 
-def _ideal(run: JudgedRun, gains: GainMap, ideal: Ideal) -> RankedGains:
-    return run.ideal_gains(gains) if ideal == "recall_base" else run.retrieved_ideal_gains(gains)
+def _pooled(above: Floats, below: Floats) -> float:
+    total = float(below.sum())
+    return float(above.sum()) / total if total else 0.0

@@ -70,6 +70,7 @@ class MeasureDefinition:
     max_share: float = 1.0  # highest @r of Cutoff.SHARE
     max_cutoff: int = MAX_CUTOFF
     check: Callable[[Mapping[str, Any]], str | None] | None = None  # what is wrong with the parameters taken together
+    pooled: Callable[..., float] | None = None  # the figure of all topics with norm='average': called as `compute` is
 
     def values(self, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Every parameter with its value; MeasureError where one is missing or they contradict each other."""
@@ -153,7 +154,10 @@ def read_gains(name: str, text: str) -> GainMap:
 MAX_LEVEL = 1000
 
 REL = Parameter("rel", 1, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that counts as relevant")
-GAINS = Parameter("gains", LINEAR, read_gains, "gain of each level: 'linear', 'exp' (2^level - 1) or 'level:gain,...'")
+GAINS = Parameter(
+    "gains", LINEAR, read_gains,
+    "gain of each level: 'linear', 'exp' (2^level - 1), 'level:gain,...' or, from level 0 on, as in '0-1-10-100'",
+)  # fmt: skip
 DISCOUNT = Parameter(
     "dis", "log2", read_choice("log2", "jk", "session"),
     "discount: 'log2' is log2(i + 1), 'jk' is none below rank b then log_b(i), 'session' is 1 + log_b(i)",
@@ -162,6 +166,10 @@ BASE = Parameter("b", 2.0, read_number(1.0, 1000.0), "base of the logarithm of d
 IDEAL = Parameter(
     "ideal", "recall_base", read_choice("recall_base", "retrieved"),
     "ideal ranking: of all that is judged, or the best order of what the run retrieved",
+)  # fmt: skip
+NORM = Parameter(
+    "norm", "topic", read_choice("topic", "average"),
+    "mean over topics: 'topic' is the mean of the topics' ratios, 'average' the ratio of the averaged vectors",
 )  # fmt: skip
 MAX_WORTH = 1e6
 SEEN = Parameter(
@@ -270,4 +278,6 @@ def check_vector(values: Mapping[str, Any]) -> str | None:
         return f"of='{values['of']}' has no discount: dis and b belong to nDCG and DCG"
     if values["ideal"] != "recall_base" and not values["of"].startswith("n"):
         return f"of='{values['of']}' has no ideal: that belongs to nDCG and nCG"
+    if values["norm"] != "topic" and not values["of"].startswith("n"):
+        return f"of='{values['of']}' is not divided by an ideal: norm belongs to nDCG and nCG"
     return None

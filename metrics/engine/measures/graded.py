@@ -8,11 +8,12 @@ import numpy as np
 
 from metrics.engine.gains import LINEAR, GainMap
 from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
-from metrics.engine.measures.cumulated_gain import Discount, Ideal, discount, ncg
+from metrics.engine.measures.cumulated_gain import Discount, Ideal, Norm, best_gains, discount, ncg
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.measures.weighting import scaled_gains, weighted_gain
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.running import running_sum
+from metrics.engine.steps import Steps
 
 Vector = Literal["nDCG", "DCG", "nCG", "CG"]
 
@@ -72,12 +73,15 @@ def average_position(
     dis: Discount = "log2",
     b: float = 2.0,
     ideal: Ideal = "recall_base",
+    norm: Norm = "topic",
 ) -> Floats:
     """Average over positions: the mean of a (discounted) cumulated gain vector over ranks 1..k.
 
-    Formula: AvgPos(of=V)@k = (V[1] + ... + V[k]) / k, V being CG, DCG, nCG or nDCG
+    Formula: AvgPos(of=V)@k = (V[1] + ... + V[k]) / k, V being CG, DCG, nCG or nDCG. With norm='average' the mean over
+    topics is that of the averaged vector divided by the averaged ideal one, rank by rank; a topic's value is the same
     Range: 0 to 1 for nDCG and nCG; 0 and above for DCG and CG
-    Source: Järvelin and Kekäläinen, University of Tampere RN-2002-2, formula 6; what its table 1 tests
+    Source: Järvelin and Kekäläinen, University of Tampere RN-2002-2, formula 6; its table 1 tests norm='topic', and
+    norm='average' is the area under its figures 3 and 4
     """
     ranked = run.gains(gains)
     within = ranked.rank <= cutoff
@@ -85,10 +89,22 @@ def average_position(
     worth = _worth(ranked, of, dis, b)[within]
     if of in ("CG", "DCG"):
         return sum_by_topic(topic, worth * (cutoff + 1 - rank), run.n_topics) / cutoff
-    best = run.ideal_gains(gains) if ideal == "recall_base" else run.retrieved_ideal_gains(gains)
+    best = best_gains(run, gains, ideal)
     upto = _InverseSums(best, _worth(best, of, dis, b))
     lasting = upto.at(topic, np.full(len(rank), cutoff)) - upto.at(topic, rank - 1)
     return sum_by_topic(topic, worth * lasting, run.n_topics) / cutoff
+
+
+def pooled_average_position(
+    run: JudgedRun, *, cutoff: int, of: Vector, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
+) -> float:
+    """The figure of norm='average' for all topics."""
+    seen = [ranked.within(cutoff) for ranked in (run.gains(gains), best_gains(run, gains, ideal))]
+    last = max(1, *(int(ranked.rank.max(initial=0)) for ranked in seen))
+    worth = 1.0 / discount(np.arange(1, last + 1), dis, b) if of.endswith("DCG") else None
+    shares = ratio(*(Steps.cumulated(ranked, last, worth).sum() for ranked in seen))
+    # Beyond the last gain nothing changes, however deep the cutoff.
+    return float(shares.sum() + (cutoff - last) * shares[-1]) / cutoff
 
 
 def _worth(ranked: RankedGains, of: Vector, dis: Discount, b: float) -> Floats:

@@ -6,13 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, Relevant, max_by_topic
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.judged import JudgedRun, Relevant
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.steps import Matrix
 
 Interpolation = Literal["ceiling", "interval"]
 Rounding = Literal["10", "9", "exact"]
 _STEP = 0.1
-_POINTS = [step / 10 for step in range(11)]
+_POINTS = np.arange(11) / 10
 _TOLERANCE = 1e-9
 
 
@@ -29,13 +30,8 @@ def interpolated_precision(
     Modern Information Retrieval, chapter 4 (interp='interval')
     Elsewhere: the tables of Modern Information Retrieval are interp='ceiling' with rounding='exact', not its formula
     """
-    relevant, num_rel = run.relevant(rel), run.num_rel(rel)
-    if interp == "interval":
-        chosen = _in_interval(relevant, num_rel, cutoff)
-    else:
-        chosen = relevant.found >= _needed(num_rel, cutoff, rounding)[relevant.topic]
-    values = relevant.found[chosen] / relevant.rank[chosen]
-    return max_by_topic(relevant.topic[chosen], values, run.n_topics)
+    values: Floats = precision_at_recall(run, np.array([cutoff]), rel=rel, interp=interp, rounding=rounding)[:, 0]
+    return values
 
 
 def eleven_point_average(
@@ -47,25 +43,48 @@ def eleven_point_average(
     Range: 0 to 1
     Source: trec_eval m_11pt_avg
     """
-    points = (interpolated_precision(run, cutoff=r, rel=rel, interp=interp, rounding=rounding) for r in _POINTS)
-    average: Floats = np.mean(list(points), axis=0)
+    average: Floats = precision_at_recall(run, _POINTS, rel=rel, interp=interp, rounding=rounding).mean(axis=1)
     return average
 
 
-def _needed(num_rel: Ints, recall: float, rounding: Rounding) -> Ints:
-    """How many relevant documents make this recall, per topic."""
-    wanted: Floats = recall * num_rel.astype(np.float64)
-    whole = np.floor(wanted)
-    if rounding == "exact":
-        whole = np.ceil(wanted - _TOLERANCE)
-    elif rounding == "9":
-        whole = np.floor(wanted + 0.9)
+def precision_at_recall(
+    run: JudgedRun, points: Floats, *, rel: int, interp: Interpolation, rounding: Rounding, step: float = _STEP
+) -> Matrix:
+    """Interpolated precision of every topic at every point of recall; shape (topics, points).
+
+    `step` is the width of the intervals of interp='interval'.
+    """
+    relevant = run.relevant(rel)
+    num_rel, found = run.num_rel(rel)[:, None], relevant.count()[:, None]
+    if interp == "interval":
+        first = np.ceil(points * num_rel - _TOLERANCE)
+        last = np.floor((points + step) * num_rel + _TOLERANCE)
     else:
-        whole += wanted - whole >= 0.5
-    return whole.astype(np.int64)
+        first, last = _needed(num_rel, points, rounding), found
+    return _highest(relevant, np.maximum(first, 1).astype(np.int64), np.minimum(last, found).astype(np.int64))
 
 
-def _in_interval(relevant: Relevant, num_rel: Ints, recall: float) -> Flags:
-    total = num_rel[relevant.topic]
-    low, high = recall * total, (recall + _STEP) * total
-    return (relevant.found >= low - _TOLERANCE) & (relevant.found <= high + _TOLERANCE)
+def _highest(relevant: Relevant, first: Ints, last: Ints) -> Matrix:
+    """The highest precision of each topic from its first-th to its last-th relevant document, 0 where there is none.
+
+    Shapes: `first`, `last` and the result have a row per topic; both count from 1.
+    """
+    start = np.searchsorted(relevant.topic, np.arange(relevant.n_topics))[:, None]
+    some = first <= last
+    ends = np.stack([start + first - 1, np.broadcast_to(start + last, first.shape)], axis=-1)[some]
+    precision = np.append(relevant.found / relevant.rank, 0.0)
+    highest = np.zeros(first.shape)
+    # reduceat takes the maximum between each index and the next one; every other stretch lies between two of ours.
+    highest[some] = np.maximum.reduceat(precision, ends.ravel())[::2] if len(ends) else 0.0
+    return highest
+
+
+def _needed(num_rel: Ints, recall: Floats, rounding: Rounding) -> Floats:
+    """How many relevant documents make this recall; the shape of both together."""
+    wanted: Floats = recall * num_rel.astype(np.float64)
+    if rounding == "exact":
+        return np.ceil(wanted - _TOLERANCE)
+    if rounding == "9":
+        return np.floor(wanted + 0.9)
+    whole = np.floor(wanted)
+    return whole + (wanted - whole >= 0.5)

@@ -1,0 +1,123 @@
+"""The API of curves: measures over ranks, and precision over recall."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import numbers, read_from, topic_curves
+from metrics.api.parameters import CONFIDENCE, PER_TOPIC, SCORES, VERSION, parameter
+from metrics.api.queries import check_size, curve_query, evaluation_in, query_of, recall_query
+from metrics.api.serializers import PrecisionRecallSerializer, RunCurvesSerializer
+from metrics.engine.curves import CURVES
+from metrics.engine.intervals import Band
+from metrics.engine.precision_recall import PrecisionRecall, recall_points
+from metrics.engine.readings import Readings
+from metrics.models import Evaluation
+from metrics.services.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
+from runs.api.access import visible_run
+
+_NO_BAND: dict[str, Any] = {"low": None, "high": None}
+
+
+class RunCurveView(APIView):
+    """Measures of the gain family, precision or recall at every rank: mean, its interval, and the ideal's mean."""
+
+    @extend_schema(
+        responses=RunCurvesSerializer,
+        parameters=[
+            parameter("measures", f"of {', '.join(CURVES)}, with their parameters; nDCG where left out"),
+            parameter("depth", "number of ranks, 100 where left out, at most 1000", OpenApiTypes.INT),
+            CONFIDENCE,
+            parameter("readings", "true: the curves read across and down against the ideal's", OpenApiTypes.BOOL),
+            PER_TOPIC,
+            SCORES,
+            VERSION,
+        ],
+    )
+    def get(self, request: Request, run: UUID) -> Response:
+        found = visible_run(request, run)
+        text = query_of(request)
+        query = curve_query(text)
+        evaluation = evaluation_in(text, found)
+        if query.per_topic:
+            check_size(evaluation.qrels.topics * query.depth * len(query.measures))
+        drawn = read_curves(evaluation=evaluation, query=query)
+        curves = [_curve_as_json(one, evaluation, query) for one in drawn]
+        body = {"depth": query.depth, "confidence": query.confidence, "curves": curves}
+        return Response({**read_from(evaluation), **body})
+
+
+class PrecisionRecallView(APIView):
+    """Interpolated precision at even points of recall: one curve, or one for every level of relevance."""
+
+    @extend_schema(
+        responses=PrecisionRecallSerializer,
+        parameters=[
+            parameter("points", "points of recall from 0 to 1, 11 where left out, 2 to 101", OpenApiTypes.INT),
+            parameter("rel", "lowest relevant levels separated by commas, or all: every level there is; 1 if left out"),
+            parameter("interp", "ceiling where left out", choices=("ceiling", "interval")),
+            parameter(
+                "rounding", "of recall into documents, for ceiling; 10 if left out", choices=("10", "9", "exact")
+            ),
+            CONFIDENCE,
+            PER_TOPIC,
+            SCORES,
+            VERSION,
+        ],
+    )
+    def get(self, request: Request, run: UUID) -> Response:
+        found = visible_run(request, run)
+        text = query_of(request)
+        query = recall_query(text)
+        evaluation = evaluation_in(text, found)
+        drawn = read_precision_recall(evaluation=evaluation, query=query)
+        if query.per_topic:
+            check_size(evaluation.qrels.topics * query.points * len(drawn))
+        body = {
+            "interp": query.interp,
+            "rounding": query.rounding if query.interp == "ceiling" else None,
+            "confidence": query.confidence,
+            "recall": recall_points(query.points).tolist(),
+            "curves": [_level_as_json(one, evaluation, query) for one in drawn],
+        }
+        return Response({**read_from(evaluation), **body})
+
+
+def _level_as_json(drawn: PrecisionRecall, evaluation: Evaluation, query: RecallQuery) -> dict[str, Any]:
+    body = {"rel": drawn.rel, "mean": numbers(drawn.mean.tolist()), **_band(drawn.band(query.confidence))}
+    return {**body, "topics": topic_curves(evaluation, drawn.topics)} if query.per_topic else body
+
+
+def _curve_as_json(drawn: DrawnCurve, evaluation: Evaluation, query: CurveQuery) -> dict[str, Any]:
+    curve = drawn.curve
+    body: dict[str, Any] = {
+        "measure": drawn.measure.name,
+        "mean": numbers(curve.mean.tolist()),
+        **_band(curve.band(query.confidence)),
+        "ideal": numbers(curve.ideal_mean.tolist()),
+    }
+    if drawn.readings:
+        body["readings"] = _readings_as_json(drawn.readings)
+    if query.per_topic:
+        body["topics"] = topic_curves(evaluation, curve.topics)
+    return body
+
+
+def _band(band: Band | None) -> dict[str, Any]:
+    return {"low": numbers(band[0].tolist()), "high": numbers(band[1].tolist())} if band else _NO_BAND
+
+
+def _readings_as_json(readings: Readings) -> dict[str, Any]:
+    return {
+        "needed": None if readings.needed is None else [rank or None for rank in readings.needed.tolist()],
+        "missed": numbers(readings.missed.tolist()),
+        "missed_percent": numbers(readings.percent.tolist()),
+        "ideal_horizontal_from": readings.horizontal_from,
+    }

@@ -1,0 +1,73 @@
+"""The API of boards under other gains, discounts and depths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import number, numbers, run_name
+from metrics.api.parameters import SCORES, parameter
+from metrics.api.queries import query_of, what_if_query
+from metrics.api.serializers import WhatIfSerializer
+from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
+from metrics.services.what_if import Combination, WhatIf, ask_what_if
+from runs.api.access import visible_collection
+
+
+class WhatIfView(APIView):
+    """The board under every combination of gains, discounts and depths, and how far their orders agree.
+
+    The combinations are the product of `family`, `gains`, `dis` with `b`, and `depths`, those of `preset`, and
+    `measures`; both presets where nothing is asked for.
+    """
+
+    @extend_schema(
+        responses=WhatIfSerializer,
+        parameters=[
+            parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; nDCG where left out"),
+            parameter("gains", "gain maps separated by semicolons: 0-1-10-100;exp;1:1,2:5; linear where left out"),
+            parameter("dis", "log2, jk, session, separated by commas; log2 where left out, jk where b is given"),
+            parameter("b", "bases of the logarithms of jk and session, separated by commas; 2 where left out"),
+            parameter("depths", "ranks separated by commas, all for the whole ranking; 10 where left out"),
+            parameter("preset", f"of {', '.join(PRESETS)}, separated by commas"),
+            parameter("measures", f"measure names separated by commas; {MAX_COMBINATIONS} combinations in all"),
+            parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+            SCORES,
+        ],
+    )
+    def get(self, request: Request, collection: str) -> Response:
+        found = visible_collection(request, collection)
+        query = what_if_query(query_of(request))
+        return Response({"collection": found.slug, **_as_json(ask_what_if(collection=found, query=query))})
+
+
+def _as_json(answer: WhatIf) -> dict[str, Any]:
+    ties = any(board.ties for board in (answer.official, *answer.combinations))
+    return {
+        "qrels": answer.qrels.version,
+        "scores": answer.scores,
+        "runs": [run_name(run) for run in answer.runs],
+        "official": _board_as_json(answer.official, None),
+        "combinations": [
+            _board_as_json(board, answer.query.presets.get(board.measure)) for board in answer.combinations
+        ],
+        "coefficient": "tau-b" if ties else "tau-a",
+        "tau": [numbers(row) for row in answer.tau.tolist()],
+    }
+
+
+def _board_as_json(board: Combination, preset: str | None) -> dict[str, Any]:
+    return {
+        "measure": board.measure.name,
+        "preset": preset,
+        "ties": board.ties,
+        "tau_official": board.tau,
+        "leaderboard": [
+            {"rank": place.rank, "run": place.run.pk, "mean": number(place.mean), "topics": place.topics}
+            for place in board.places
+        ],
+    }

@@ -1,0 +1,66 @@
+"""Intervals of means over topics: the topics are taken for a sample of those a system could meet."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from metrics.engine.measures.ratio import ratio
+from metrics.engine.ranking import Floats
+from metrics.engine.steps import Matrix, Steps
+
+Band = tuple[Floats, Floats]
+# What a difference of sums of squares leaves below this share of them is rounding, not spread.
+_ROUNDING = 1e-12
+
+
+def column_band(values: Matrix, confidence: float) -> Band | None:
+    """Student's t interval of every column's mean over its rows: lower and upper end; None with fewer than two rows."""
+    rows = len(values)
+    if rows < 2:
+        return None
+    return _around(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(rows), rows, confidence)
+
+
+def mean_band(steps: Steps, confidence: float) -> Band:
+    """Student's t interval of the mean over topics at every rank; two arrays of shape (depth,), for 2 topics or more.
+
+    The spread comes from sums and sums of squares, so that no value per topic and rank is ever written down.
+    """
+    n = steps.n_topics
+    largest = _largest(steps)
+    scaled = steps.value / largest
+    total, squares = steps.with_value(scaled).sum(), steps.with_value(np.square(scaled)).sum()
+    spread = _spread(squares - np.square(total) / n, squares)
+    low, high = _around(total / n, np.sqrt(spread / (n - 1) / n), n, confidence)
+    return low * largest, high * largest
+
+
+def ratio_band(above: Steps, below: Steps, confidence: float) -> Band:
+    """The same for the ratio of two means, both on the same rows: by the residuals of the ratio estimator.
+
+    With r the ratio of the means, the variance is that of the mean of above - r below, over the square of the mean of
+    below (Cochran, Sampling Techniques, 1977, chapter 6). Where all topics have one ideal it is the interval above.
+    """
+    n, largest = above.n_topics, _largest(below)
+    actual, ideal = above.value / largest, below.value / largest
+    total = below.with_value(ideal).sum()
+    r = ratio(above.with_value(actual).sum(), total)
+    own = above.with_value(np.square(actual)).sum()
+    other = np.square(r) * below.with_value(np.square(ideal)).sum()
+    spread = _spread(own - 2 * r * above.with_value(actual * ideal).sum() + other, own + other)
+    return _around(r, ratio(np.sqrt(spread / (n - 1) * n), total), n, confidence)
+
+
+def _largest(steps: Steps) -> float:
+    """To divide by first: squares of huge gains would overflow."""
+    return float(steps.value.max(initial=0.0)) or 1.0
+
+
+def _spread(difference: Floats, size: Floats) -> Floats:
+    return np.where(difference > _ROUNDING * size, difference, 0.0)
+
+
+def _around(mean: Floats, error: Floats, n: int, confidence: float) -> Band:
+    margin = special.stdtrit(n - 1, (1 + confidence) / 2) * error
+    return mean - margin, mean + margin

@@ -1,0 +1,60 @@
+"""The recall-precision graph: interpolated precision at even points of recall, one curve per level of relevance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.intervals import Band, column_band
+from metrics.engine.judged import JudgedRun
+from metrics.engine.measures.definition import check_interpolation
+from metrics.engine.measures.interpolated import Interpolation, Rounding, precision_at_recall
+from metrics.engine.ranking import Floats
+from metrics.engine.steps import Matrix
+
+MAX_POINTS = 101
+
+
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """Documents of level `rel` and above taken for relevant: precision of every topic, shape (topics, points)."""
+
+    rel: int
+    topics: Matrix
+
+    @property
+    def mean(self) -> Floats:
+        """Averaged over topics, point by point; shape (points,)."""
+        mean: Floats = self.topics.mean(axis=0)
+        return mean
+
+    def band(self, confidence: float) -> Band | None:
+        """The interval of the mean at every point; None with fewer than two topics."""
+        return column_band(self.topics, confidence)
+
+
+def recall_points(points: int) -> Floats:
+    """Recall 0, ..., 1 in even steps; shape (points,), at least two."""
+    return np.arange(points) / (points - 1)
+
+
+def precision_recall(
+    run: JudgedRun, rel: int, *, points: int = 11, interp: Interpolation = "ceiling", rounding: Rounding = "10"
+) -> PrecisionRecall:
+    """The curve of one level; IPrec at every point, but with interp='interval' from each point to the next one.
+
+    Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; trec_eval m_iprec_at_recall
+    """
+    problem = check_interpolation({"interp": interp, "rounding": rounding})
+    if problem:
+        raise MeasureError(problem, code="bad_parameter", pointer="rounding")
+    at, step = recall_points(points), 1 / (points - 1)
+    return PrecisionRecall(rel, precision_at_recall(run, at, rel=rel, interp=interp, rounding=rounding, step=step))
+
+
+def relevance_levels(run: JudgedRun) -> list[int]:
+    """The levels above 0 that occur in the judgements, in ascending order."""
+    levels: list[int] = np.unique(run.recall_base.level).tolist()
+    return [level for level in levels if level > 0]

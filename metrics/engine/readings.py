@@ -1,0 +1,59 @@
+"""Reading a curve against the ideal's: across, how far one has to go; and down, what is missed at a rank.
+
+Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere RN-2002-2,
+sections 2.2, 3.4 and 3.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.curves import curve
+from metrics.engine.grammar import Measure
+from metrics.engine.judged import JudgedRun
+from metrics.engine.ranking import Floats, Ints
+
+# Two sums of the same gains in another order differ by less than this share of them.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The averaged curve against the ideal's averaged one at ranks 1..depth.
+
+    Shapes: (depth,) in each. `needed` is the rank at which the run has what the ideal has at the rank, 0 where it never
+    has; `missed` is the ideal minus the actual value and `percent` the same in per cent of the ideal, NaN where that
+    is 0. `horizontal_from` is the last rank at which the ideal gains anything: the stopping rule. `needed` and
+    `horizontal_from` are None for a curve that may fall.
+    """
+
+    needed: Ints | None
+    missed: Floats
+    percent: Floats
+    horizontal_from: int | None
+
+
+def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
+    """Both readings of the measure's curve; MeasureError for a measure without a curve.
+
+    The run is followed to its last document: what it has not gained there it never gains.
+    """
+    whole = curve(run, measure, max(depth, _length(run)))
+    actual, ideal = whole.mean, whole.ideal_mean[:depth]
+    missed = ideal - actual[:depth]
+    percent = np.full(depth, np.nan)
+    np.divide(100 * missed, ideal, out=percent, where=ideal > 0)
+    if not whole.cumulates:
+        return Readings(None, missed, percent, None)
+    before = np.searchsorted(actual, ideal * (1 - _ROUNDING))
+    needed = np.where(before < len(actual), before + 1, 0)
+    return Readings(needed, missed, percent, int(whole.best.rank.max(initial=0)) or None)
+
+
+def _length(run: JudgedRun) -> int:
+    """The last rank at which the run or an ideal ranking can gain."""
+    base = run.recall_base
+    judged = np.bincount(base.topic, base.counts, 1)
+    return max(int(run.rank.max(initial=0)), int(judged.max()))

@@ -1,0 +1,38 @@
+"""Which evaluated runs take part: those of a board, or some of them by name."""
+
+from __future__ import annotations
+
+from metrics.engine.errors import StatisticsError
+from metrics.models import Evaluation
+from runs.models import Collection, Qrels
+
+_LONG = ("traceback", "run__warnings", "run__metadata", "run__ir_metadata", "run__description")
+
+
+def select_evaluations(
+    *, collection: Collection, qrels: Qrels, scores: str, runs: list[str], most: int
+) -> list[Evaluation]:
+    """The evaluations of these runs under these judgements in the order given, or of all in the order of submission.
+
+    Stale and deleted runs take no part. StatisticsError for more than `most` of them, or a run that is not evaluated.
+    """
+    current = Evaluation.objects.current(qrels, scores).evaluated()
+    wanted = current.select_related("run__team").defer(*_LONG).order_by("run__created_at", "run")
+    named = list(dict.fromkeys(runs))
+    if len(named) > most:
+        raise too_many_runs(most)
+    if not named:
+        evaluations = list(wanted[: most + 1])
+        if len(evaluations) > most:
+            raise too_many_runs(most)
+        return evaluations
+    found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
+    missing = [run for run in named if run not in found]
+    if missing:
+        message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
+        raise StatisticsError(message, code="unknown_run", pointer="runs")
+    return [found[run] for run in named]
+
+
+def too_many_runs(most: int) -> StatisticsError:
+    return StatisticsError(f"at most {most:,} runs at once; name some with runs=", code="too_many_runs", pointer="runs")

@@ -1,0 +1,157 @@
+"""Curves over ranks and over recall, through the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+from scipy import stats
+
+from metrics.api import queries
+from runs.models import Run
+from tests.conftest import GOOD, POOR, upload
+
+
+@pytest.fixture
+def ask(anonymous: APIClient, submit: Callable[..., Run]) -> Callable[..., Any]:
+    """Ask for the curves of POOR: of three topics it finds c of the first and x of the second."""
+    run = submit(POOR)
+
+    def get(kind: str = "curve", **query: str) -> Any:
+        return anonymous.get(f"/api/v1/runs/{run.pk}/{kind}/", query)
+
+    return get
+
+
+def test_a_curve_has_a_mean_an_interval_and_an_ideal(ask: Callable[..., Any]) -> None:
+    body = ask(measures="CG", depth="4", per_topic="true").json()
+    (curve,) = body["curves"]
+    assert curve["mean"] == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
+    assert curve["ideal"] == pytest.approx([2, 7 / 3, 7 / 3, 7 / 3])
+    assert curve["topics"][0] == {"topic_id": "1", "values": [0, 0, 1, 1]}
+    assert [topic["values"][3] for topic in curve["topics"]] == [1, 1, 0]
+    interval = stats.ttest_1samp([1, 1, 0], 0).confidence_interval(0.95)
+    assert (curve["low"][3], curve["high"][3]) == pytest.approx((interval.low, interval.high))
+    assert (body["depth"], body["confidence"], body["coverage"]) == (4, 0.95, {"answered": 2, "judged": 3})
+
+
+def test_several_measures_come_in_one_answer(ask: Callable[..., Any]) -> None:
+    text = "nDCG(norm='average'),CG,P(rel=2),R,nDCG@5"
+    body = ask(measures=text, depth="5").json()
+    assert [curve["measure"] for curve in body["curves"]] == ["nDCG(norm='average')", "CG", "P(rel=2)", "R", "nDCG"]
+    assert all(len(curve[line]) == 5 for curve in body["curves"] for line in ("mean", "low", "high", "ideal"))
+    assert "topics" not in body["curves"][0]
+    for name in ("measure", "measures"):
+        assert ask(**{name: "P"}).json()["curves"][0]["measure"] == "P"
+    assert ask().json()["curves"][0]["measure"] == "nDCG"
+
+
+def test_curves_are_read_across_and_down_where_asked(ask: Callable[..., Any]) -> None:
+    across, falling = (curve["readings"] for curve in ask(measures="R,P", depth="4", readings="1").json()["curves"])
+    # The ideal has all of topics 2 and 3 and half of topic 1 at once: 5/6 on average; POOR ends at 1.5 of 3 topics.
+    assert across["needed"] == [None] * 4
+    assert across["missed"] == pytest.approx([5 / 6, 2 / 3, 1 / 2, 1 / 2])
+    assert across["missed_percent"] == pytest.approx([100, 200 / 3, 50, 50])
+    assert across["ideal_horizontal_from"] == 2
+    assert (falling["needed"], falling["ideal_horizontal_from"]) == (None, None)
+
+
+def test_one_topic_has_a_curve_without_an_interval(api: APIClient, submit: Callable[..., Run]) -> None:
+    upload(api, "collections/small/qrels/", "1 0 a 1\n1 0 b 2\n")
+    run = submit(GOOD, tag="one-topic")
+    for kind in ("curve", "precision-recall"):
+        (curve,) = api.get(f"/api/v1/runs/{run.pk}/{kind}/").json()["curves"]
+        assert (curve["low"], curve["high"]) == (None, None)
+
+
+def test_precision_over_recall_has_a_curve_for_every_level_that_occurs(ask: Callable[..., Any]) -> None:
+    body = ask("precision-recall", rel="all", per_topic="true").json()
+    assert body["recall"] == [step / 10 for step in range(11)]
+    assert [curve["rel"] for curve in body["curves"]] == [1, 2, 3]
+    lowest = body["curves"][0]
+    # Topic 1: c, one of two, at rank 3; topic 2: x, the only one, at rank 2. 0.7 of two documents are rounded to one.
+    assert lowest["topics"][0]["values"] == pytest.approx([1 / 3] * 8 + [0] * 3)
+    assert lowest["mean"][:2] == pytest.approx([5 / 18, 5 / 18])
+    assert [curve["mean"][0] for curve in body["curves"]] == pytest.approx([5 / 18, 0, 0])
+
+
+def test_the_points_of_recall_and_the_interpolation_are_chosen(ask: Callable[..., Any]) -> None:
+    body = ask("precision-recall", points="3", interp="interval", rel="1,2", confidence="0.5").json()
+    assert (body["recall"], body["interp"], body["rounding"]) == ([0, 0.5, 1], "interval", None)
+    assert body["curves"][0]["mean"] == pytest.approx([(1 / 3 + 0) / 3, (1 / 3 + 1 / 2) / 3, (1 / 2) / 3])
+    exact = ask("precision-recall", points="101", rounding="exact").json()
+    assert (len(exact["recall"]), exact["rounding"]) == (101, "exact")
+    assert np.isfinite(exact["curves"][0]["low"]).all()
+
+
+def test_levels_may_all_be_below_1(api: APIClient, submit: Callable[..., Run]) -> None:
+    upload(api, "collections/small/qrels/", "1 0 a 0\n2 0 b -1\n")
+    run = submit(GOOD, tag="nothing")
+    assert api.get(f"/api/v1/runs/{run.pk}/precision-recall/", {"rel": "all"}).json()["curves"] == []
+    read = api.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "CG", "depth": "2", "readings": "true"}).json()
+    assert read["curves"][0]["readings"]["missed_percent"] == [None, None]
+
+
+def test_more_levels_than_curves_at_once_are_refused(api: APIClient, submit: Callable[..., Run]) -> None:
+    upload(api, "collections/small/qrels/", "".join(f"1 0 d{level} {level}\n" for level in range(1, 22)))
+    run = submit(GOOD, tag="levels")
+    answer = api.get(f"/api/v1/runs/{run.pk}/precision-recall/", {"rel": "all"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many_levels")
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "code", "pointer"),
+    [
+        ("curve", {"measures": "P,AP"}, "no_curve", "measures"),
+        ("curve", {"measures": "nDCG,foo"}, "unknown_measure", "measures"),
+        ("curve", {"measure": "foo@1"}, "unknown_measure", "measure"),
+        ("curve", {"measures": "nDCG(norm='both')"}, "bad_parameter", "measures"),
+        ("curve", {"measures": ",".join(f"P(rel={rel})" for rel in range(21))}, "too_many_measures", "measures"),
+        ("curve", {"measures": "P," * 200}, "too_many_measures", "measures"),
+        ("curve", {"measures": "x" * 30_000}, "too_many_measures", "measures"),
+        ("curve", {"depth": "0"}, "invalid", "depth"),
+        ("curve", {"depth": "1001"}, "invalid", "depth"),
+        ("curve", {"confidence": "1"}, "invalid", "confidence"),
+        ("curve", {"confidence": "nan"}, "invalid", "confidence"),
+        ("curve", {"readings": "perhaps"}, "invalid", "readings"),
+        ("curve", {"per_topic": "yes"}, "invalid", "per_topic"),
+        ("curve", {"qrels": "one"}, "invalid", "qrels"),
+        ("precision-recall", {"points": "1"}, "invalid", "points"),
+        ("precision-recall", {"points": "102"}, "invalid", "points"),
+        ("precision-recall", {"rel": "1,high"}, "bad_parameter", "rel"),
+        ("precision-recall", {"rel": "99999"}, "bad_parameter", "rel"),
+        ("precision-recall", {"rel": ",".join(map(str, range(99)))}, "too_many_values", "rel"),
+        ("precision-recall", {"rel": ",".join(map(str, range(30)))}, "too_many_levels", "rel"),
+        ("precision-recall", {"interp": "linear"}, "bad_parameter", "interp"),
+        ("precision-recall", {"rounding": "11"}, "bad_parameter", "rounding"),
+        ("precision-recall", {"interp": "interval", "rounding": "9"}, "bad_parameter", "rounding"),
+        ("precision-recall", {"confidence": "0"}, "invalid", "confidence"),
+    ],
+)
+def test_a_bad_parameter_is_named(
+    ask: Callable[..., Any], kind: str, query: dict[str, str], code: str, pointer: str
+) -> None:
+    answer = ask(kind, **query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize("kind", ["curve", "precision-recall"])
+def test_too_many_values_of_single_topics_are_refused(
+    ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(queries, "MAX_VALUES", 32)
+    assert ask(kind, per_topic="true", depth="10", points="10").status_code == 200
+    answer = ask(kind, per_topic="true", depth="11", points="11")
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")
+    assert ask(kind, depth="11", points="11").status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["curve", "precision-recall"])
+def test_a_run_that_is_not_evaluated_has_no_curves(api: APIClient, collection: str, kind: str) -> None:
+    run = upload(api, "collections/small/runs/", GOOD).json()["id"]
+    answer = api.get(f"/api/v1/runs/{run}/{kind}/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_evaluated")
