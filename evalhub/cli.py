@@ -7,11 +7,14 @@ import sys
 from importlib import import_module
 
 # Where each command's function is; named as text, so that none pays for what another one imports.
-_LOCAL: dict[str, str] = {}
+_LOCAL: dict[str, str] = {
+    "eval": "evalhub.local.eval:main",
+}
 _SERVICE = "django.core.management:execute_from_command_line"
 
 _HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more
 
+  eval             evaluate run files on this machine, as trec_eval does: no server, no database
   serve            the web server and its worker on this machine
   demo             fill a data folder with a simulated collection, print its leaderboard, serve it
   create_admin     make an administrator and a token

@@ -213,6 +213,18 @@ def _parse_trec_eval(text: str) -> Measure:
     return Measure(definition, _read_cutoff(definition, number), _read_arguments(definition, arguments))
 
 
+def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str, Any]) -> Measure:
+    """The measure that trec_eval calls `name`; `given` sets those of its parameters that have these names, unchecked.
+
+    So a measure can be asked for what trec_eval computes and the grammar has no form for.
+    """
+    known, implied = _TREC_EVAL[name.removesuffix("_cut")]
+    definition = MEASURES[known]
+    values = dict(_read_arguments(definition, implied))
+    values.update((key, value) for key, value in given.items() if key in values)
+    return Measure(definition, cutoff, tuple(values.items()))
+
+
 def _unknown(text: str) -> str:
     if text.partition("(")[0].partition("@")[0] == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"

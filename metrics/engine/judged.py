@@ -130,8 +130,8 @@ class JudgedRun:
 
     Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`, `judgement` (row of the
     qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per
-    topic in `num_ret` and `squared_scores`. `known` is None where the run came without known documents, `subtopics`
-    where every topic has one iteration only.
+    topic in `num_ret` and `squared_scores` (NaN where the scores of what was left out are not known). `known` is None
+    where the run came without known documents, `subtopics` where every topic has one iteration only.
     """
 
     topic: Ints
@@ -169,6 +169,7 @@ class JudgedRun:
         """
         kept = self.level >= 0
         topic = self.topic[kept]
+        num_ret = np.bincount(topic, minlength=self.n_topics)
         first = np.searchsorted(topic, np.arange(self.n_topics))
         rank = np.arange(len(topic)) - first[topic] + 1
         starts, sizes = _groups(topic, self.tie_first[kept])
@@ -181,7 +182,26 @@ class JudgedRun:
             score=self.score[kept],
             tie_first=np.repeat(rank[starts], sizes),
             tie_size=np.repeat(sizes, sizes),
-            num_ret=np.bincount(topic, minlength=self.n_topics),
+            num_ret=num_ret,
+            squared_scores=np.where(num_ret == self.num_ret, self.squared_scores, np.nan),
+            known=self.known and replace(self.known, rows=self.known.rows[kept]),
+        )
+
+    def truncated(self, depth: int) -> Self:
+        """The first `depth` ranks alone (trec_eval -M)."""
+        kept = self.rank <= depth
+        tie_first = self.tie_first[kept]
+        return replace(
+            self,
+            topic=self.topic[kept],
+            rank=self.rank[kept],
+            level=self.level[kept],
+            judgement=self.judgement[kept],
+            score=self.score[kept],
+            tie_first=tie_first,
+            tie_size=np.minimum(self.tie_size[kept], depth + 1 - tie_first),
+            num_ret=np.minimum(self.num_ret, depth),
+            squared_scores=np.where(self.num_ret <= depth, self.squared_scores, np.nan),
             known=self.known and replace(self.known, rows=self.known.rows[kept]),
         )
 

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -26,7 +27,7 @@ def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: in
     with ThreadPoolExecutor(threads) as pool:
         while failure is None:
             try:
-                waiting.append(pool.submit(function, next(items)))
+                waiting.append(pool.submit(copy_context().run, function, next(items)))
             except StopIteration:
                 break
             except Exception as error:

@@ -30,6 +30,9 @@ _UNREAD = {
 _ZSTANDARD_WINDOW = 8 * 1024 * 1024
 # A block of four bytes can hold 128 KiB: this much is fed at a time, so that at most 32 MiB come out.
 _ZSTANDARD_STEP = 1024
+# A gzip file ends with the size of its last member's content; where a Zstandard frame names none, it is guessed.
+_GZIP_SIZE = 4
+_USUAL_RATIO = 5
 _ERRORS: tuple[Any, ...] = (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
 
 
@@ -141,6 +144,28 @@ def encoding_of(start: bytes) -> str:
     if start.startswith(_GZIP):
         return "gzip"
     return "zstd" if start.startswith(_ZSTANDARD) else "plain"
+
+
+def content_size(raw: BinaryIO) -> int:
+    """How many bytes an open, seekable file holds after decompression, as far as the file itself tells."""
+    raw.seek(0)
+    start = raw.read(_START)
+    size = raw.seek(0, io.SEEK_END)
+    encoding = encoding_of(start)
+    if encoding == "gzip" and size >= _GZIP_SIZE:
+        raw.seek(-_GZIP_SIZE, io.SEEK_END)
+        return max(size, int.from_bytes(raw.read(_GZIP_SIZE), "little"))
+    if encoding == "zstd":
+        told = _zstandard_size(start)
+        return told if told >= 0 else size * _USUAL_RATIO
+    return size
+
+
+def _zstandard_size(start: bytes) -> int:
+    try:
+        return zstandard.frame_content_size(start)
+    except zstandard.ZstdError:
+        return -1
 
 
 def _decompressor(raw: BinaryIO, encoding: str) -> Reader:

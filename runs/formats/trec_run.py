@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TypeVar
 
 import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
 from runs.formats.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
-from runs.formats.ir_metadata import read_ir_metadata
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.pieces import (
     DOCUMENT,
@@ -26,6 +27,8 @@ from runs.formats.pieces import (
     topic_segments,
 )
 from runs.formats.scan import find_duplicates
+
+T = TypeVar("T")
 
 TAG = re.compile(r"[A-Za-z0-9._-]{1,64}")
 TAG_RULE = "a tag has 1 to 64 characters out of letters, digits, '.', '_' and '-'"
@@ -74,6 +77,21 @@ def check_run(
         return _RunCheck(limits, seed, tag, grouped=False).run(open_run)
 
 
+def use_run(
+    open_run: Opener, use: Callable[[Iterator[RankedBlock]], T], *, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> tuple[RunSummary, T]:
+    """The report of a run and what `use` makes of its good lines, in one reading (two where topics are interleaved).
+
+    `use` must read all blocks. The tag is that of the last line, as in trec_eval, and several are no problem.
+    """
+    try:
+        check = _RunCheck(limits, seed, None, grouped=True, any_tags=True)
+        return check.summary, use(check.blocks(open_run))
+    except TopicsInterleaved:
+        check = _RunCheck(limits, seed, None, grouped=False, any_tags=True)
+        return check.summary, use(check.blocks(open_run))
+
+
 _SCORE = "a finite decimal number"
 
 
@@ -88,15 +106,23 @@ def _block(columns: Columns) -> RankedBlock:
 class _RunCheck:
     """One reading of a run; everything it finds goes into the summary."""
 
-    def __init__(self, limits: Limits, seed: int, tag: str | None, grouped: bool) -> None:
+    def __init__(self, limits: Limits, seed: int, tag: str | None, grouped: bool, any_tags: bool = False) -> None:
         self.limits = limits
         self.tag = tag
+        self.any_tags = any_tags
         self.reader = PieceReader(RUN, limits, seed)
         self.summary = RunSummary(self.reader.report, grouped=grouped)
         self.tags: dict[str, int] = {}
+        self.last_tag: str | None = None
         self.seen: set[bytes] = set()
 
     def run(self, open_run: Opener) -> RunSummary:
+        for _ in self.blocks(open_run):
+            pass
+        return self.summary
+
+    def blocks(self, open_run: Opener) -> Iterator[RankedBlock]:
+        """The good lines of the run; the summary is complete when they are read to the end."""
         for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
             good = self.reader.check_rows(columns, _SCORE, "bad_score")
             self.reader.warn_extra_columns(columns)
@@ -104,9 +130,10 @@ class _RunCheck:
             self._note_tags(columns)
             if not self.summary.grouped:
                 columns = group_by_topic(columns)
-            self._note_block(columns, _block(columns))
+            block = _block(columns)
+            self._note_block(columns, block)
+            yield block
         self._finish()
-        return self.summary
 
     def _note_tags(self, columns: Columns) -> None:
         for row in np.flatnonzero(columns.notes & NEW_LABEL).tolist():
@@ -115,6 +142,8 @@ class _RunCheck:
             tag = columns.text(row, LABEL).decode(errors="replace")
             if tag:
                 self.tags.setdefault(tag, int(columns.line[row]))
+        if len(columns.line):
+            self.last_tag = columns.text(-1, LABEL).decode(errors="replace")
 
     def _note_block(self, columns: Columns, block: RankedBlock) -> None:
         ensure_grouped(block.topic_ids, self.seen)
@@ -155,9 +184,12 @@ class _RunCheck:
         if not summary.documents and not report.problems:
             report.problem(0, "empty_run", "the file has no line of a run")
         summary.tag = self._choose_tag()
-        summary.metadata, oddity = read_ir_metadata(self.reader.comments)
-        if oddity:
-            report.warning(0, "bad_ir_metadata", oddity)
+        if self.reader.comments:
+            # By name, where it is needed: most runs have no comments, and a YAML reader takes long to load.
+            metadata = import_module("runs.formats.ir_metadata")
+            summary.metadata, oddity = metadata.read_ir_metadata(self.reader.comments)
+            if oddity:
+                report.warning(0, "bad_ir_metadata", oddity)
         if summary.tied_documents:
             say = f"{summary.tied_documents} documents have the score of another one of their topic; doc_id decides"
             report.warning(0, "ties", say, summary.tied_documents)
@@ -170,8 +202,13 @@ class _RunCheck:
         report = self.reader.report
         if self.tag is None and len(self.tags) > 1:
             (first, _), (second, line) = list(self.tags.items())[:2]
-            say = f"tag {second[:64]!r} differs from {first[:64]!r} above; name one tag in the submission"
-            report.problem(line, "mixed_tags", say)
+            say = f"tag {second[:64]!r} differs from {first[:64]!r} above"
+            if self.any_tags:
+                report.warning(line, "mixed_tags", f"{say}; the last line's is taken")
+            else:
+                report.problem(line, "mixed_tags", f"{say}; name one tag in the submission")
+        if self.any_tags:
+            return self.last_tag
         found, line = next(iter(self.tags.items()), (None, 0))
         tag = self.tag or found
         if tag is not None and not TAG.fullmatch(tag):

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.errors import FileTooLarge, InvalidFile, UnsupportedFile
-from runs.formats.compression import in_memory, open_file
+from runs.formats.compression import content_size, in_memory, open_file
 from runs.formats.limits import Limits
 
 LIMITS = Limits()
@@ -218,3 +218,17 @@ def test_the_limit_of_bytes_is_inclusive(content: bytes) -> None:
         content_of(content, replace(LIMITS, bytes_out=len(RUN) - 1))
     with pytest.raises(FileTooLarge):
         in_memory(content, replace(LIMITS, bytes_out=10)).read()
+
+
+# How much there will be to read
+
+
+@pytest.mark.parametrize("packed", [RUN, GZIP, ZSTANDARD, gzip.compress(b""), b"", b"\x1f\x8b", b"1"])
+def test_a_file_tells_the_size_of_its_content(packed: bytes) -> None:
+    content = RUN if packed in (RUN, GZIP, ZSTANDARD) else b""
+    assert content_size(io.BytesIO(packed)) == max(len(content), len(packed) if packed is not ZSTANDARD else 0)
+
+
+def test_the_size_of_a_frame_that_names_none_is_guessed() -> None:
+    assert content_size(io.BytesIO(UNCHECKED)) == 5 * len(UNCHECKED)
+    assert content_size(io.BytesIO(ZSTANDARD[:4])) == 20

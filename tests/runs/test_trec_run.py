@@ -21,7 +21,7 @@ from runs.formats.compression import in_memory
 from runs.formats.kernel import find_duplicates, scan
 from runs.formats.limits import Limits
 from runs.formats.pieces import TopicsInterleaved
-from runs.formats.trec_run import RunSummary, check_run, read_run
+from runs.formats.trec_run import RunSummary, check_run, read_run, use_run
 
 LIMITS = Limits()
 Rows = dict[str, list[tuple[str, float]]]
@@ -504,6 +504,37 @@ def test_more_than_a_thousand_documents_are_warned_about() -> None:
 def test_problems_beyond_the_first_fifty_are_counted() -> None:
     report = check("1 Q0 a\n" * 80 + "1 Q0 a 1 x t\n" * 70).report
     assert (len(report.problems), report.counts) == (50, {"too_few_columns": 80, "bad_score": 70})
+
+
+# Checked and used in one reading
+
+
+@pytest.mark.parametrize("size", [1, 30, 1000])
+@pytest.mark.parametrize("content", [GOOD, "2 Q0 x 1 1.0 t\n1 Q0 a 1 3.0 t\n2 Q0 y 1 1.0 t\n"])
+def test_a_run_is_used_as_it_is_checked_and_read(monkeypatch: pytest.MonkeyPatch, content: str, size: int) -> None:
+    small_pieces(monkeypatch, size)
+    opener = lambda: in_memory(content.encode(), LIMITS)  # noqa: E731
+    summary, blocks = use_run(opener, list)
+    expected = check(content)
+    assert (summary.grouped, summary.topics, summary.tag) == (expected.grouped, expected.topics, "t")
+    read = list(read_run(opener, grouped=expected.grouped))
+    for part in ("topic_ids", "topic_starts", "scores", "doc_hashes"):
+        assert [list(getattr(block, part)) for block in blocks] == [list(getattr(block, part)) for block in read]
+
+
+def test_the_good_lines_of_a_wrong_run_are_used_and_the_others_reported() -> None:
+    content = b"1 Q0 a 1 high t\n1 Q0 b 2 2.0 t\n1 Q0 b 3 1.0 t\n"
+    summary, blocks = use_run(lambda: in_memory(content, LIMITS), list)
+    assert [problem.code for problem in summary.report.problems] == ["bad_score", "duplicate_document"]
+    assert [block.scores.tolist() for block in blocks] == [[2.0, 1.0]]
+
+
+@pytest.mark.parametrize("tags", [["a", "b", "c"], ["b", "c", "c"], ["b c d", "#", "c"], ["x" * 80, "y/z", "c"]])
+def test_a_run_that_is_used_may_have_any_tags_and_has_the_last_one(tags: list[str]) -> None:
+    content = "".join(f"{index % 2} Q0 d{index} 1 1 {tag}\n" for index, tag in enumerate(tags)).encode()
+    summary, _ = use_run(lambda: in_memory(content, LIMITS), list)
+    assert (summary.tag, summary.report.problems) == ("c", [])
+    assert [entry.code for entry in summary.report.warnings if entry.code == "mixed_tags"] == ["mixed_tags"]
 
 
 # The same file read by a reader that is slow and plain

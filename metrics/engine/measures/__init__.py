@@ -89,6 +89,9 @@ _TABLE = (
     MeasureDefinition(
         "AP", binary.average_precision, _OPTIONAL, (REL, SEEN, JUDGED_ONLY), aliases=("MAP",), trec_eval="map",
     ),
+    MeasureDefinition(
+        "yaap", binary.yet_another_average_precision, _NONE, _BINARY, trec_eval="yaap", trec_style=True,
+    ),
     MeasureDefinition("RR", binary.reciprocal_rank, _OPTIONAL, _BINARY, aliases=("MRR",), trec_eval="recip_rank"),
     MeasureDefinition(
         "P", binary.precision, _REQUIRED, (REL, RELATIVE, JUDGED_ONLY), aliases=("Precision",), trec_eval="P",

@@ -65,6 +65,18 @@ def gm_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -
     return average_precision(run, rel=rel)
 
 
+def yet_another_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
+    """Average precision on a scale whose mean over topics makes more sense: the log-odds of a relevant document.
+
+    Formula: yaap = ln((1 + s) / (1 + R - s)), s the sum of P@i over the ranks i of relevant documents
+    Range: any number
+    Source: Robertson, ECIR 2012; trec_eval m_yaap
+    """
+    relevant = run.relevant(rel)
+    found = sum_by_topic(relevant.topic, relevant.found / relevant.rank, run.n_topics)
+    return np.log((1 + found) / (1 + run.num_rel(rel) - found))
+
+
 def reciprocal_rank(run: JudgedRun, *, cutoff: int | None = None, rel: int = 1) -> Floats:
     """Reciprocal rank: one over the rank of the first relevant document.
 

@@ -59,7 +59,6 @@ def ideal_dcg(
     Formula: IdealDCG@k = DCG@k of all judged documents in descending order of gain
     Range: 0 and above
     Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.2; trec_eval 10 m_ndcg (ideal_dcg)
-    Elsewhere: trec_eval counts 0 for a topic that the run did not answer; here the ideal depends on the qrels alone
     """
     return _discounted(run.ideal_gains(gains), cutoff, dis, b)
 

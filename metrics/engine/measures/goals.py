@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
-from scipy.special import polygamma
 
 from metrics.engine.judged import JudgedRun, RankedGains, sum_by_topic
 from metrics.engine.measures.ratio import ratio
@@ -58,14 +60,20 @@ def inst(
     earlier = before(topic, height, (2 * T) ** 2)
     expected = sum_by_topic(topic, gain * earlier / (distance + gain) ** 2, ranked.n_topics)
     changed = height * _stretch(ranked, left) - earlier * _stretch(ranked, left + gain)
-    whole = (2 * T) ** 2 * float(polygamma(1, 2 * T) - polygamma(1, DEPTH + 2 * T))
+    whole = (2 * T) ** 2 * float(_trigamma(2 * T) - _trigamma(DEPTH + 2 * T))
     return expected / (whole + sum_by_topic(topic, changed, ranked.n_topics))
 
 
 def _stretch(ranked: RankedGains, left: Floats) -> Floats:
     """Sum of 1 / (j + left - 1)^2 over the ranks j after each document; same shape."""
-    total: Floats = polygamma(1, ranked.rank + left) - polygamma(1, DEPTH + left)
+    total: Floats = _trigamma(ranked.rank + left) - _trigamma(DEPTH + left)
     return total
+
+
+def _trigamma(values: Any) -> Any:
+    """Sum of 1 / (j + x)^2 over j = 0, 1, ...; same shape."""
+    # By name, where it is needed: SciPy takes longer to load than a command over a small file takes as a whole.
+    return import_module("scipy.special").polygamma(1, values)
 
 
 def bpm(

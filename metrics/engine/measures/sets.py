@@ -38,8 +38,8 @@ def set_f(run: JudgedRun, *, cutoff: None = None, rel: int = 1, beta: float = 1.
     Source: trec_eval m_set_F
     Elsewhere: beta weighs as in trec_eval and ir_measures; van Rijsbergen's F with b is SetF(beta=b^2)
     """
-    found, num_rel = run.relevant(rel).count().astype(np.float64), run.num_rel(rel).astype(np.float64)
-    return ratio((1 + beta) * found, beta * num_rel + run.num_ret)
+    precision, recall = set_precision(run, rel=rel), set_recall(run, rel=rel)
+    return ratio((1 + beta) * precision * recall, beta * precision + recall)
 
 
 def set_average_precision(run: JudgedRun, *, cutoff: None = None, rel: int = 1) -> Floats:
@@ -75,6 +75,5 @@ def utility(
     found = run.relevant(rel).count()
     other, missed = run.num_ret - found, run.num_rel(rel) - found
     rest = (documents or 0) - run.num_rel(rel) - other
-    kinds = np.array([found, other, missed, rest], np.float64)
-    worth: Floats = np.array([a, b, c, d]) @ kinds
+    worth: Floats = a * found + b * other + c * missed + d * rest
     return worth

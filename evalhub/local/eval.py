@@ -1,0 +1,190 @@
+"""`evalhub eval`: trec_eval's command line over EvalHub's engine, for files and without a server."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from evalhub.local.files import LocalFile
+from evalhub.local.options import parse, parser
+from metrics.engine.errors import EvalHubError, FileReport, InvalidFile, MeasureError
+from metrics.engine.grammar import Measure
+from metrics.engine.judging import Judgements, ScoreType, judge
+from metrics.engine.trec_eval.columns import Answers, Scale, Settings, columns
+from metrics.engine.trec_eval.requests import Request, read_requests
+from metrics.engine.trec_eval.table import Version
+from metrics.exports import EXPORTS
+from metrics.exports.sheet import Sheet
+from runs.formats.limits import Limits
+from runs.formats.scan import plain_for, search_beside
+from runs.formats.trec_qrels import read_qrels
+from runs.formats.trec_run import use_run
+from runs.formats.zscores import read_zscores
+
+_FAILED, _WRONG_USE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
+_SCORES: dict[Version, ScoreType] = {"10": "float64", "9.0.8": "float32"}
+# Nobody but the user names these files: of the service's limits stay those of memory.
+_LIMITS = Limits(
+    bytes_in=8 * 1024**3, bytes_out=64 * 1024**3, lines=1_000_000_000, topics=10_000_000,
+)  # fmt: skip
+
+
+def main(argv: list[str]) -> None:
+    """The command; always ends in SystemExit."""
+    try:
+        status = _parse_and_run(argv[2:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads has enough: say nothing, not even when Python closes its output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = _PIPE_CLOSED
+    except OSError as error:
+        _say(f"evalhub eval: cannot write the output: {error.strerror}")
+        status = _FAILED
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    raise SystemExit(status)
+
+
+def _parse_and_run(arguments: list[str]) -> int:
+    try:
+        options = parse(arguments)
+        requests, measures = read_requests(options.measures or ["official"], options.compat, options.level)
+        if measures and options.scale:
+            raise MeasureError(f"-Z is for trec_eval's measures; {measures[0]} is none of them")
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except MeasureError as error:
+        _say(f"{parser().format_usage()}evalhub eval: error: {error.message}")
+        return _WRONG_USE
+    return _Command(options, requests, measures).run()
+
+
+@dataclass
+class _Command:
+    """One call of the command; `failed` once a file cannot be evaluated."""
+
+    options: argparse.Namespace
+    requests: list[Request]
+    measures: list[Measure]
+    seed: int = field(default_factory=lambda: int.from_bytes(os.urandom(8), "little") >> 1)
+    failed: bool = False
+
+    def run(self) -> int:
+        """Evaluate every run and write the figures; returns the exit status."""
+        options = self.options
+        names = [options.qrels, *options.runs, *([options.scale] if options.scale else [])]
+        files = {name: LocalFile(name, _LIMITS) for name in names}
+        try:
+            with plain_for(sum(self._size(file) for file in files.values())):
+                self._write(files)
+        finally:
+            for file in files.values():
+                file.close()
+        return _FAILED if self.failed else 0
+
+    def _size(self, file: LocalFile) -> int:
+        try:
+            return file.size()
+        except (OSError, EvalHubError):
+            return 0  # said when the file is read
+
+    def _write(self, files: dict[str, LocalFile]) -> None:
+        options = self.options
+        judgements, scale = self._judgements(files[options.qrels]), None
+        if options.scale:
+            with self._reported(files[options.scale]):
+                scale = read_zscores(files[options.scale].open)
+        if judgements is None or self.failed:
+            return
+        found = (self._sheet(files[name], judgements, scale) for name in options.runs)
+        sheets = (sheet for sheet in found if sheet)
+        for text in EXPORTS[options.format](sheets, by_topic=options.by_topic, summary=options.summary):
+            _put(text.encode())
+
+    def _judgements(self, file: LocalFile) -> Judgements | None:
+        with self._reported(file):
+            summary = read_qrels(file.open, limits=_LIMITS, seed=self.seed)
+            self._check(file, summary.report)
+            return summary.judgements
+        return None
+
+    def _sheet(self, file: LocalFile, judgements: Judgements, scale: Scale | None) -> Sheet | None:
+        with self._reported(file):
+            summary, view = use_run(
+                file.open,
+                lambda blocks: judge(blocks, judgements, _SCORES[self.options.compat], search_beside()),
+                limits=_LIMITS,
+                seed=self.seed,
+            )
+            self._check(file, summary.report)
+            answers = Answers(view, judgements.topic_ids, summary.tag or "", self._settings(), scale)
+            self._check_topics(file, answers)
+            topics = [judgements.topic_ids[topic].decode() for topic in answers.shown.tolist()]
+            return Sheet(file.name, topics, columns(answers, self.requests, self.measures), scale is not None)
+        return None
+
+    def _settings(self) -> Settings:
+        options = self.options
+        return Settings(
+            options.compat, options.level, options.depth, options.judged_only, options.complete, options.documents
+        )
+
+    def _check(self, file: LocalFile, report: FileReport) -> None:
+        report.check()
+        if self.options.verbose:
+            for warning in report.warnings:
+                _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}")
+
+    def _check_topics(self, file: LocalFile, answers: Answers) -> None:
+        """Without a topic there is nothing to average; that topics are left out is said even without --verbose."""
+        if not len(answers.shown):
+            raise EvalHubError("no topic of the run has judgements")
+        missing = len(answers.topic_ids) - int(answers.answered.sum())
+        if missing and not self.options.complete:
+            total = len(answers.topic_ids)
+            _say(f"{file.name}: warning: {missing} of {total} judged topics have no answer and are left out; see -c")
+
+    @contextmanager
+    def _reported(self, file: LocalFile) -> Iterator[None]:
+        """Say on standard error why a file cannot be evaluated, and go on."""
+        try:
+            yield
+        except InvalidFile as error:
+            self.failed = True
+            _say_problems(file.name, error.report)
+        except EvalHubError as error:
+            self.failed = True
+            _say(f"{file.name}: {error.code}: {error.message}")
+        except OSError as error:
+            self.failed = True
+            _say(f"{file.name}: {error.strerror or error}")
+
+
+def _put(content: bytes) -> None:
+    """Write all of it: under PYTHONUNBUFFERED a write may end early."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]
+
+
+def _say_problems(name: str, report: FileReport) -> None:
+    for problem in report.problems:
+        _say(f"{_place(name, problem.line)}: {problem.code}: {problem.message}")
+    shown = [problem.code for problem in report.problems]
+    harmless = {warning.code for warning in report.warnings}
+    for code, count in report.counts.items():
+        if count > shown.count(code) and code not in harmless:
+            _say(f"{name}: {code}: {count - shown.count(code)} more")
+
+
+def _place(name: str, line: int) -> str:
+    return f"{name}:{line}" if line else name
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,55 @@
+"""Files named on a command line: opened again and again, and pipes kept in memory so that they can be."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from metrics.engine.errors import FileTooLarge
+from runs.formats.compression import BoundedReader, content_size, open_stream
+from runs.formats.limits import Limits
+
+
+class LocalFile:
+    """A file, `-` for standard input, or a pipe. Its errors are OSErrors and those of `open_stream`."""
+
+    def __init__(self, name: str, limits: Limits) -> None:
+        self.name = name
+        self._limits = limits
+        self._opened: BoundedReader | None = None
+        self._kept: bytes | None = None
+
+    def size(self) -> int:
+        """How many bytes there are to read, after decompression, as far as the file itself tells."""
+        with self._raw() as raw:
+            return content_size(raw)
+
+    def open(self) -> BoundedReader:
+        """The content from its beginning, decompressed; what was opened before is closed."""
+        self.close()
+        self._opened = open_stream(self._raw(), self._limits)
+        return self._opened
+
+    def close(self) -> None:
+        if self._opened:
+            self._opened.close()
+
+    def _raw(self) -> BinaryIO:
+        path, limit = Path(self.name), self._limits.bytes_in
+        if self.name != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+            return path.open("rb")
+        if self._kept is None:
+            self._kept = _read(self.name, limit)
+        if len(self._kept) > limit:
+            raise FileTooLarge(f"more than {limit:,} bytes from a pipe; put them into a file")
+        return io.BytesIO(self._kept)
+
+
+def _read(name: str, limit: int) -> bytes:
+    """What a pipe gives, or one byte more than the limit."""
+    if name == "-":
+        return sys.stdin.buffer.read(limit + 1)
+    with Path(name).open("rb") as pipe:
+        return pipe.read(limit + 1)

@@ -1,0 +1,94 @@
+"""The options of `evalhub eval`: trec_eval's own, short and long, and those for several runs and other formats."""
+
+from __future__ import annotations
+
+import argparse
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.measures.definition import MAX_LEVEL
+from metrics.engine.trec_eval.table import VERSIONS
+from metrics.exports import EXPORTS
+
+_DESCRIPTION = """\
+Evaluate runs in TREC's format as trec_eval does: same options, same output, to the last byte. QRELS and RUN are files,
+plain or compressed with gzip or Zstandard, or - for standard input.
+"""
+_MEASURES = """\
+measures (-m, any number of times):
+  official              trec_eval's main measures (what is shown without -m); also: set, all_trec
+  map  P  ndcg_cut ...  trec_eval's measures, with its parameters after a point:
+                        P.5,10   ndcg_cut.10   iprec_at_recall.0.1   set_F.2   ndcg.1=3,2=9   utility.2,-1,0,0
+  nDCG@10  AP(rel=2)    every measure of EvalHub, by any of its names, shown under the canonical one:
+                        'nDCG(gains="exp")@10'   'RBP(p=0.8)'   'IPrec(rounding="exact")@0.1'
+
+exit status: 0 all runs evaluated, 1 a file that cannot be, 2 wrong options
+
+examples:
+  evalhub eval qrels.txt bm25.run
+  evalhub eval -q -c -m map -m ndcg_cut.10 qrels.txt bm25.run.gz dense.run.zst
+  evalhub eval --format tsv -q -c -m nDCG@10 -m 'AP(rel=2)' qrels.txt runs/*.run
+  zcat bm25.run.gz | evalhub eval -m P.5 --compat 9.0.8 qrels.txt -
+"""
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options; SystemExit after --help, or with status 2 after a message about what is wrong."""
+    return parser().parse_intermixed_args(arguments)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        "evalhub eval", description=_DESCRIPTION, epilog=_MEASURES, allow_abbrev=False, add_help=False,
+        usage="%(prog)s [-q] [-c] [-n] [-J] [-m MEASURE] [-l N] [-M N] [-N N] [-Z FILE] [more] QRELS RUN [RUN ...]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("qrels", metavar="QRELS", help="judgements: topic iteration document level")
+    made.add_argument("runs", metavar="RUN", nargs="+", help="runs: topic Q0 document rank score tag")
+    _add_trec_eval(made)
+    _add_own(made)
+    return made
+
+
+def _add_trec_eval(to: argparse.ArgumentParser) -> None:
+    add = to.add_argument_group("trec_eval's options").add_argument
+    add("-h", "--help", action="help", help="show this and exit")
+    add("-v", "--version", action="version", version=f"evalhub eval, engine {ENGINE_VERSION}", help="show it and exit")
+    add("-q", "--query_eval_wanted", action="store_true", dest="by_topic", help="values of each topic as well")
+    add("-m", "--measure", action="append", metavar="MEASURE", dest="measures", help="a measure, see below")
+    add("-c", "--complete_rel_info_wanted", action="store_true", dest="complete",
+        help="average over all topics of QRELS: one without an answer counts 0, instead of being left out")  # fmt: skip
+    add("-l", "--level_for_rel", type=_number(0, MAX_LEVEL), default=1, metavar="N", dest="level",
+        help="lowest level that counts as relevant (default 1)")  # fmt: skip
+    add("-n", "--nosummary", action="store_false", dest="summary", help="no figures over all topics")
+    add("-J", "--Judged_docs_only", action="store_true", dest="judged_only",
+        help="leave unjudged documents out before ranking")  # fmt: skip
+    add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
+        help="use the first N documents of each topic")  # fmt: skip
+    add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N", dest="documents",
+        help="documents in the collection, for utility")  # fmt: skip
+    add("-Z", "--Zscore", metavar="FILE", dest="scale",
+        help="deviations from the means in FILE: topic measure mean deviation")  # fmt: skip
+    for flags, known in ((("-R", "--Rel_info_format"), "qrels"), (("-T", "--Results_format"), "trec_results")):
+        add(*flags, choices=[known], help=argparse.SUPPRESS)
+    add("-o", "--Output_old_results_format", action="store_true", help=argparse.SUPPRESS)
+
+
+def _add_own(to: argparse.ArgumentParser) -> None:
+    add = to.add_argument_group("more").add_argument
+    add("--compat", choices=VERSIONS, default="10",
+        help="the version of trec_eval to follow (default 10); 9.0.8 compares scores as float32")  # fmt: skip
+    add("--format", choices=list(EXPORTS), default="trec_eval",
+        help="trec_eval's text (default), or run, measure, topic and value at full precision")  # fmt: skip
+    add("--verbose", action="store_true", help="show on standard error what is odd about the files as well")
+
+
+class _number:  # noqa: N801 - argparse names a type by its class in messages
+    """A reader of whole numbers in [low, high] for argparse."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self._low, self._high = low, high
+
+    def __call__(self, text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) <= 15 and self._low <= int(text) <= self._high:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {self._low} to {self._high}")

@@ -1,0 +1,133 @@
+"""What is asked for by trec_eval's -m: `map`, `P.5,10`, `ndcg.1=3,2=9`, `all_trec`, or any name of the grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.gains import GainMap
+from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.measures.definition import MAX_CUTOFF
+from metrics.engine.trec_eval.table import ENTRIES, GROUPS, NICKNAMES, PREFERENCES, TABLE, Entry, Takes, Version
+
+# As the C library reads a whole number: what follows it is cut off.
+_WHOLE = re.compile(r"\s*\+?([0-9]{1,7})(\.[0-9]*)?")
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
+_LEVEL = re.compile(r"\+?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A measure of the table with its parameters; `written` is what its name ends in, where it is not each number."""
+
+    entry: Entry
+    numbers: tuple[float, ...]
+    gains: GainMap | None = None
+    written: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The names it is printed under: one for each of its depths or shares."""
+        name = self.entry.name
+        if self.entry.takes is Takes.DEPTHS:
+            return [f"{name}_{number:.0f}" for number in self.numbers]
+        if self.entry.takes is Takes.SHARES:
+            return [f"{name}_{number:3.2f}" for number in self.numbers]
+        return [f"{name}_{self.written}" if self.written else name]
+
+
+def read_requests(texts: Iterable[str], version: Version, level: int = 1) -> tuple[list[Request], list[Measure]]:
+    """trec_eval's measures in its order and the others as they come, each once; MeasureError names the bad one.
+
+    As in trec_eval, the first parameters given for a measure hold. The others take `level` where they name none.
+    """
+    given: dict[str, str | None] = {}
+    others: dict[Measure, None] = {}
+    for text in texts:
+        name, point, parameters = text.partition(".")
+        if name in NICKNAMES and not point:
+            given = dict.fromkeys(member for member in NICKNAMES[name] if _has(version, member)) | given
+        elif name in ENTRIES:
+            _check(version, name)
+            given[name] = given.get(name) or (parameters if point else None)
+        elif name.startswith(PREFERENCES) or name.endswith(GROUPS):
+            raise MeasureError(f"{name}: preferences and judgement groups are not read here; use trec_eval for them")
+        else:
+            others[_at_level(parse_measure(text), text, level)] = None
+    return [_read(entry, given[entry.name]) for entry in TABLE if entry.name in given], list(others)
+
+
+def _at_level(measure: Measure, text: str, level: int) -> Measure:
+    if "rel=" in text:
+        return measure
+    values = tuple((name, level if name == "rel" and value == 1 else value) for name, value in measure.values)
+    return replace(measure, values=values)
+
+
+def _has(version: Version, name: str) -> bool:
+    return version in ("10", ENTRIES[name].since)
+
+
+def _check(version: Version, name: str) -> None:
+    if not _has(version, name):
+        raise MeasureError(f"trec_eval {version} has no {name}; it came with version {ENTRIES[name].since}")
+
+
+def _read(entry: Entry, parameters: str | None) -> Request:
+    if parameters is None:
+        return Request(entry, entry.default)
+    if entry.takes is Takes.NOTHING:
+        raise _refusal(f"{entry.name} takes no parameters, but .{parameters} was given")
+    parts = parameters.split(",")
+    if entry.takes is Takes.PAIRS:
+        return _read_pairs(entry, parts, parameters)
+    numbers = tuple(_whole(entry, part) if entry.takes is Takes.DEPTHS else _number(entry, part) for part in parts)
+    if entry.takes is Takes.NUMBERS:
+        return _together(entry, numbers, parameters)
+    if len(set(numbers)) < len(numbers):
+        raise _refusal(f"{entry.name}.{parameters} names a cutoff twice")
+    if numbers and min(numbers) < 0:
+        raise _refusal(f"{entry.name}.{parameters}: a share is 0 or more")
+    return Request(entry, tuple(sorted(numbers)))
+
+
+def _together(entry: Entry, numbers: tuple[float, ...], parameters: str) -> Request:
+    """Numbers in the place of the default ones: as many, but for the points of an average."""
+    if entry.name != "11pt_avg" and len(numbers) != len(entry.default):
+        raise _refusal(
+            f"{entry.name}.{parameters}: {entry.name} takes {len(entry.default)} numbers, not {len(numbers)}"
+        )
+    return Request(entry, numbers, written=parameters)
+
+
+def _read_pairs(entry: Entry, parts: list[str], parameters: str) -> Request:
+    pairs = dict(part.partition("=")[::2] for part in parts)
+    named = pairs.pop(entry.named, None) if entry.named else None
+    wrong = [level for level, gain in pairs.items() if not (_LEVEL.fullmatch(level) and _NUMBER.fullmatch(gain))]
+    if wrong or len(pairs) + (named is not None) < len(parts):
+        also = f" or {entry.named}=number" if entry.named else ""
+        raise _refusal(f"{entry.name}.{parameters}: write level=gain{also}, each once, separated by commas")
+    numbers = () if named is None else (_number(entry, named),)
+    if numbers and not 0 < numbers[0] < 1:
+        raise _refusal(f"{entry.name}.{parameters}: {entry.named} is a number above 0 and below 1")
+    listed = ",".join(f"{level}:{gain}" for level, gain in pairs.items())
+    return Request(entry, numbers, GainMap.parse(listed) if listed else None, parameters)
+
+
+def _whole(entry: Entry, text: str) -> int:
+    match = _WHOLE.fullmatch(text)
+    if not match or not 1 <= int(match[1]) <= MAX_CUTOFF:
+        raise _refusal(f"{entry.name}: {text!r} is not a whole number from 1 to {MAX_CUTOFF}")
+    return int(match[1])
+
+
+def _number(entry: Entry, text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise _refusal(f"{entry.name}: {text!r} is not a number")
+    return float(text)
+
+
+def _refusal(message: str) -> MeasureError:
+    return MeasureError(message, code="bad_parameter")

@@ -1,0 +1,47 @@
+"""trec_eval's own text, byte for byte: measure, topic and value in columns, topic by topic, then the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from metrics.engine.trec_eval.columns import Column, Value
+from metrics.exports.sheet import Sheet
+
+
+def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:
+    """One piece for each run."""
+    for sheet in sheets:
+        lines = list(_topic_lines(sheet)) if by_topic else []
+        yield "".join([*lines, *_summary(sheet)] if summary else lines)
+
+
+def _topic_lines(sheet: Sheet) -> Iterator[str]:
+    """The lines of each topic. Texts are made column by column: large runs have hundreds of thousands of values."""
+    columns = [(_head(sheet, column), _texts(column.values)) for column in sheet.columns if column.values is not None]
+    heads = [head for head, _ in columns]
+    for topic, *texts in zip(sheet.topics, *(texts for _, texts in columns), strict=True):
+        yield "".join([f"{head}{topic}\t{text}\n" for head, text in zip(heads, texts, strict=True) if text])
+
+
+def _summary(sheet: Sheet) -> Iterator[str]:
+    for column in sheet.columns:
+        if column.figure is not None:
+            yield f"{_head(sheet, column)}all\t{_text(column.figure)}\n"
+
+
+def _head(sheet: Sheet, column: Column) -> str:
+    """What a line begins with; Z marks deviations, which texts have none of."""
+    texts = any(isinstance(value, str) for value in (column.figure, *(column.values or ())[:1]))
+    scaled = sheet.scaled and not texts
+    return f"{'Z' if scaled else ''}{column.name:<22}\t"
+
+
+def _texts(values: Sequence[Value]) -> list[str]:
+    return [f"'{value}'" if isinstance(value, str) else _text(value) for value in values]
+
+
+def _text(value: Value) -> str:
+    """Nothing for what has no value."""
+    if isinstance(value, float):
+        return f"{value:6.4f}"
+    return "" if value is None else str(value)

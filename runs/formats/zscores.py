@@ -1,0 +1,36 @@
+"""Means and deviations of measures by topic, as trec_eval -Z reads them: `topic measure mean deviation`."""
+
+from __future__ import annotations
+
+import math
+
+from metrics.engine.errors import FileReport
+from runs.formats.pieces import Opener
+
+_COLUMNS = 4
+
+
+def read_zscores(open_file: Opener) -> dict[tuple[bytes, str], tuple[float, float]]:
+    """Mean and standard deviation by topic_id and measure; InvalidFile with every line that is wrong."""
+    report, found = FileReport(), dict[tuple[bytes, str], tuple[float, float]]()
+    for number, line in enumerate(open_file().read().split(b"\n"), 1):
+        columns = line.split()
+        if not columns:
+            continue
+        if len(columns) < _COLUMNS:
+            report.problem(number, "too_few_columns", "a line needs 4 columns: topic measure mean deviation")
+            continue
+        mean, deviation = (_number(column) for column in columns[2:_COLUMNS])
+        if math.isnan(mean + deviation) or deviation < 0:
+            report.problem(number, "bad_score", "mean and deviation are finite numbers, the deviation 0 or more")
+        found[columns[0], columns[1].decode(errors="replace")] = mean, deviation
+    report.check()
+    return found
+
+
+def _number(text: bytes) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

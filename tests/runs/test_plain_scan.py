@@ -1,0 +1,145 @@
+"""The plain scan gives what the kernel gives, array by array, whatever the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from metrics.engine.ranking import Ints
+from runs.formats import kernel, plain_scan, scan
+from runs.formats.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Columns, Layout
+from runs.formats.compression import in_memory
+from runs.formats.limits import Limits
+from runs.formats.trec_run import check_run
+from tests.runs.test_trec_run import NUMBERS, file
+
+LIMITS = Limits()
+NARROW = Limits(id_length=3, line_length=12)
+LAYOUTS = [RUN, CHECKED_RUN, QRELS, KNOWN]
+
+
+def assert_equal(content: bytes, layout: Layout, limits: Limits = LIMITS, line: int = 1, seed: int = 5) -> Columns:
+    compiled = kernel.scan(content, layout, line, seed, limits)
+    plain = plain_scan.scan(content, layout, line, seed, limits)
+    # What follows the content is each one's own: newlines, so many as it may look ahead.
+    assert all(bytes(columns.data).startswith(content) for columns in (plain, compiled))
+    for part in fields(Columns)[1:]:
+        ours, theirs = getattr(plain, part.name), getattr(compiled, part.name)
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), part.name
+        assert np.array_equal(ours, theirs, equal_nan=part.name == "number"), part.name
+    signs = [np.signbit(columns.number[~np.isnan(columns.number)]).tolist() for columns in (plain, compiled)]
+    assert signs[0] == signs[1]
+    assert plain_scan.last_topic(content) == kernel.last_topic(content)
+    assert_same_duplicates(compiled, np.append(np.flatnonzero(compiled.notes & NEW_TOPIC), len(compiled.line)))
+    return compiled
+
+
+def assert_same_duplicates(columns: Columns, topic_starts: Ints) -> None:
+    found, expected = (code.find_duplicates(columns, topic_starts) for code in (plain_scan, kernel))
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+    assert [part.dtype for part in found] == [part.dtype for part in expected]
+
+
+ODD_NUMBERS = [
+    *NUMBERS, "", "+", "-", ".", "-.", "1.2.3", "--1", "1-", "1e", "1e+", "e1", ".e1", "1e1e1", "1.e5", "-1E-05", "0x1",
+    "1_0", "nan", "inf", "-0", "+0.0", "007", "123456789012345", "1234567890123456", "0.000000000000000000000001",
+    "0" * 40, "0" * 40 + ".5", "1." + "0" * 22, "1." + "0" * 23, "9" * 31, "9" * 32, "9" * 33, "\u0663", "1\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("number", ODD_NUMBERS)
+def test_every_number_is_read_and_noted_alike(number: str, layout: Layout) -> None:
+    for line in ("1 Q0 d 1 {} t", "1 Q0 d {} 1 t", "1 0 d {}", "1 0 d 1 {}", "1 Q0 d 1 1 t {}"):
+        assert_equal(line.format(number).encode(), layout)
+        assert_equal(f"1 Q0 d 1 1 t\n{line.format(number)}\r\n2 0 d 1\n".encode(), layout)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\n", b"\r", b"\r\n", b" ", b"\t\t\n\n", b"#", b"1", b"1 0 a 1", b"1 0 a 1\r", b"1 0 a 1\r\r\n", b"a\rb",
+        b"1 0 a 1\n\n\n1 0 b 1", b"\0", b"1 0 a\0 1\n", b"1 0 a 1 x y z \x01\n", b"1 0 a 1 2 \x7f\n", b"1 \x7f a 1 2\n",
+        b"  1 0 a 1  \n#1 0 a 1\n# x\n2 0 a 1\n", b"1 0 " + b"x" * 5000 + b" 1\n", b"\x0b1 0 a 1\n", b"1 0 a 1\n" * 3,
+        b"1 Q0 a 1 2 t\n12 Q0 a 1 2 t\n1 Q0 a 1 2 tt\n1 Q0 a 1 2\n", b"1 Q0 a -3 2 t\n1 Q0 a 1.0 2 t\n1 Q0 a x 2 t\n",
+        "t\u00e9 Q0 d\u00a0\u2028 1 1.5 t\n".encode(), b"\xff\xfe 0 \xc3 1\n",
+    ],
+)  # fmt: skip
+def test_every_line_is_split_and_noted_alike(content: bytes, layout: Layout) -> None:
+    for limits in (LIMITS, NARROW):
+        assert_equal(content, layout, limits, line=7)
+
+
+@given(content=file(), layout=st.sampled_from(LAYOUTS), limits=st.sampled_from([LIMITS, NARROW]))
+def test_files_are_read_alike(content: bytes, layout: Layout, limits: Limits) -> None:
+    assert_equal(content, layout, limits)
+
+
+PIECES = st.sampled_from(
+    [b" ", b"\t", b"\n", b"\r", b"\r\n", b"a", b"1", b"0", b".", b"-", b"+", b"e", b"E5", b"#", b"\0", b"\x7f",
+     b"\xc3\xa9", b"12345678901234567", b"x" * 9, b"1 Q0 d 1 2.5 t\n", b"1 0 d 1\n"]
+)  # fmt: skip
+
+
+@given(
+    content=st.lists(PIECES, max_size=60).map(b"".join) | st.binary(max_size=200),
+    layout=st.sampled_from(LAYOUTS), limits=st.sampled_from([LIMITS, NARROW]), seed=st.integers(0, 2**63 - 1),
+)  # fmt: skip
+@example(content=b"1 0 a 1 \r", layout=QRELS, limits=LIMITS, seed=0)
+@settings(max_examples=400)
+def test_any_bytes_are_read_alike(content: bytes, layout: Layout, limits: Limits, seed: int) -> None:
+    assert_equal(content, layout, limits, seed=seed)
+
+
+@pytest.mark.real_data
+def test_real_and_odd_files_are_read_alike(real_data: Path) -> None:
+    odd = [path for path in (real_data / "edge-cases").rglob("*") if path.is_file()]
+    assert len(odd) > 100
+    for path in [*odd, real_data / "trec_eval_test/results.test", real_data / "robust03/qrels/robust03_qrels.txt"]:
+        for layout in LAYOUTS:
+            assert_equal(path.read_bytes(), layout)
+
+
+@given(
+    documents=st.lists(st.sampled_from("abcdef"), max_size=30), cuts=st.lists(st.integers(0, 30), max_size=4),
+    collide=st.booleans(),
+)  # fmt: skip
+def test_duplicates_are_found_alike_even_where_hashes_collide(
+    documents: list[str], cuts: list[int], collide: bool
+) -> None:
+    columns = assert_equal("".join(f"1 Q0 {document} 1 1 t\n" for document in documents).encode(), RUN)
+    if collide:
+        columns = replace(columns, hashes=columns.hashes % np.uint64(2))
+    size = len(documents)
+    starts = sorted({0, size, *(cut for cut in cuts if cut < size)}) if size else [0]
+    assert_same_duplicates(columns, np.array(starts))
+
+
+# Which of the two is used
+
+
+def scanners(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the modules that scan from now on."""
+    used: list[str] = []
+    for code in (kernel, plain_scan):
+        original = code.scan
+        monkeypatch.setattr(
+            code, "scan", lambda *given, name=code.__name__, real=original: used.append(name) or real(*given)
+        )
+    return used
+
+
+def test_the_kernel_scans_unless_a_command_has_little_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    used, content = scanners(monkeypatch), b"1 Q0 a 1 1 t\n"
+    with scan.plain_for(scan.PLAIN_BYTES):
+        check_run(lambda: in_memory(content, LIMITS))
+    with scan.plain_for(scan.PLAIN_BYTES + 1):
+        check_run(lambda: in_memory(content, LIMITS))
+    check_run(lambda: in_memory(content, LIMITS))
+    assert used == ["runs.formats.plain_scan", "runs.formats.kernel", "runs.formats.kernel"]
