@@ -1,5 +1,8 @@
-"""make bench: measured times of a running service. Prints medians; asserts nothing about time.
+"""make bench: measured times. Prints medians and ratios; asserts nothing about time.
 
+`python -m tests.benchmarks peers` evaluates files beside trec_eval (the binary that TREC_EVAL names), pytrec_eval and
+ir_measures; `... views` computes measures and curves from judged views; `... upload` takes a compressed run from upload
+to values;
 `python -m tests.benchmarks board` fills a database with 1,000 evaluated runs of 20 measures and reads leaderboards;
 `python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own.
 """
@@ -16,6 +19,8 @@ import httpx
 import numpy as np
 
 from tests.benchmarks.board import measure_boards
+from tests.benchmarks.peers import measure_peers
+from tests.benchmarks.views import measure_upload, measure_views
 from tests.reliability.servers import embedded_server, wait_until_evaluated
 
 ROUNDS = 9
@@ -68,7 +73,13 @@ def _ms(seconds: tuple[float, ...]) -> str:
     return f"{1000 * statistics.median(seconds):.0f}"
 
 
-PARTS = {"submit": measure_submission, "board": measure_boards}
+PARTS = {
+    "peers": measure_peers,
+    "views": measure_views,
+    "upload": measure_upload,
+    "submit": measure_submission,
+    "board": measure_boards,
+}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

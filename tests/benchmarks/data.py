@@ -50,6 +50,7 @@ SETS = {
     "M": DataSet("M", 250, 1500, 4),
     "L2": DataSet("L2", 2000, 300, 4),
     "L": DataSet("L", 6980, 1, 2),
+    "upload": DataSet("upload", 960, 300, 4),
 }
 
 
