@@ -5,7 +5,7 @@ SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test test-services check bench clean
+.PHONY: demo serve admin test test-services check audit bench clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -23,11 +23,17 @@ test: .venv/.test  ## every test that needs no outside service
 test-services: .venv/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
 	EVALHUB_TEST_ON=services $(BIN)/python -m pytest tests/runs tests/metrics tests/web
 
-check: .venv/.check  ## format, lint, types, migrations
+check: .venv/.check  ## format, lint, types, migrations, whether the installed packages fit each other
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	EVALHUB_DATA=.evalhub/check $(BIN)/mypy
 	EVALHUB_DATA=.evalhub/check $(BIN)/evalhub makemigrations --check --dry-run
+	$(BIN)/python -m pip check
+
+audit: .venv/.audit  ## known weaknesses of the installed packages; asks the advisory service on the network
+	$(BIN)/python -m pip check
+	@mkdir -p .evalhub && $(BIN)/python -m pip freeze --exclude-editable > .evalhub/installed.txt
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement .evalhub/installed.txt
 
 bench: .venv/.test  ## measured times
 	$(BIN)/python -m tests.benchmarks
@@ -55,4 +61,9 @@ clean:
 .venv/.check: .venv/.test
 	@echo "setup: installing what the checks need"
 	@$(BIN)/python -m pip install --quiet --editable '.[test,check]'
+	@touch $@
+
+.venv/.audit: .venv/.run
+	@echo "setup: installing what the audit needs"
+	@$(BIN)/python -m pip install --quiet --editable '.[audit]'
 	@touch $@

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from evalhub.logs import current_request_id
 from metrics.engine import errors
 
 _STATUS: dict[type[errors.EvalHubError], int] = {
@@ -105,6 +106,8 @@ def _problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] 
         "code": code,
         "detail": detail,
         "errors": entries or [],
+        # What the operator needs to find the reason; what the client did wrong is told in full, and always alike.
+        **({"request_id": current_request_id()} if status >= HTTPStatus.INTERNAL_SERVER_ERROR else {}),
     }
 
 

@@ -1,11 +1,20 @@
 """The Celery application. Messages are hints: the database is the queue, and every worker runs a dispatcher."""
 
 import os
+from logging.config import dictConfig
+from typing import Any
 
-from celery import Celery
+from celery import Celery, signals
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 
 app = Celery("evalhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["metrics"])
+
+
+@signals.setup_logging.connect
+def set_up_logging(**options: Any) -> None:
+    """The service's own log, in the worker and in each process of its pool; Celery sets up none then."""
+    dictConfig(settings.LOGGING)

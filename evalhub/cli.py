@@ -16,6 +16,8 @@ _HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more
 
   eval             evaluate run files on this machine, as trec_eval does: no server, no database
   serve            the web server and its worker on this machine
+  web              the web server alone; its workers are processes of their own
+  worker           a worker, one of as many as you like, on PostgreSQL and Redis
   demo             fill a data folder with a simulated collection, print its leaderboard, serve it
   create_admin     make an administrator and a token
   create_token     make a token for a user

@@ -1,14 +1,74 @@
-"""Headers that every answer carries."""
+"""What happens around every request: its id, its line in the log, its figures; the headers of every answer."""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.functional import SimpleLazyObject
+
+from evalhub.logs import begin_request
+from evalhub.probes import PROBES
+from evalhub.request_figures import count_request
 
 # Swagger's page styles itself inline; nothing else does, and no page runs a script that is not a file of ours.
 _POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 _DOCS_POLICY = f"{_POLICY}; style-src 'self' 'unsafe-inline'"
+
+_log = logging.getLogger("evalhub.access")
+
+
+class RequestRecord:
+    """Gives every request an id, answers with it, counts the request, and writes its line into the log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        start = time.perf_counter()
+        request_id = begin_request(request.headers.get("X-Request-ID", ""))
+        response = self.get_response(request)
+        response["X-Request-ID"] = request_id
+        seconds = time.perf_counter() - start
+        view = request.resolver_match.view_name if request.resolver_match else "none"
+        count_request(view, request.method or "", response.status_code, seconds)
+        _log.info("request", extra=_said(request, view, response.status_code, seconds))
+        return response
+
+
+def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
+    """What the log says of a request; never its query, which is where a careless client puts a secret."""
+    return {
+        "method": (request.method or "")[:20],
+        "path": quote(request.path[:500]),
+        "view": view,
+        "status": status,
+        "seconds": round(seconds, 4),
+        "user": _user_id(request),
+    }
+
+
+def _user_id(request: HttpRequest) -> int | None:
+    """The user's id where somebody asked who it is; asking here could need a database that is away."""
+    user = vars(request).get("user")
+    if isinstance(user, SimpleLazyObject):
+        user = getattr(request, "_cached_user", None)
+    return getattr(user, "pk", None)
+
+
+class ProbesFirst:
+    """Answers probes before anything else: they come by address, without TLS and without a session."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        probe = PROBES.get(request.path_info.removeprefix("/"))
+        return probe(request) if probe else self.get_response(request)
 
 
 class ContentSecurityPolicy:

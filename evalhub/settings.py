@@ -16,6 +16,8 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from evalhub.logs import FORMATTERS
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
@@ -43,7 +45,10 @@ def _database(url: str, data: Path) -> dict[str, Any]:
         return _sqlite(data / "evalhub.sqlite3")
     if not url.startswith(("postgres://", "postgresql://")):
         raise ImproperlyConfigured("EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite")
-    return {**env.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    config: dict[str, Any] = {**env.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    # A server that does not even refuse would hold each request for two minutes.
+    config["OPTIONS"] = {"connect_timeout": 5, **config.get("OPTIONS", {})}
+    return config
 
 
 def _sqlite(path: Path) -> dict[str, Any]:
@@ -60,12 +65,22 @@ EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL
 EVALHUB_LEASE_SECONDS = env.int("EVALHUB_LEASE_SECONDS", default=30)
 EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512) * 1024 * 1024
 EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2)
+EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2)
 EVALHUB_HTTPS = env.bool("EVALHUB_HTTPS", default=False)
+EVALHUB_METRICS_TOKEN = env.str("EVALHUB_METRICS_TOKEN", default="")
+EVALHUB_LOG_LEVEL = env.str("EVALHUB_LOG_LEVEL", default="WARNING").upper()
+EVALHUB_LOG_FORMAT = env.str("EVALHUB_LOG_FORMAT", default="line")
 
 if EVALHUB_DATABASE_URL and not env.str("EVALHUB_SECRET_KEY", default=""):
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it")
 if EVALHUB_REDIS_URL and not EVALHUB_REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
     raise ImproperlyConfigured("EVALHUB_REDIS_URL must begin with redis://, rediss:// or unix://")
+if EVALHUB_METRICS_TOKEN and len(EVALHUB_METRICS_TOKEN) < 16:
+    raise ImproperlyConfigured("EVALHUB_METRICS_TOKEN needs at least 16 characters")
+if EVALHUB_LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+    raise ImproperlyConfigured("EVALHUB_LOG_LEVEL is DEBUG, INFO, WARNING, ERROR or CRITICAL")
+if EVALHUB_LOG_FORMAT not in FORMATTERS:
+    raise ImproperlyConfigured(f"EVALHUB_LOG_FORMAT is {' or '.join(FORMATTERS)}")
 
 SECRET_KEY = _secret_key(EVALHUB_DATA)
 ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -96,6 +111,8 @@ INSTALLED_APPS = [
     "metrics",
 ]
 MIDDLEWARE = [
+    "evalhub.middleware.ProbesFirst",
+    "evalhub.middleware.RequestRecord",
     "django.middleware.security.SecurityMiddleware",
     "evalhub.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -209,11 +226,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     }
 )
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {name: {"()": f"evalhub.logs.{made.__name__}"} for name, made in FORMATTERS.items()},
+    "filters": {"context": {"()": "evalhub.logs.ContextFilter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": EVALHUB_LOG_FORMAT, "filters": ["context"]}},
     "loggers": {"django.request": {"level": "ERROR"}},
-    "root": {"handlers": ["stderr"], "level": env.str("EVALHUB_LOG_LEVEL", default="WARNING")},
+    "root": {"handlers": ["stderr"], "level": EVALHUB_LOG_LEVEL},
 }

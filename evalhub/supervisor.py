@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from evalhub.processes import web_command, web_environment, worker_command
+
 logger = logging.getLogger(__name__)
 
 _SET_PARENT_DEATH_SIGNAL = 1
@@ -41,7 +43,7 @@ class Supervisor:
     """Starts the children, restarts a worker that dies, stops everything when the web server ends."""
 
     def __init__(self, *, bind: str, web_processes: int, worker_processes: int) -> None:
-        self._commands = {"web": _web_command(bind, web_processes), "worker": _worker_command(worker_processes)}
+        self._commands = {"web": web_command(bind, web_processes), "worker": worker_command(worker_processes)}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopping = False
 
@@ -79,7 +81,7 @@ class Supervisor:
                 child.kill()
 
     def _start(self, name: str) -> None:
-        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+        environment = web_environment() if name == "web" else dict(os.environ)
         self._children[name] = subprocess.Popen(self._commands[name], env=environment, preexec_fn=_die_with_parent)
 
     def _on_signal(self, number: int, frame: object) -> None:
@@ -91,19 +93,3 @@ def _die_with_parent() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     os.setpgrp()
-
-
-def _web_command(bind: str, processes: int) -> list[str]:
-    return [
-        sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", bind, "--preload",
-        "--workers", str(processes), "--threads", "4", "--timeout", "120", "--log-level", "warning",
-        "--no-control-socket",
-    ]  # fmt: skip
-
-
-def _worker_command(processes: int) -> list[str]:
-    return [
-        sys.executable, "-W", "ignore:You're running the worker",
-        "-m", "celery", "--quiet", "-A", "evalhub.celery", "worker", "--concurrency", str(processes),
-        "--loglevel", "WARNING", "--without-gossip", "--without-mingle",
-    ]  # fmt: skip

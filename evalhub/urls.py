@@ -5,6 +5,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from evalhub import api, schema
+from evalhub.probes import PROBES
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
 
@@ -16,6 +17,7 @@ urlpatterns = [
     path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/v1/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
     path("admin/", admin.site.urls),
+    *[path(address, probe, name=address) for address, probe in PROBES.items()],
 ]
 
 __all__ = ["schema", "urlpatterns"]

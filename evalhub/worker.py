@@ -6,18 +6,22 @@ import logging
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 from celery import bootsteps
+from celery.worker import state
 from django.conf import settings
 
+from evalhub import evaluation_log
 from evalhub.celery import app
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import evaluate
 from runs.formats.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
-_WATCH_SECONDS = 0.5
+_WATCH_SECONDS = 0.2
+_LEAVE_SECONDS = 8.0
 
 
 def publish(evaluation_id: int) -> None:
@@ -34,7 +38,7 @@ class DispatcherStep(bootsteps.StartStopStep):
 
 
 class PoolWatch(threading.Thread):
-    """Ends an embedded worker, children and all, when a signal killed one of its pool's processes.
+    """Ends an embedded worker, children and all, when it is asked to, or a signal killed one of its pool's processes.
 
     The pool's processes share one queue under a lock. A process killed while it holds the lock leaves the others
     waiting for ever, so the supervisor must start them all anew; the leases bring back what they had in hand.
@@ -44,20 +48,31 @@ class PoolWatch(threading.Thread):
         super().__init__(name="pool watch", daemon=True)
         self._pool = worker.pool
         self._seen: dict[int, Any] = {}
-        self._stopped = threading.Event()
 
     def run(self) -> None:
-        while not self._stopped.wait(_WATCH_SECONDS):
+        while state.should_stop is None and state.should_terminate is None:
+            time.sleep(_WATCH_SECONDS)
             self._seen.update({process.pid: process for process in self._pool._pool._pool})
             ended = {pid: process.exitcode for pid, process in self._seen.items() if process.exitcode is not None}
-            if any(code < 0 for code in ended.values()) and not self._stopped.is_set():
+            if any(code < 0 for code in ended.values()):
                 logger.error("a pool process was killed; the worker ends to be started anew")
                 os.killpg(0, signal.SIGKILL)
             for pid in ended:
                 del self._seen[pid]
+        self._leave()
+
+    def _leave(self) -> None:
+        """Asked to stop: let the evaluations in hand finish, then end.
+
+        Celery would take five seconds more to wake and join threads that hold nothing.
+        """
+        deadline = time.monotonic() + _LEAVE_SECONDS
+        while state.reserved_requests and time.monotonic() < deadline:
+            time.sleep(_WATCH_SECONDS)
+        os.killpg(0, signal.SIGKILL)
 
     def stop(self) -> None:
-        self._stopped.set()
+        """Nothing to do: the thread sees for itself that the worker stops."""
 
 
 class PoolWatchStep(bootsteps.StartStopStep):
@@ -73,3 +88,4 @@ class PoolWatchStep(bootsteps.StartStopStep):
 # Before the pool forks, so that its processes share the compiled kernels.
 warm_up()
 app.steps["worker"].update({DispatcherStep, PoolWatchStep})
+evaluation_log.connect()

@@ -68,6 +68,8 @@ class Evaluation(models.Model):
         )
         indexes = (
             models.Index(fields=("state", "created_at"), condition=Q(state__in=("queued", "evaluating")), name="queue"),
+            # What a scrape counts, from the index alone: rows are wide and there are many.
+            models.Index(fields=("state", "error_code", "attempts", "seconds"), name="figures"),
         )
 
     def __str__(self) -> str:
@@ -104,3 +106,14 @@ class MetricVector(models.Model):
     @property
     def values(self) -> Floats:
         return np.frombuffer(self.content, np.dtype("<f8"))
+
+
+class DispatcherRound(models.Model):
+    """When the dispatcher of a worker last went round, and how often it failed to; forgotten an hour later."""
+
+    worker = models.CharField(max_length=200, primary_key=True)
+    at = models.DateTimeField()
+    failed = models.BigIntegerField(default=0, help_text="rounds that failed since the worker started")
+
+    def __str__(self) -> str:
+        return self.worker

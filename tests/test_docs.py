@@ -6,9 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from evalhub.management.commands.document_measures import document
+from evalhub.middleware import count_request
+from evalhub.monitoring import exposition
 from metrics.engine.grammar import parse_measure
+from runs.services.files import upload_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -53,3 +58,35 @@ def test_every_code_is_documented() -> None:
     documented = set(re.findall(r"`([a-z_]+)`", (ROOT / "docs/api.md").read_text()))
     assert codes_in_the_source() - documented == set()
     assert len(codes_in_the_source()) > 40
+
+
+RUNBOOK = (ROOT / "docs/operations.md").read_text()
+
+
+def figures() -> set[str]:
+    """The names of all figures, as Prometheus asks for them."""
+    count_request("none", "GET", 200, 0.1)
+    upload_folder()
+    families = list(text_string_to_metric_families(exposition()[0].decode()))
+    return {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+
+
+def test_every_figure_is_in_the_runbook_and_the_other_way_round(db: None) -> None:
+    table = RUNBOOK.partition("| figure | says |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(evalhub_\w+)", table)) == figures()
+
+
+def test_the_alarms_ask_for_figures_that_exist_and_each_has_its_advice(db: None) -> None:
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", RUNBOOK, re.DOTALL)]
+    (rules,) = [group["rules"] for block in blocks if "groups" in block for group in block["groups"]]
+    for rule in rules:
+        asked = set(re.findall(r"evalhub_\w+", rule["expr"]))
+        assert {name.removesuffix("_count") for name in asked} <= figures(), rule["alert"]
+    advised = re.findall(r"^\| `(\w+)` \|", RUNBOOK.partition("| alarm |")[2], re.MULTILINE)
+    assert advised == [rule["alert"] for rule in rules]
+
+
+def test_the_commands_of_the_runbook_are_those_of_the_files() -> None:
+    """What it says of `docker compose` names files that are there."""
+    for name in set(re.findall(r"docker/[\w.-]+", RUNBOOK)) - {"docker/.env"}:
+        assert (ROOT / name).exists(), name

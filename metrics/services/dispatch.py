@@ -11,6 +11,7 @@ from collections.abc import Callable
 from django.db import close_old_connections, connections
 
 from metrics.services.lifecycle import forget_dispatch, reap_expired, take_due
+from metrics.services.rounds import RoundNotes
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ class Dispatcher(threading.Thread):
         self._publish = publish
         self._stopped = threading.Event()
         self._next_reaping = 0.0
+        self._notes = RoundNotes()
 
     def run(self) -> None:
         while not self._stopped.wait(ROUND_SECONDS):
@@ -37,6 +39,7 @@ class Dispatcher(threading.Thread):
             try:
                 self.round()
             except Exception as error:
+                self._notes.failed += 1
                 logger.warning("dispatcher round failed: %s", error)
                 self._stopped.wait(1.0)
         connections.close_all()
@@ -49,6 +52,8 @@ class Dispatcher(threading.Thread):
         """Reap when it is time, then publish what is due."""
         if time.monotonic() >= self._next_reaping:
             reap_expired()
+            # Before anything is published: a broker that is away must not make every web server unready.
+            self._notes.note()
             self._next_reaping = time.monotonic() + REAP_SECONDS * random.uniform(0.7, 1.3)  # noqa: S311
         publish_due(self._publish)
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import F
+from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation
+from metrics.services.rounds import last_rounds
 from runs.models import Qrels, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Where a queued run stands: its position (1 is next), the seconds it has waited, and what it waits for."""
+
+    position: int
+    seconds: float
+    waits_for: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +32,15 @@ class RunStatus:
     qrels_version: int | None = None
     code: str = ""
     reason: str = ""
+    queue: Waiting | None = None
+
+
+def detailed_statuses(run: Run) -> dict[str, RunStatus]:
+    """The status of one run, with its place in the queue while it waits there: three queries more."""
+    status = statuses([run])[str(run.pk)]
+    if status.state == Evaluation.State.QUEUED:
+        status = replace(status, queue=_place(run))
+    return {str(run.pk): status}
 
 
 def statuses(runs: list[Run]) -> dict[str, RunStatus]:
@@ -45,3 +65,20 @@ def _waiting(run: Run, judged: bool) -> RunStatus:
         return RunStatus(Evaluation.State.QUEUED, run.created_at)
     reason = "the collection has no active judgements yet"
     return RunStatus(Evaluation.State.QUEUED, run.created_at, None, "no_active_qrels", reason)
+
+
+def _place(run: Run) -> Waiting | None:
+    """Position by the time of queueing, as the dispatcher takes them; None where the run is not in the queue."""
+    queued = Evaluation.objects.filter(state=Evaluation.State.QUEUED)
+    own = queued.filter(
+        run=run, qrels__active=True, scores=F("run__collection__scores"), engine_version=ENGINE_VERSION
+    ).annotate(now=Now()).values_list("created_at", "since", "not_before", "now").first()  # fmt: skip
+    if own is None:
+        return None
+    created_at, since, not_before, now = own
+    position = queued.filter(created_at__lt=created_at).count() + 1
+    if not_before and not_before > now:
+        waits_for = "retry"
+    else:
+        waits_for = "worker" if any(last.alive for last in last_rounds()) else "no_worker_alive"
+    return Waiting(position, max(0.0, (now - since).total_seconds()), waits_for)

@@ -119,12 +119,19 @@ class RunUploadSerializer(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(required=False, default=False)
 
 
+class WaitingSerializer(serializers.Serializer[Any]):
+    position = serializers.IntegerField(min_value=1)
+    seconds = serializers.FloatField(min_value=0)
+    waits_for = serializers.ChoiceField(choices=("worker", "retry", "no_worker_alive"))
+
+
 class RunStatusSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=("queued", "evaluating", "evaluated", "failed", "cancelled"))
     since = serializers.DateTimeField()
     qrels = serializers.IntegerField(source="qrels_version", allow_null=True)
     code = serializers.CharField(allow_blank=True)
     reason = serializers.CharField(allow_blank=True)
+    queue = WaitingSerializer(allow_null=True)
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):

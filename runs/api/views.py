@@ -21,7 +21,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, queue_evaluations
-from metrics.services.status import statuses
+from metrics.services.status import RunStatus, detailed_statuses, statuses
 from runs.api.access import (
     collections_of,
     counted_collection,
@@ -244,19 +244,25 @@ class RunList(generics.ListAPIView[Run]):
         return run_response(request, run, code)
 
 
-def run_response(request: Request, run: Run, code: int = status.HTTP_200_OK) -> Response:
+def run_response(
+    request: Request, run: Run, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
+) -> Response:
     """One run with its status, and where to ask for it again."""
-    context = {"request": request, "statuses": statuses([run])}
+    context = {"request": request, "statuses": known or statuses([run])}
     data = RunSerializer(run, context=context).data
     return Response(data, code, headers={"Location": data["url"]})
 
 
 class RunDetail(APIView):
-    """One run with its status; PATCH changes its description and metadata, DELETE takes it away."""
+    """One run with its status and, while it waits, its place in the queue.
+
+    PATCH changes its description and metadata, DELETE takes it away.
+    """
 
     @extend_schema(responses=RunSerializer)
     def get(self, request: Request, run: UUID) -> Response:
-        return run_response(request, visible_run(request, run))
+        found = visible_run(request, run)
+        return run_response(request, found, known=detailed_statuses(found))
 
     @extend_schema(request=RunSerializer, responses=RunSerializer)
     def patch(self, request: Request, run: UUID) -> Response:

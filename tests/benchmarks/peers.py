@@ -75,6 +75,7 @@ class Contender:
             return self.run(qrels, run, out)
         with out.open("wb") as file:
             subprocess.run([*self.run, str(qrels), str(run), *self.after], stdout=file, check=True)
+        return None
 
     def megabytes(self, qrels: Path, run: Path) -> str:
         """The most memory the command holds, told by a small process in between: a child's figure starts at its

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -13,14 +14,21 @@ import pytest
 from tests.reliability.servers import Server, embedded_server, separate_servers
 
 
-@pytest.fixture(scope="session")
-def database_url() -> Iterator[str]:
+@contextlib.contextmanager
+def own_database() -> Iterator[str]:
     """A database of our own on the server that the environment names, dropped afterwards."""
     base, _, _ = os.environ["EVALHUB_TEST_DATABASE_URL"].rpartition("/")
     name = f"evalhub_{uuid.uuid4().hex[:12]}"
     _administer(f"CREATE DATABASE {name}")
     yield f"{base}/{name}"
     _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def database_url() -> Iterator[str]:
+    """The database of the servers that tests share."""
+    with own_database() as url:
+        yield url
 
 
 def _administer(statement: str) -> None:

@@ -28,10 +28,12 @@ class Server:
     environment: dict[str, str]
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start(self, *command: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *command], env=self.environment, cwd=ROOT, start_new_session=True
-        )
+    def start(self, *command: str, log: Path | None = None) -> subprocess.Popen[bytes]:
+        with contextlib.ExitStack() as files:
+            output = files.enter_context(log.open("ab")) if log else None
+            process = subprocess.Popen(
+                [sys.executable, "-m", *command], env=self.environment, cwd=ROOT, start_new_session=True, stderr=output
+            )
         self.processes.append(process)
         return process
 

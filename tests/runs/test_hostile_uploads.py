@@ -377,7 +377,7 @@ JSON: dict[str, tuple[bytes, str]] = {
     "null": (b"null", "invalid"),
     "100,000 lists": (b"[" * 100_000, "out_of_range"),
     "100,000 objects": (DEEP, "out_of_range"),
-    "900 lists": (b'{"slug": "n", "name": ' + b"[" * 900 + b"]" * 900 + b"}", "invalid"),
+    "800 lists": (b'{"slug": "n", "name": ' + b"[" * 800 + b"]" * 800 + b"}", "invalid"),
     "a number of 5,000 digits": (b'{"slug": "n", "name": "n", "documents": ' + b"9" * 5000 + b"}", "parse_error"),
     "2^63": (b'{"slug": "n", "name": "n", "documents": 9223372036854775808}', "invalid"),
     "2^70": (b'{"slug": "n", "name": "n", "documents": 1180591620717411303424}', "invalid"),

@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
 def add_server_arguments(parser: CommandParser) -> None:
     parser.add_argument("--bind", default=DEFAULT_BIND, help="address and port of the web server")
-    parser.add_argument("--web-processes", type=int, default=2)
+    parser.add_argument("--web-processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
 
 
 def make_supervisor(options: dict[str, Any]) -> Supervisor:

@@ -1,0 +1,89 @@
+"""Log lines: one form for the eye, one for programs (JSON), and nothing secret in either."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import logging
+import re
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+# What a line may say beside its message, in this order; given as `extra` where it is logged.
+FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation", "run",
+          "state", "attempts", "code")  # fmt: skip
+_SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
+_TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
+# PostgreSQL quotes the whole row that it refuses.
+_ROW = re.compile(r"(DETAIL: +).*")
+# Set by each request and each task, and left set after it: Django logs some answers when every middleware is done.
+_context: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("context", default={})  # noqa: B039
+
+
+def begin_request(given: str) -> str:
+    """The id of the request that begins: the client's where it is a sane one, else a new one."""
+    request_id = given if _SANE_ID.match(given) else uuid.uuid4().hex
+    _context.set({"request_id": request_id})
+    return request_id
+
+
+def begin_evaluation(evaluation_id: int) -> None:
+    """From here on, this thread's lines are about this evaluation."""
+    _context.set({"evaluation": evaluation_id})
+
+
+def current_request_id() -> str:
+    """The id of this thread's request; empty where there is none."""
+    return str(_context.get().get("request_id", ""))
+
+
+class ContextFilter(logging.Filter):
+    """Lets every record pass and tells it the request or the evaluation it belongs to."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        vars(record).update(_context.get())
+        return True
+
+
+def hide_secrets(text: str) -> str:
+    """The text without tokens, and without the content of rows."""
+    return _ROW.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))
+
+
+class LineFormatter(logging.Formatter):
+    """Time, level, logger, message, then what is known as name=value; one line, but for a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        said = "".join(f" {name}={value}" for name, value in _fields(record).items())
+        return (super().formatMessage(record) + said).replace("\r", "\\r").replace("\n", "\\n")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return hide_secrets(super().format(record))
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, what is known, and a traceback where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": hide_secrets(record.getMessage()),
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["traceback"] = hide_secrets(self.formatException(record.exc_info))
+        return _TOKEN.sub("evh_[hidden]", json.dumps(line, ensure_ascii=False, default=str))
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    known = {name: getattr(record, name, None) for name in FIELDS}
+    return {name: value for name, value in known.items() if value not in (None, "")}
+
+
+FORMATTERS = {"line": LineFormatter, "json": JsonFormatter}

@@ -1,0 +1,21 @@
+"""evalhub check_worker: whether this machine's worker goes round; a container's health check."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+
+from metrics.services.rounds import ALIVE_SECONDS, last_rounds
+
+
+class Command(BaseCommand):
+    help = "Succeed where a dispatcher of this host went round in the last 30 s."
+    requires_system_checks = ()
+
+    def handle(self, **options: Any) -> None:
+        own = f"{socket.gethostname()}-"
+        ages = [last.age for last in last_rounds() if last.worker.startswith(own)]
+        if not ages or min(ages) >= ALIVE_SECONDS:
+            raise CommandError(f"no dispatcher of {own.rstrip('-')} went round in the last {ALIVE_SECONDS:.0f} s")

@@ -1,0 +1,24 @@
+"""evalhub web: the web server alone, for installations whose workers are processes of their own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandParser
+
+from evalhub.processes import web_command, web_environment
+
+
+class Command(BaseCommand):
+    help = "Run the web server alone; evalhub worker runs what evaluates."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--bind", default="127.0.0.1:8000", help="address and port of the web server")
+        parser.add_argument("--processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
+
+    def handle(self, **options: Any) -> None:
+        command = web_command(options["bind"], options["processes"])
+        # In place of this process: signals reach the server itself.
+        os.execve(command[0], command, web_environment())

@@ -1,0 +1,106 @@
+"""What machines ask: is this process alive, is the service ready, what are its figures."""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_safe
+
+from evalhub.monitoring import exposition
+from metrics.services.figures import read_queue
+from metrics.services.rounds import ALIVE_SECONDS, last_rounds
+from runs.services.files import upload_folder
+
+_log = logging.getLogger(__name__)
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 while this process answers; asks nothing of anybody else."""
+    return _fresh(JsonResponse({"alive": True}))
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when everything is there that a submission needs, else 503 with the reasons."""
+    reasons = list(_reasons())
+    warnings = [] if reasons else list(_warnings())
+    body = {"ready": not reasons, "reasons": reasons, "warnings": warnings}
+    return _fresh(JsonResponse(body, status=503 if reasons else 200))
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The figures for Prometheus; 404 unless a token is set, 401 without it."""
+    token = settings.EVALHUB_METRICS_TOKEN
+    if not token:
+        return _fresh(HttpResponse("EVALHUB_METRICS_TOKEN is not set\n", "text/plain", 404))
+    given = request.headers.get("Authorization", "")
+    if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        refused = HttpResponse("the token of EVALHUB_METRICS_TOKEN is needed\n", "text/plain", 401)
+        refused["WWW-Authenticate"] = "Bearer"
+        return _fresh(refused)
+    content, content_type = exposition()
+    return _fresh(HttpResponse(content, content_type))
+
+
+# By path. Answered by the middleware, before hosts and TLS are looked at, and listed with the URLs.
+PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {"healthz": healthz, "readyz": readyz, "metrics": metrics}
+
+
+def _reasons() -> Iterator[dict[str, str]]:
+    """Why a submission would not be accepted or evaluated; what the database says in detail is for the log."""
+    try:
+        yield from _database_reasons()
+    except DatabaseError as error:
+        _log.warning("not ready: %s", error)
+        yield _reason("database_unavailable", "the database does not answer")
+    try:
+        with tempfile.TemporaryFile(dir=upload_folder(), buffering=0) as file:
+            file.write(b"ready?")
+    except OSError as error:
+        _log.warning("not ready: %s", error)
+        yield _reason("data_not_writable", "nothing can be written into the data folder")
+
+
+def _database_reasons() -> Iterator[dict[str, str]]:
+    applied = MigrationRecorder(connection).applied_migrations()
+    missing = sorted(".".join(name) for name in _newest_migrations() - applied.keys())
+    if missing:
+        yield _reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
+    elif not any(last.alive for last in last_rounds()):
+        yield _reason("no_dispatcher_round", f"no worker's dispatcher went round in the last {ALIVE_SECONDS:.0f} s")
+
+
+def _warnings() -> Iterator[dict[str, str]]:
+    """What an operator should look at, though submissions are safe."""
+    queue = read_queue()
+    if queue.stuck:
+        yield _reason("undispatched", f"{queue.undispatched} evaluations are due, but none was sent for a minute")
+    if queue.expired_leases:
+        yield _reason("expired_leases", f"{queue.expired_leases} evaluations have lost their worker")
+
+
+@functools.cache
+def _newest_migrations() -> set[tuple[str, str]]:
+    """The last migration of each app that this code knows."""
+    return set(MigrationLoader(None).graph.leaf_nodes())
+
+
+def _reason(code: str, detail: str) -> dict[str, str]:
+    return {"code": code, "detail": detail}
+
+
+def _fresh(response: HttpResponse) -> HttpResponse:
+    add_never_cache_headers(response)
+    return response
