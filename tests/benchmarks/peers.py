@@ -71,11 +71,11 @@ class Contender:
     seconds: list[float] = field(default_factory=list)
 
     def evaluate(self, qrels: Path, run: Path, out: Path) -> None:
-        if not isinstance(self.run, list):
-            return self.run(qrels, run, out)
-        with out.open("wb") as file:
-            subprocess.run([*self.run, str(qrels), str(run), *self.after], stdout=file, check=True)
-        return None
+        if isinstance(self.run, list):
+            with out.open("wb") as file:
+                subprocess.run([*self.run, str(qrels), str(run), *self.after], stdout=file, check=True)
+        else:
+            self.run(qrels, run, out)
 
     def megabytes(self, qrels: Path, run: Path) -> str:
         """The most memory the command holds, told by a small process in between: a child's figure starts at its
