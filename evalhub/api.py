@@ -31,6 +31,7 @@ _STATUS: dict[type[errors.EvalHubError], int] = {
     errors.NotFound: 404,
     errors.NotAllowed: 403,
     errors.Conflict: 409,
+    errors.LimitReached: 429,
 }
 _PROBLEM = "application/problem+json"
 _log = logging.getLogger(__name__)
@@ -42,7 +43,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     set_rollback()
     if isinstance(error, errors.EvalHubError):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
-        return _response(_problem(status, error.code, error.message, _entries(error)), context)
+        headers = {"Retry-After": _whole_seconds(error.wait)} if isinstance(error, errors.LimitReached) else None
+        return _response(_problem(status, error.code, error.message, _entries(error)), context, headers)
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
@@ -62,7 +64,7 @@ def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> 
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
     if wait := getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(wait) + 1)
+        headers["Retry-After"] = _whole_seconds(wait)
     if isinstance(error, exceptions.ValidationError):
         entries = list(_fields(error.get_full_details(), ""))
         body = _problem(400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries)
@@ -70,6 +72,10 @@ def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> 
         code = error.get_codes()
         body = _problem(error.status_code, code if isinstance(code, str) else "invalid", str(error.detail))
     return _response(body, context, headers)
+
+
+def _whole_seconds(wait: float) -> str:
+    return str(int(wait) + 1)
 
 
 def _fields(details: Any, pointer: str) -> Iterator[dict[str, Any]]:
@@ -153,4 +159,21 @@ def _error_page(status: int, code: str, detail: str) -> Any:
 bad_request = _error_page(400, "bad_request", "the request cannot be read")
 forbidden = _error_page(403, "not_allowed", "this is not allowed")
 not_found = _error_page(404, "not_found", "there is nothing at this address")
+too_many_requests = _error_page(429, "throttled", "too many requests from this address; wait a moment")
+token_in_address = _error_page(
+    400, "token_in_address", "send the token in the Authorization header, never in an address"
+)
 server_error = _error_page(500, "server_error", "something broke here; the administrator can see what")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's answer to a form from elsewhere, without its advice to developers."""
+    answer: HttpResponse = forbidden(request)
+    return answer
+
+
+def slow_down(request: HttpRequest, wait: float) -> HttpResponse:
+    """The answer to an address that asks too often; `wait` is in seconds."""
+    answer: HttpResponse = too_many_requests(request)
+    answer["Retry-After"] = _whole_seconds(wait)
+    return answer

@@ -1,19 +1,25 @@
-"""What happens around every request: its id, its line in the log, its figures; the headers of every answer."""
+"""What every request meets beside its view: its id, probes, tokens in addresses, limits; its line in the log and its
+figures; the headers of every answer."""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 
+from evalhub.api import slow_down, token_in_address
 from evalhub.logs import begin_request
 from evalhub.probes import PROBES
 from evalhub.request_figures import count_request
+from runs.api.origin import address_of, network_of
+from runs.services.rates import RATES
 
 # Swagger's page styles itself inline; nothing else does, and no page runs a script that is not a file of ours.
 _POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -31,6 +37,8 @@ class RequestRecord:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         start = time.perf_counter()
         request_id = begin_request(request.headers.get("X-Request-ID", ""))
+        # Whoever asks further in, the audit trail for one, finds the id that the answer bears.
+        request.META["HTTP_X_REQUEST_ID"] = request_id
         response = self.get_response(request)
         response["X-Request-ID"] = request_id
         seconds = time.perf_counter() - start
@@ -82,3 +90,39 @@ class ContentSecurityPolicy:
         policy = _DOCS_POLICY if request.path == "/api/v1/docs/" else _POLICY
         response.setdefault("Content-Security-Policy", policy)
         return response
+
+
+# A token of ours anywhere, or a parameter that is meant to be one.
+_NAMES = "token|access_token|auth_token|api_key|apikey|authorization"
+_TOKEN = re.compile(rf"evh_[0-9a-f]{{8}}_|(?:^|[&;])(?:{_NAMES})=", re.IGNORECASE)
+# What servers log of an address.
+_LOGGED = ("QUERY_STRING", "RAW_URI", "REQUEST_URI")
+
+
+class NoTokenInAddress:
+    """An address is written into logs, histories and Referer headers: a token in one is refused, and not logged."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not _TOKEN.search(unquote_plus(request.META.get("QUERY_STRING", ""))):
+            return self.get_response(request)
+        for name in _LOGGED:
+            request.META[name] = "" if name == "QUERY_STRING" else request.path
+        answer: HttpResponse = token_in_address(request)
+        return answer
+
+
+class AddressRate:
+    """EVALHUB_ADDRESS_RATE requests a minute for each address, EVALHUB_LOGIN_RATE passwords."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        network = network_of(address_of(request))
+        wait = RATES.take(f"address:{network}", settings.EVALHUB_ADDRESS_RATE)
+        if request.method == "POST" and request.path == settings.LOGIN_URL:
+            wait = wait or RATES.take(f"password:{network}", settings.EVALHUB_LOGIN_RATE)
+        return slow_down(request, wait) if wait else self.get_response(request)

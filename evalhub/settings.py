@@ -70,6 +70,10 @@ EVALHUB_HTTPS = env.bool("EVALHUB_HTTPS", default=False)
 EVALHUB_METRICS_TOKEN = env.str("EVALHUB_METRICS_TOKEN", default="")
 EVALHUB_LOG_LEVEL = env.str("EVALHUB_LOG_LEVEL", default="WARNING").upper()
 EVALHUB_LOG_FORMAT = env.str("EVALHUB_LOG_FORMAT", default="line")
+EVALHUB_ADDRESS_RATE = env.int("EVALHUB_ADDRESS_RATE", default=60_000)
+EVALHUB_USER_RATE = env.int("EVALHUB_USER_RATE", default=60_000)
+EVALHUB_LOGIN_RATE = env.int("EVALHUB_LOGIN_RATE", default=100)
+EVALHUB_PROXIES = env.int("EVALHUB_PROXIES", default=0)
 
 if EVALHUB_DATABASE_URL and not env.str("EVALHUB_SECRET_KEY", default=""):
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it")
@@ -115,7 +119,9 @@ MIDDLEWARE = [
     "evalhub.middleware.RequestRecord",
     "django.middleware.security.SecurityMiddleware",
     "evalhub.middleware.ContentSecurityPolicy",
+    "evalhub.middleware.NoTokenInAddress",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "evalhub.middleware.AddressRate",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -147,6 +153,7 @@ STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 LOGIN_URL = "/admin/login/"
+CSRF_FAILURE_VIEW = "evalhub.api.csrf_failure"
 
 # Uploads always go to a file beside their destination, so that storing one is a link and not a copy.
 FILE_UPLOAD_HANDLERS = ["runs.api.uploads.BoundedFileUploadHandler"]
@@ -166,11 +173,14 @@ REST_FRAMEWORK = {
         "runs.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.api.permissions.Scoped"],
+    "DEFAULT_THROTTLE_CLASSES": ["runs.api.throttling.UserRate"],
     "DEFAULT_PAGINATION_CLASS": "evalhub.api.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # OPTIONS would describe views by calling them.
+    "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "evalhub.api.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -181,6 +191,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Submit retrieval runs, read exact values, leaderboards and significance.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["runs.api.permissions.Scoped"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
@@ -188,6 +199,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",
         "StateEnum": "metrics.models.Evaluation.State",
+        "RunStateEnum": "metrics.services.status.RUN_STATES",
     },
 }
 

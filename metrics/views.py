@@ -39,8 +39,8 @@ from metrics.tables import (
     pair_lines,
     topic_lines,
 )
-from runs.api.access import counted_collection, visible_collection, visible_run
-from runs.models import Collection, Run
+from runs.api.access import check_scores, counted_collection, scored_run, visible_collection, visible_run
+from runs.models import Collection, Qrels, Run, can_see_scores
 from runs.views import page, problem_of
 
 _TOPICS_OF_A_PAGE = 250
@@ -49,7 +49,7 @@ _MAX_OFFSET = 1_000_000
 _MAX_VERSION = 10**6
 _PICTURE_SECONDS = 600
 # What a page tells as the state of things; every other refusal is an answer to what was asked for.
-_STATES = ("no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs")
+_STATES = ("blind", "no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs")
 
 Query = dict[str, str]
 
@@ -73,8 +73,8 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     query = _query(request)
     context: dict[str, Any] = {"collection": collection}
     context["measures"] = query.get("measures") or ", ".join(collection.measures)
-    status = _fill(context, "board", _board, collection, query)
-    qrels = context["board"]["board"].qrels if "board" in context else collection.active_qrels
+    status = _fill(context, "board", _board, request, collection, query)
+    qrels = context["board"]["board"].qrels if "board" in context else _qrels(request, collection)
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels)}
     return render(request, "metrics/collection.html", context, status=status)
 
@@ -86,7 +86,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     query = _query(request)
     context: dict[str, Any] = {
         "run": run,
-        "status": statuses([run])[str(run.pk)],
+        "status": statuses([run], request.user)[str(run.pk)],
         "facts": list(metadata_lines(run.metadata)),
         "ir_metadata": list(metadata_lines(run.ir_metadata)),
         "query": query,
@@ -95,7 +95,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "problems_shown": PROBLEMS_SHOWN,
         "measures": query.get("measures") or ", ".join(run.collection.measures),
     }
-    status = _fill(context, "evaluation", _evaluation, run, query)
+    status = _fill(context, "evaluation", _evaluation, request, run, query)
     if "evaluation" in context:
         evaluation = context["evaluation"]
         context["stale"] = is_stale(evaluation)
@@ -109,11 +109,11 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @page
 def curve_picture(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """A curve as SVG."""
-    run = visible_run(request, run_id)
+    run = scored_run(request, run_id)
     query = _query(request)
     theme = choice_in(query, "theme", tuple(PALETTES)) or "light"
     measure, depth = _curve_query(query)
-    evaluation = _evaluation(run, query)
+    evaluation = _evaluation(request, run, query)
     key = f"curve:{evaluation.pk}:{depth}:{theme}:{measure.name.encode().hex()}"
     svg = cache.get(key)
     if svg is None:
@@ -132,7 +132,7 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     query = _query(request)
     context: dict[str, Any] = {"collection": collection, "query": query, "tests": TESTS, "corrections": CORRECTIONS}
     context["measure"] = query.get("measure") or collection.measures[0]
-    status = _fill(context, "tables", _comparison, collection, query)
+    status = _fill(context, "tables", _comparison, request, collection, query)
     return render(request, "metrics/comparison.html", context, status=status)
 
 
@@ -168,7 +168,12 @@ def _fill(context: dict[str, Any], part: str, build: Callable[..., Any], *argume
     return 200
 
 
-def _board(collection: Collection, query: Query) -> dict[str, Any]:
+def _qrels(request: HttpRequest, collection: Collection) -> Qrels | None:
+    return collection.active_qrels if can_see_scores(request.user, collection) else None
+
+
+def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    check_scores(request, collection)
     asked = board_query(query, collection)
     board = read_leaderboard(collection=collection, query=asked)
     return {
@@ -182,7 +187,8 @@ def _board(collection: Collection, query: Query) -> dict[str, Any]:
     }
 
 
-def _evaluation(run: Run, query: Query) -> Evaluation:
+def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
+    check_scores(request, run.collection)
     version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
     return find_evaluation(run=run, version=version)
 
@@ -233,7 +239,8 @@ def _curve(evaluation: Evaluation, query: Query) -> dict[str, Any]:
     }
 
 
-def _comparison(collection: Collection, query: Query) -> dict[str, Any]:
+def _comparison(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    check_scores(request, collection)
     comparison = compare_runs(collection=collection, query=comparison_query(query, collection))
     offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
     paging = Paging(offset, _PAIRS_OF_A_PAGE, len(comparison.pairs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
 from metrics.services.evaluate import evaluate
-from runs.models import ApiToken, Run, User
+from runs.models import ALL_SCOPES, ApiToken, Run, User
+from runs.services.rates import RATES
 
 # Compiled kernels and databases make times uneven; a failing example is what counts.
 hypothesis.settings.register_profile(
@@ -45,9 +46,10 @@ def real_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def own_data_folder(settings: Any, tmp_path: Path) -> None:
-    """Every test has a data folder and a cache of its own."""
+    """Every test has a data folder, a cache and rates of its own."""
     settings.EVALHUB_DATA = tmp_path / "data"
     cache.clear()
+    RATES.forget()
 
 
 @pytest.fixture
@@ -60,11 +62,11 @@ def bob(db: None) -> User:
     return User.objects.create_user("bob")
 
 
-def client_of(user: User | None) -> APIClient:
+def client_of(user: User | None, scopes: Iterable[str] = ALL_SCOPES) -> APIClient:
     """An API client with a token of the user, or without one."""
     client = APIClient()
     if user:
-        _, token = ApiToken.objects.issue(user=user, name="test")
+        _, token = ApiToken.objects.issue(user=user, name="test", scopes=scopes)
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
     return client
 

@@ -21,7 +21,7 @@ from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.engine.readings import Readings
 from metrics.models import Evaluation
 from metrics.services.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
-from runs.api.access import visible_run
+from runs.api.access import scored_run
 
 _NO_BAND: dict[str, Any] = {"low": None, "high": None}
 
@@ -42,7 +42,7 @@ class RunCurveView(APIView):
         ],
     )
     def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
+        found = scored_run(request, run)
         text = query_of(request)
         query = curve_query(text)
         evaluation = evaluation_in(text, found)
@@ -73,7 +73,7 @@ class PrecisionRecallView(APIView):
         ],
     )
     def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
+        found = scored_run(request, run)
         text = query_of(request)
         query = recall_query(text)
         evaluation = evaluation_in(text, found)

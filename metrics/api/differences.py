@@ -14,7 +14,7 @@ from metrics.api.parameters import SCORES, parameter
 from metrics.api.queries import difference_query, query_of
 from metrics.api.serializers import DifferenceSerializer
 from metrics.services.difference import Difference, Side, read_difference
-from runs.api.access import visible_collection
+from runs.api.access import scored_collection
 
 
 class DifferenceView(APIView):
@@ -32,7 +32,7 @@ class DifferenceView(APIView):
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
+        found = scored_collection(request, collection)
         query = difference_query(query_of(request), found)
         return Response({"collection": found.slug, **_as_json(read_difference(collection=found, query=query))})
 

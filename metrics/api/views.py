@@ -34,8 +34,8 @@ from metrics.services.comparison import Comparison, compare_runs
 from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard
 from metrics.services.lifecycle import queue_evaluation, queue_evaluations
 from metrics.services.values import read_values
-from runs.api.access import managed_collection, owned_run, visible_collection, visible_run
-from runs.models import Collection
+from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
+from runs.models import Collection, Scope
 
 
 class RunValuesView(APIView):
@@ -43,7 +43,7 @@ class RunValuesView(APIView):
 
     @extend_schema(responses=RunValuesSerializer, parameters=[MEASURE_NAMES, SCORES, VERSION])
     def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
+        found = scored_run(request, run)
         query = query_of(request)
         measures = measures_in(query, "measures", found.collection.measures)
         evaluation = evaluation_in(query, found)
@@ -64,15 +64,18 @@ class RunValuesView(APIView):
 class RunEvaluations(APIView):
     """Every evaluation of a run, newest judgements first; POST asks for one with another score type."""
 
+    scopes = {"POST": Scope.SUBMIT}
+
     @extend_schema(responses=EvaluationSerializer(many=True))
     def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
+        found = scored_run(request, run)
         rows = found.evaluations.select_related("qrels").order_by("-qrels__version", "scores")
         return Response(EvaluationSerializer(rows, many=True).data)
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: EvaluationSerializer})
     def post(self, request: Request, run: UUID) -> Response:
         found = owned_run(request, run)
+        check_scores(request, found.collection)
         evaluation = queue_evaluation(found, _new_scores(request))
         if evaluation is None:
             raise NotFound(f"collection {found.collection} has no active judgements yet", code="no_active_qrels")
@@ -81,6 +84,8 @@ class RunEvaluations(APIView):
 
 class CollectionEvaluations(APIView):
     """Ask for every run of a collection to be evaluated with another score type."""
+
+    scopes = {"POST": Scope.MANAGE}
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request, collection: str) -> Response:
@@ -104,7 +109,7 @@ class LeaderboardView(APIView):
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
+        found = scored_collection(request, collection)
         query = board_query(query_of(request), found)
         board = read_leaderboard(collection=found, query=query)
         after, before = query.offset + query.limit, max(0, query.offset - query.limit)
@@ -134,7 +139,7 @@ class ComparisonView(APIView):
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
+        found = scored_collection(request, collection)
         query = comparison_query(query_of(request), found)
         return Response(comparison_as_json(found, compare_runs(collection=found, query=query)))
 

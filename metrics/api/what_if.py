@@ -15,7 +15,7 @@ from metrics.api.queries import query_of, what_if_query
 from metrics.api.serializers import WhatIfSerializer
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.services.what_if import Combination, WhatIf, ask_what_if
-from runs.api.access import visible_collection
+from runs.api.access import scored_collection
 
 
 class WhatIfView(APIView):
@@ -40,7 +40,7 @@ class WhatIfView(APIView):
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
+        found = scored_collection(request, collection)
         query = what_if_query(query_of(request))
         return Response({"collection": found.slug, **_as_json(ask_what_if(collection=found, query=query))})
 

@@ -10,7 +10,9 @@
     ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
     ├── NotFound                an object that is not there, or not for this user
     ├── NotAllowed              an object that may be seen but not changed by this user
-    └── Conflict                a change that contradicts the state it meets
+    │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
+    ├── Conflict                a change that contradicts the state it meets
+    └── LimitReached            one more than a quota or a rate allows; says how long to wait
 
 Only `evalhub.api` turns one into an HTTP status.
 """
@@ -66,8 +68,27 @@ class NotAllowed(EvalHubError):
     code = "not_allowed"
 
 
+class Blind(NotAllowed):
+    """Its text is constant: whatever was asked, the answer tells nothing of the judgements."""
+
+    code = "blind"
+
+    def __init__(self) -> None:
+        super().__init__("the judgements of this collection are blind until its organisers release them")
+
+
 class Conflict(EvalHubError):
     code = "conflict"
+
+
+class LimitReached(EvalHubError):
+    """`wait` is in seconds."""
+
+    code = "throttled"
+
+    def __init__(self, message: str, *, wait: float, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.wait = wait
 
 
 @dataclass(frozen=True, slots=True)

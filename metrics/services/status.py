@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F
 from django.db.models.functions import Now
@@ -11,7 +12,7 @@ from django.db.models.functions import Now
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation
 from metrics.services.rounds import last_rounds
-from runs.models import Qrels, Run
+from runs.models import Qrels, Run, can_see_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,29 @@ class RunStatus:
     queue: Waiting | None = None
 
 
-def detailed_statuses(run: Run) -> dict[str, RunStatus]:
+def detailed_statuses(run: Run, viewer: Any) -> dict[str, RunStatus]:
     """The status of one run, with its place in the queue while it waits there: three queries more."""
-    status = statuses([run])[str(run.pk)]
+    status = statuses([run], viewer)[str(run.pk)]
     if status.state == Evaluation.State.QUEUED:
         status = replace(status, queue=_place(run))
     return {str(run.pk): status}
 
 
-def statuses(runs: list[Run]) -> dict[str, RunStatus]:
-    """The status of each run by its id, in two queries."""
+# All that a submitter learns of a run while the judgements are blind.
+RECEIVED = "received"
+RUN_STATES = (RECEIVED, *Evaluation.State.values)
+
+
+def statuses(runs: list[Run], viewer: Any) -> dict[str, RunStatus]:
+    """The status of each run by its id, as the viewer may know it, in two queries."""
+    blind = {run.collection for run in runs if run.collection.blind}
+    unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
+    hidden = {str(run.pk): RunStatus(RECEIVED, run.created_at) for run in runs if run.collection_id in unseen}
+    shown = [run for run in runs if run.collection_id not in unseen]
+    return {**hidden, **(_true_statuses(shown) if shown else {})}
+
+
+def _true_statuses(runs: list[Run]) -> dict[str, RunStatus]:
     rows = Evaluation.objects.filter(
         run__in=[run.pk for run in runs],
         qrels__active=True,

@@ -1,8 +1,12 @@
-"""Finding what a request names: what its user may not see does not exist."""
+"""Finding what a request names: what its user may not see does not exist.
+
+An endpoint that answers with anything that depends on judgements begins with `scored_collection` or `scored_run`, or
+with `check_scores` behind one of the others; tests/web/test_blind.py and tests/web/test_matrix.py hold all to it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
@@ -10,15 +14,18 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from metrics.engine.errors import NotAllowed
-from runs.models import Collection, Qrels, Run, Topic
+from metrics.engine.errors import Blind, NotAllowed
+from runs.models import Collection, Qrels, Run, Team, Topic, can_see_scores
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
-    """Visible collections with their numbers of topics and runs and their active qrels version."""
+    """Visible collections with their numbers of topics and of runs that the user sees, and the active qrels version,
+    which is None where it is blind."""
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
-    runs = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None).order_by().values("collection")
-    versions = Qrels.objects.filter(collection=OuterRef("pk"), active=True)
+    live = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
+    runs = live.unveiled_for(user).order_by().values("collection")
+    scored = Collection.objects.scored_for(user)
+    versions = Qrels.objects.filter(collection=OuterRef("pk"), active=True, collection__in=scored)
     return (
         Collection.objects.visible_to(user)
         .select_related("team")
@@ -37,6 +44,19 @@ def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
     return found
 
 
+def check_scores(request: HttpRequest | Request, collection: Collection) -> None:
+    """Blind where nothing that depends on the collection's judgements may reach the user."""
+    if not can_see_scores(request.user, collection):
+        raise Blind
+
+
+def scored_collection(request: HttpRequest | Request, slug: str) -> Collection:
+    """A visible collection whose judgements the user may see the effects of; Blind where not."""
+    found = visible_collection(request, slug)
+    check_scores(request, found)
+    return found
+
+
 def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
     """The same with its numbers of topics and runs and its active qrels version."""
     visible_collection(request, slug)
@@ -44,10 +64,10 @@ def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
 
 
 def managed_collection(request: Request, slug: str) -> Collection:
-    """A collection that the user may change; NotAllowed where the user may only see it."""
+    """A collection whose organiser the user is; NotAllowed where the user may only see it."""
     found = visible_collection(request, slug)
     if not Collection.objects.managed_by(request.user).filter(pk=found.pk).exists():
-        raise NotAllowed(f"only members of team {found.team} may change collection {slug}")
+        raise NotAllowed(f"only owners of team {found.team} may do that with collection {slug}")
     return found
 
 
@@ -58,9 +78,31 @@ def visible_run(request: HttpRequest | Request, run_id: UUID) -> Run:
     return found
 
 
+def scored_run(request: HttpRequest | Request, run_id: UUID) -> Run:
+    """A visible run whose values the user may see; Blind where the judgements are."""
+    found = visible_run(request, run_id)
+    check_scores(request, found.collection)
+    return found
+
+
 def owned_run(request: Request, run_id: UUID) -> Run:
     """A run that the user may change; NotAllowed where the user may only see it."""
     found = visible_run(request, run_id)
     if not Run.objects.owned_by(request.user).filter(pk=found.pk).exists():
         raise NotAllowed(f"only members of team {found.team} may change this run")
+    return found
+
+
+def visible_team(request: Request, slug: str) -> Team:
+    found = Team.objects.visible_to(request.user).filter(slug=slug).first()
+    if found is None:
+        raise Http404(f"you are in no team {slug!r}")
+    return cast(Team, found)
+
+
+def led_team(request: Request, slug: str) -> Team:
+    """A team whose members the user decides; NotAllowed where the user is only one of them."""
+    found = visible_team(request, slug)
+    if not (request.user.is_staff or Team.objects.led_by(request.user).filter(pk=found.pk).exists()):
+        raise NotAllowed(f"only owners of team {slug} may do that")
     return found

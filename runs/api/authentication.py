@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from metrics.engine.errors import LimitReached
+from runs.api.origin import address_of, network_of
 from runs.models import ApiToken, User
+from runs.services.rates import RATES
 
 _SCHEMES = (b"bearer", b"token")
 _SEEN_EVERY = timedelta(minutes=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """One answer for unknown, expired and revoked tokens, so that none can be told from another."""
+    """One answer for unknown, expired and revoked tokens, so that none can be told from another.
+
+    An address that keeps trying is told to wait. A token that works is never refused for what others behind the same
+    address try: to guess one of 256 random bits takes longer than any limit.
+    """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         parts = get_authorization_header(request).split()
@@ -25,12 +33,20 @@ class TokenAuthentication(BaseAuthentication):
         text = parts[1].decode("ascii", errors="replace") if len(parts) == 2 else ""
         token = ApiToken.objects.find(text)
         if token is None:
+            refuse_often(address_of(request))
             raise AuthenticationFailed("the token is unknown, expired or revoked")
         _note_use(token)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def refuse_often(address: str | None) -> None:
+    """Count a failed login; LimitReached for an address that has too many of them in this minute."""
+    wait = RATES.take(f"login:{network_of(address)}", settings.EVALHUB_LOGIN_RATE)
+    if wait:
+        raise LimitReached("too many failed logins from this address; wait a moment", wait=wait)
 
 
 def _note_use(token: ApiToken) -> None:

@@ -8,20 +8,30 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
+from metrics.services.status import RUN_STATES
 from runs.api.fields import JSONObjectField, MeasureListField
 from runs.formats.trec_run import TAG_RULE
-from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic
+from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Scope, Team, Topic
 from runs.models.collections import check_labels
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
     """One of the caller's own teams, by its slug; the caller's personal team where none is named."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    default_error_messages = {"not_owner": "only owners of team {team} may do this in its name"}
+
+    def __init__(self, *, as_owner: bool = False, **kwargs: Any) -> None:
+        self._as_owner = as_owner
         super().__init__(slug_field="slug", queryset=Team.objects.all(), **kwargs)
 
     def get_queryset(self) -> Any:
         return Team.objects.of(self.context["request"].user)
+
+    def to_internal_value(self, data: Any) -> Team:
+        team = super().to_internal_value(data)
+        if self._as_owner and not Team.objects.led_by(self.context["request"].user).filter(pk=team.pk).exists():
+            self.fail("not_owner", team=team)
+        return team
 
 
 class PersonalTeam:
@@ -43,22 +53,50 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
         fields = ("slug", "name", "created_at")
 
 
+class NewTeamSerializer(serializers.Serializer[Any]):
+    slug = serializers.RegexField(
+        r"\A[a-z0-9][a-z0-9_-]{0,63}\Z", error_messages={"invalid": "use lower-case letters, digits, '_' and '-'"}
+    )
+    name = serializers.CharField(max_length=150)
+
+
+class RoleSerializer(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class NewMembershipSerializer(RoleSerializer):
+    username = serializers.CharField(max_length=150)
+    role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.MEMBER)
+
+
+class MembershipSerializer(serializers.ModelSerializer[Membership]):
+    username = serializers.CharField(source="user.username", read_only=True)
+
+    class Meta:
+        model = Membership
+        fields = ("username", "role")
+
+
 class CollectionSerializer(serializers.ModelSerializer[Collection]):
-    team = TeamField(default=PersonalTeam())
+    team = TeamField(default=PersonalTeam(), as_owner=True)
     measures = MeasureListField(required=False)
     level_labels = JSONObjectField(required=False, validators=[check_labels])
     documents = serializers.IntegerField(min_value=1, max_value=10**15, required=False, allow_null=True)
-    active_qrels = serializers.IntegerField(source="active_version", read_only=True, allow_null=True)
+    daily_submissions = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
+    active_qrels = serializers.IntegerField(
+        source="active_version", read_only=True, allow_null=True, help_text="null where they are blind"
+    )
     topics = serializers.IntegerField(source="topic_count", read_only=True)
-    runs = serializers.IntegerField(source="run_count", read_only=True)
+    runs = serializers.IntegerField(source="run_count", read_only=True, help_text="those that the caller sees")
 
     class Meta:
         model = Collection
         fields = (
-            "slug", "name", "description", "team", "visibility", "simulated", "documents", "level_labels", "measures",
-            "scores", "active_qrels", "topics", "runs", "created_at",
+            "slug", "name", "description", "team", "visibility", "blind", "released_at", "daily_submissions",
+            "simulated", "documents", "level_labels", "measures", "scores", "active_qrels", "topics", "runs",
+            "created_at",
         )  # fmt: skip
-        read_only_fields: tuple[str, ...] = ("created_at",)
+        read_only_fields: tuple[str, ...] = ("released_at", "created_at")
         extra_kwargs: dict[str, Any] = {"slug": {"validators": []}}
 
     def validate_slug(self, slug: str) -> str:
@@ -69,7 +107,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
 class CollectionChangeSerializer(CollectionSerializer):
     class Meta(CollectionSerializer.Meta):
-        read_only_fields = ("slug", "team", "created_at", "simulated")
+        read_only_fields = ("slug", "team", "released_at", "created_at", "simulated")
 
 
 class TopicSerializer(serializers.ModelSerializer[Topic]):
@@ -126,7 +164,7 @@ class WaitingSerializer(serializers.Serializer[Any]):
 
 
 class RunStatusSerializer(serializers.Serializer[Any]):
-    state = serializers.ChoiceField(choices=("queued", "evaluating", "evaluated", "failed", "cancelled"))
+    state = serializers.ChoiceField(choices=RUN_STATES)
     since = serializers.DateTimeField()
     qrels = serializers.IntegerField(source="qrels_version", allow_null=True)
     code = serializers.CharField(allow_blank=True)
@@ -182,16 +220,45 @@ class CheckedRunSerializer(serializers.Serializer[Any]):
         return self.context["report"]  # type: ignore[no-any-return]
 
 
+class ScopesField(serializers.ListField):
+    child = serializers.ChoiceField(choices=Scope.choices)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_empty=False, max_length=len(Scope), **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    scopes = ScopesField(required=False, help_text="what it may be used for; read and submit where left out")
+
     class Meta:
         model = ApiToken
-        fields: tuple[str, ...] = ("key", "name", "created_at", "expires_at", "last_used_at")
+        fields: tuple[str, ...] = ("key", "name", "scopes", "created_at", "expires_at", "last_used_at")
         read_only_fields = ("key", "created_at", "last_used_at")
 
     def validate_expires_at(self, moment: Any) -> Any:
         if moment is not None and moment <= timezone.now():
             raise serializers.ValidationError("the token would be expired already")
         return moment
+
+
+class CollectionAuditSerializer(serializers.ModelSerializer[AuditEvent]):
+    """An event without the address it came from, which is not the organisers' to know."""
+
+    collection = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
+
+    class Meta:
+        model = AuditEvent
+        fields: tuple[str, ...] = (
+            "time", "action", "actor", "object_type", "object_id", "collection", "before", "after", "request_id",
+        )  # fmt: skip
+
+
+class AuditEventSerializer(CollectionAuditSerializer):
+    class Meta(CollectionAuditSerializer.Meta):
+        fields = (*CollectionAuditSerializer.Meta.fields, "token", "address")
 
 
 class NewTokenSerializer(TokenSerializer):

@@ -1,14 +1,16 @@
-"""URLs of collections, topics, judgements, runs, teams and tokens."""
+"""URLs of collections, topics, judgements, runs, teams, tokens and the audit trail."""
 
 from django.urls import path
 
-from runs.api import views
+from runs.api import accounts, audit, views
 
 _COLLECTION = "collections/<slug:collection>/"
 
 urlpatterns = [
     path("collections/", views.CollectionList.as_view(), name="collections"),
     path(_COLLECTION, views.CollectionDetail.as_view(), name="collection"),
+    path(_COLLECTION + "release/", views.CollectionRelease.as_view(), name="release"),
+    path(_COLLECTION + "audit/", audit.CollectionAuditList.as_view(), name="collection-audit"),
     path(_COLLECTION + "topics/", views.TopicList.as_view(), name="topics"),
     path(_COLLECTION + "qrels/", views.QrelsList.as_view(), name="qrels-list"),
     path(_COLLECTION + "qrels/<int:version>/", views.QrelsDetail.as_view(), name="qrels"),
@@ -18,7 +20,10 @@ urlpatterns = [
     path("runs/<uuid:run>/", views.RunDetail.as_view(), name="run"),
     path("runs/<uuid:run>/file/", views.RunFile.as_view(), name="run-file"),
     path("runs/<uuid:run>/known/", views.RunKnown.as_view(), name="run-known"),
-    path("teams/", views.TeamList.as_view(), name="teams"),
-    path("tokens/", views.TokenList.as_view(), name="tokens"),
-    path("tokens/<slug:key>/", views.TokenDetail.as_view(), name="token"),
+    path("teams/", accounts.TeamList.as_view(), name="teams"),
+    path("teams/<slug:team>/members/", accounts.MemberList.as_view(), name="members"),
+    path("teams/<slug:team>/members/<str:username>/", accounts.MemberDetail.as_view(), name="member"),
+    path("tokens/", accounts.TokenList.as_view(), name="tokens"),
+    path("tokens/<slug:key>/", accounts.TokenDetail.as_view(), name="token"),
+    path("audit/", audit.AuditList.as_view(), name="audit"),
 ]

@@ -10,10 +10,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpResponseBase
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import generics, permissions, status
+from rest_framework import generics, status
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -27,33 +26,31 @@ from runs.api.access import (
     counted_collection,
     managed_collection,
     owned_run,
+    scored_collection,
     visible_collection,
     visible_run,
 )
 from runs.api.filters import RunFilter
+from runs.api.origin import origin_of
 from runs.api.serializers import (
     CheckedRunSerializer,
     CollectionChangeSerializer,
     CollectionSerializer,
-    NewTokenSerializer,
     QrelsSerializer,
     QrelsUploadSerializer,
     RunSerializer,
     RunUploadSerializer,
-    TeamSerializer,
-    TokenSerializer,
     TopicsAnswerSerializer,
     TopicSerializer,
     TopicsUploadSerializer,
 )
 from runs.api.uploads import FILE_PARSERS
-from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic, User
-from runs.services.collections import create_collection, import_topics
+from runs.models import Collection, Qrels, Run, Scope, Topic, User
+from runs.services.collections import change_collection, create_collection, import_topics, release_collection
 from runs.services.files import open_stored_file
-from runs.services.qrels import activate_qrels, check_qrels, import_qrels
+from runs.services.qrels import activate_qrels, check_qrels, import_qrels, record_reading
 from runs.services.reports import report_as_json
-from runs.services.runs import Submission, check_submission, delete_run, submit_run
-from runs.services.tokens import issue_token
+from runs.services.runs import Submission, change_run, check_submission, delete_run, submit_run
 
 _DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
 _FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
@@ -81,18 +78,21 @@ class CollectionList(generics.ListCreateAPIView[Collection]):
     """Collections that the caller may see; POST makes one that belongs to one of the caller's teams."""
 
     serializer_class = CollectionSerializer
+    scopes = {"POST": Scope.MANAGE}
     queryset = Collection.objects.none()
 
     def get_queryset(self) -> QuerySet[Collection]:
         return collections_of(self.request.user)
 
     def perform_create(self, serializer: Any) -> None:
-        made = create_collection(**serializer.validated_data)
+        made = create_collection(origin=origin_of(self.request), **serializer.validated_data)
         serializer.instance = counted_collection(self.request, made.slug)
 
 
 class CollectionDetail(APIView):
     """One collection; PATCH changes its description and the way its runs are judged."""
+
+    scopes = {"PATCH": Scope.MANAGE}
 
     @extend_schema(responses=CollectionSerializer)
     def get(self, request: Request, collection: str) -> Response:
@@ -105,9 +105,20 @@ class CollectionDetail(APIView):
             found = Collection.objects.select_for_update().get(slug=collection)
             serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
             serializer.is_valid(raise_exception=True)
-            serializer.save()
-            if found.active_qrels:
-                queue_evaluations(found.active_qrels)
+            changes, origin = serializer.validated_data, origin_of(request)
+            change_collection(collection=found, changes=changes, enqueue=queue_evaluations, origin=origin)
+        return Response(CollectionSerializer(counted_collection(request, collection)).data)
+
+
+class CollectionRelease(APIView):
+    """Show the scores of a blind collection to everybody who sees it, for good."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(request=None, responses=CollectionSerializer)
+    def post(self, request: Request, collection: str) -> Response:
+        found = managed_collection(request, collection)
+        release_collection(collection=found, origin=origin_of(request))
         return Response(CollectionSerializer(counted_collection(request, collection)).data)
 
 
@@ -115,6 +126,7 @@ class TopicList(generics.ListAPIView[Topic]):
     """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL or TSV)."""
 
     serializer_class = TopicSerializer
+    scopes = {"PUT": Scope.MANAGE}
     parser_classes = FILE_PARSERS
     queryset = Topic.objects.none()
 
@@ -127,8 +139,8 @@ class TopicList(generics.ListAPIView[Topic]):
     def put(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         with upload_fields(request, TopicsUploadSerializer) as fields:
-            path = fields["file"].path
-            found_format, topics, report = import_topics(collection=found, upload=path, format=fields["format"])
+            upload = {"upload": fields["file"].path, "format": fields["format"]}
+            found_format, topics, report = import_topics(collection=found, origin=origin_of(request), **upload)
         return Response({"format": found_format, "topics": topics, "warnings": report_as_json(report)})
 
 
@@ -136,13 +148,14 @@ class QrelsList(generics.ListAPIView[Qrels]):
     """The versions of a collection's judgements; POST uploads one and activates it unless activate=false."""
 
     serializer_class = QrelsSerializer
+    scopes = {"POST": Scope.MANAGE}
     parser_classes = FILE_PARSERS
     queryset = Qrels.objects.none()
 
     def get_queryset(self) -> QuerySet[Qrels]:
         if getattr(self, "swagger_fake_view", False):
             return Qrels.objects.none()
-        return visible_collection(self.request, self.kwargs["collection"]).qrels.order_by("-version")
+        return scored_collection(self.request, self.kwargs["collection"]).qrels.order_by("-version")
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
@@ -163,6 +176,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
                 note=fields["note"],
                 activate=fields["activate"],
                 enqueue=queue_evaluations,
+                origin=origin_of(request),
             )
         code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
         headers = {"Location": reverse("qrels", args=[found.slug, qrels.version], request=request)}
@@ -181,16 +195,18 @@ class QrelsDetail(APIView):
 
     @extend_schema(responses=QrelsSerializer)
     def get(self, request: Request, collection: str, version: int) -> Response:
-        return Response(QrelsSerializer(_qrels(visible_collection(request, collection), version)).data)
+        return Response(QrelsSerializer(_qrels(scored_collection(request, collection), version)).data)
 
 
 class QrelsActivation(APIView):
     """Make a version the one that counts; every run is evaluated again under it."""
 
+    scopes = {"POST": Scope.MANAGE}
+
     @extend_schema(request=None, responses=QrelsSerializer)
     def post(self, request: Request, collection: str, version: int) -> Response:
         qrels = _qrels(managed_collection(request, collection), version)
-        activate_qrels(qrels=qrels, enqueue=queue_evaluations)
+        activate_qrels(qrels=qrels, enqueue=queue_evaluations, origin=origin_of(request))
         return Response(QrelsSerializer(qrels).data)
 
 
@@ -199,7 +215,9 @@ class QrelsFile(APIView):
 
     @extend_schema(responses=_FILE)
     def get(self, request: Request, collection: str, version: int) -> HttpResponseBase:
-        qrels = _qrels(visible_collection(request, collection), version)
+        qrels = _qrels(scored_collection(request, collection), version)
+        if qrels.collection.blind:
+            record_reading(qrels=qrels, origin=origin_of(request))
         return _download(qrels.sha256, f"{collection}-v{version}.qrels")
 
 
@@ -207,6 +225,7 @@ class RunList(generics.ListAPIView[Run]):
     """The runs of a collection, newest first; POST submits one."""
 
     serializer_class = RunSerializer
+    scopes = {"POST": Scope.SUBMIT}
     parser_classes = FILE_PARSERS
     filterset_class = RunFilter
     queryset = Run.objects.none()
@@ -221,7 +240,7 @@ class RunList(generics.ListAPIView[Run]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         runs = list(page or [])
-        context = {"request": request, "statuses": statuses(runs)}
+        context = {"request": request, "statuses": statuses(runs, request.user)}
         return self.get_paginated_response(RunSerializer(runs, many=True, context=context).data)
 
     @extend_schema(
@@ -234,6 +253,7 @@ class RunList(generics.ListAPIView[Run]):
         with upload_fields(request, RunUploadSerializer) as fields:
             path, known, dry_run = fields.pop("file").path, fields.pop("known"), fields.pop("dry_run")
             fields["known"] = None if known is None else known.path
+            fields["origin"] = origin_of(request)
             submission = Submission(collection=found, user=cast(User, request.user), upload=path, **fields)
             if dry_run:
                 checked = check_submission(submission=submission)
@@ -248,7 +268,7 @@ def run_response(
     request: Request, run: Run, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
 ) -> Response:
     """One run with its status, and where to ask for it again."""
-    context = {"request": request, "statuses": known or statuses([run])}
+    context = {"request": request, "statuses": known or statuses([run], request.user)}
     data = RunSerializer(run, context=context).data
     return Response(data, code, headers={"Location": data["url"]})
 
@@ -259,25 +279,27 @@ class RunDetail(APIView):
     PATCH changes its description and metadata, DELETE takes it away.
     """
 
+    scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+
     @extend_schema(responses=RunSerializer)
     def get(self, request: Request, run: UUID) -> Response:
         found = visible_run(request, run)
-        return run_response(request, found, known=detailed_statuses(found))
+        return run_response(request, found, known=detailed_statuses(found, request.user))
 
     @extend_schema(request=RunSerializer, responses=RunSerializer)
     def patch(self, request: Request, run: UUID) -> Response:
         found = owned_run(request, run)
-        context = {"request": request, "statuses": statuses([found])}
+        context = {"request": request, "statuses": statuses([found], request.user)}
         serializer = RunSerializer(found, request.data, partial=True, context=context)
         serializer.is_valid(raise_exception=True)
-        Run.objects.filter(pk=found.pk).update(**serializer.validated_data)
+        change_run(run=found, changes=serializer.validated_data, origin=origin_of(request))
         return run_response(request, visible_run(request, run))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, run: UUID) -> Response:
         found = owned_run(request, run)
         with transaction.atomic():
-            delete_run(run=found)
+            delete_run(run=found, origin=origin_of(request))
             cancel_evaluations(found)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -304,45 +326,3 @@ class RunKnown(APIView):
 
 def _download(sha256: str, name: str) -> FileResponse:
     return FileResponse(open_stored_file(sha256), as_attachment=True, filename=name, content_type="text/plain")
-
-
-class TeamList(generics.ListAPIView[Team]):
-    """The caller's teams."""
-
-    serializer_class = TeamSerializer
-    permission_classes = (permissions.IsAuthenticated,)
-    queryset = Team.objects.none()
-
-    def get_queryset(self) -> QuerySet[Team]:
-        return cast(QuerySet[Team], Team.objects.of(self.request.user))
-
-
-class TokenList(generics.ListAPIView[ApiToken]):
-    """The caller's tokens that are not revoked; POST makes one and shows its text, this once."""
-
-    serializer_class = TokenSerializer
-    permission_classes = (permissions.IsAuthenticated,)
-    queryset = ApiToken.objects.none()
-
-    def get_queryset(self) -> QuerySet[ApiToken]:
-        return ApiToken.objects.filter(user=self.request.user.pk, revoked_at=None)
-
-    @extend_schema(request=TokenSerializer, responses={201: NewTokenSerializer})
-    def post(self, request: Request) -> Response:
-        serializer = TokenSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        token, text = issue_token(user=cast(User, request.user), **serializer.validated_data)
-        return Response({**TokenSerializer(token).data, "token": text}, status.HTTP_201_CREATED)
-
-
-class TokenDetail(APIView):
-    """One of the caller's tokens; DELETE revokes it."""
-
-    permission_classes = (permissions.IsAuthenticated,)
-
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, key: str) -> Response:
-        own = ApiToken.objects.filter(user=request.user.pk, key=key, revoked_at=None)
-        if not own.update(revoked_at=timezone.now()):
-            raise Http404(f"you have no token {key!r}")
-        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,17 +1,27 @@
 """What people bring, as tables."""
 
-from runs.models.accounts import ApiToken, Membership, Team, User
-from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic
+from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Membership, Scope, Team, User
+from runs.models.audit import AuditEvent, Immutable
+from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
+from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.runs import Run
 
 __all__ = [
+    "ALL_SCOPES",
     "DEFAULT_MEASURES",
+    "DEFAULT_SCOPES",
     "ApiToken",
+    "AuditEvent",
     "Collection",
+    "Immutable",
     "Membership",
     "Qrels",
+    "QuotaCounter",
+    "RateCounter",
     "Run",
+    "Scope",
     "Team",
     "Topic",
     "User",
+    "can_see_scores",
 ]

@@ -7,11 +7,12 @@ import hashlib
 import hmac
 import itertools
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, UserManager
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.text import slugify
@@ -45,6 +46,15 @@ class TeamQuerySet(models.QuerySet["Team"]):
     def of(self, user: Any) -> TeamQuerySet:
         """The teams a user is a member of; none for anonymous users."""
         return self.filter(memberships__user=user) if user.is_authenticated else self.none()
+
+    def led_by(self, user: Any) -> TeamQuerySet:
+        """The teams a user is an owner of; none for anonymous users."""
+        owner = {"memberships__user": user, "memberships__role": Membership.Role.OWNER}
+        return self.filter(**owner) if user.is_authenticated else self.none()
+
+    def visible_to(self, user: Any) -> TeamQuerySet:
+        """Teams whose members the user may see: the user's own; staff see all."""
+        return self if user.is_authenticated and user.is_staff else self.of(user)
 
 
 class TeamManager(models.Manager.from_queryset(TeamQuerySet)):  # type: ignore[misc]
@@ -88,7 +98,7 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """A user in a team."""
+    """A user in a team: owners decide who is in it and manage its collections, members submit in its name."""
 
     class Role(models.TextChoices):
         OWNER = "owner"
@@ -104,6 +114,27 @@ class Membership(models.Model):
     def __str__(self) -> str:
         return f"{self.user} in {self.team}"
 
+    def clean(self) -> None:
+        """For forms: a team of one stays a team of one."""
+        if self.team_id and self.team.personal_of_id not in (None, self.user_id):
+            raise ValidationError(f"{self.team} is the team of one user alone")
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    MANAGE = "manage"
+
+
+ALL_SCOPES = (Scope.READ.value, Scope.SUBMIT.value, Scope.MANAGE.value)
+DEFAULT_SCOPES = (Scope.READ.value, Scope.SUBMIT.value)
+
+
+def default_scopes() -> list[str]:
+    return list(DEFAULT_SCOPES)
+
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def usable(self) -> ApiTokenQuerySet:
@@ -111,10 +142,13 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         alive = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
         return self.filter(alive, revoked_at=None, user__is_active=True)
 
-    def issue(self, *, user: User, name: str, expires_at: datetime | None = None) -> tuple[ApiToken, str]:
+    def issue(
+        self, *, user: User, name: str, expires_at: datetime | None = None, scopes: Iterable[str] = DEFAULT_SCOPES
+    ) -> tuple[ApiToken, str]:
         """A new token and its text, which is shown once and kept only as a hash."""
         key, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
-        token = self.create(user=user, name=name, key=key, digest=_digest(secret), expires_at=expires_at)
+        fields = {"name": name, "expires_at": expires_at, "scopes": list(scopes)}
+        token = self.create(user=user, key=key, digest=_digest(secret), **fields)
         return token, f"evh_{key}_{secret}"
 
     def find(self, text: str) -> ApiToken | None:
@@ -134,6 +168,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     key = models.CharField(max_length=8, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
+    scopes = models.JSONField(default=default_scopes)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -28,18 +28,30 @@ def check_labels(labels: Any) -> None:
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
+    """Who sees, manages and sees the scores of what; docs/security.md has the rules as a table."""
+
     def visible_to(self, user: Any) -> CollectionQuerySet:
-        """Public collections and those of the user's teams; staff see all. The one rule of who sees what."""
-        if user.is_authenticated and user.is_staff:
+        """Public collections, those of the user's teams, private ones of the teams the user owns; staff see all."""
+        if _is_staff(user):
             return self
-        own = Team.objects.of(user)
-        return self.filter(Q(visibility=Collection.Visibility.PUBLIC) | Q(team__in=own))
+        shared = Q(visibility=Collection.Visibility.TEAM, team__in=Team.objects.of(user))
+        return self.filter(Q(visibility=Collection.Visibility.PUBLIC) | shared | _led_by(user))
 
     def managed_by(self, user: Any) -> CollectionQuerySet:
-        """Collections whose topics, judgements and settings the user may change."""
-        if user.is_authenticated and user.is_staff:
-            return self
-        return self.filter(team__in=Team.objects.of(user))
+        """Collections whose organiser the user is: an owner of the collection's team, or staff."""
+        return self if _is_staff(user) else self.filter(_led_by(user))
+
+    def scored_for(self, user: Any) -> CollectionQuerySet:
+        """Collections of which the user may see what depends on the judgements: the blind ones only as organiser."""
+        return self if _is_staff(user) else self.filter(Q(blind=False) | _led_by(user))
+
+
+def _is_staff(user: Any) -> bool:
+    return bool(user.is_authenticated and user.is_staff)
+
+
+def _led_by(user: Any) -> Q:
+    return Q(team__in=Team.objects.led_by(user))
 
 
 class Collection(models.Model):
@@ -48,6 +60,7 @@ class Collection(models.Model):
     class Visibility(models.TextChoices):
         PUBLIC = "public"
         TEAM = "team"
+        PRIVATE = "private"
 
     class Scores(models.TextChoices):
         FLOAT64 = "float64"
@@ -62,6 +75,13 @@ class Collection(models.Model):
     description = models.TextField(blank=True, max_length=20_000)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC)
+    blind = models.BooleanField(
+        default=False, help_text="nothing that depends on the judgements is shown to anybody but the organisers"
+    )
+    released_at = models.DateTimeField(null=True, blank=True, editable=False)
+    daily_submissions = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="runs a team may submit in a day (UTC)"
+    )
     simulated = models.BooleanField(default=False, help_text="made up by a program; shown wherever it is listed")
     documents = models.BigIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="number of documents in the corpus"
@@ -77,6 +97,9 @@ class Collection(models.Model):
 
     class Meta:
         ordering = ("slug",)
+        constraints = (
+            models.CheckConstraint(condition=Q(blind=False) | Q(released_at=None), name="never_blind_again"),
+        )
 
     def __str__(self) -> str:
         return self.slug
@@ -85,6 +108,11 @@ class Collection(models.Model):
     def active_qrels(self) -> Qrels | None:
         """The judgements that count; None until a version is activated."""
         return self.qrels.filter(active=True).first()
+
+
+def can_see_scores(viewer: Any, collection: Collection) -> bool:
+    """Whether anything that depends on the collection's judgements may reach the viewer. The one rule of blindness."""
+    return not collection.blind or Collection.objects.scored_for(viewer).filter(pk=collection.pk).exists()
 
 
 class Topic(models.Model):

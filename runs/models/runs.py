@@ -15,8 +15,12 @@ from runs.models.collections import Collection
 
 class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, user: Any) -> RunQuerySet:
-        """Runs of visible collections that are not deleted."""
-        return self.filter(deleted_at=None, collection__in=Collection.objects.visible_to(user))
+        """Runs of visible collections that are not deleted; of a blind one, others' runs only for its organisers."""
+        return self.filter(deleted_at=None, collection__in=Collection.objects.visible_to(user)).unveiled_for(user)
+
+    def unveiled_for(self, user: Any) -> RunQuerySet:
+        """Without the runs of others where these are blind."""
+        return self.filter(Q(collection__in=Collection.objects.scored_for(user)) | Q(team__in=Team.objects.of(user)))
 
     def owned_by(self, user: Any) -> RunQuerySet:
         """Runs the user may change or delete: those of the user's teams; staff may all."""

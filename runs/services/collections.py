@@ -1,17 +1,20 @@
-"""Creating collections and giving them topics."""
+"""Creating, changing and releasing collections, and giving them topics."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from metrics.engine.errors import Conflict, FileReport
 from runs.formats.compression import open_file
 from runs.formats.topics import read_topics
-from runs.models import Collection, Topic
+from runs.models import AuditEvent, Collection, Qrels, Topic
+from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import upload_limits
 
 _BATCH = 1000
@@ -19,19 +22,72 @@ _BATCH = 1000
 _MAX_BYTES = 64 * 1024 * 1024
 
 
-def create_collection(**fields: Any) -> Collection:
+def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
     """A new, empty collection; Conflict where the slug is taken."""
     try:
         with transaction.atomic():
-            return Collection.objects.create(**fields)
+            collection = Collection.objects.create(**fields)
+            after = {**fields, "team": str(fields["team"])}
+            record(origin, AuditEvent.Action.COLLECTION_CREATED, collection, collection=collection, after=after)
     except IntegrityError as error:
         slug = fields["slug"]
         if not Collection.objects.filter(slug=slug).exists():
             raise
         raise Conflict(f"a collection {slug!r} exists already", code="slug_taken", pointer="/slug") from error
+    return collection
 
 
-def import_topics(*, collection: Collection, upload: Path, format: str | None = None) -> tuple[str, int, FileReport]:
+def change_collection(
+    *, collection: Collection, changes: dict[str, Any], enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM
+) -> None:
+    """Change a collection that is locked; `enqueue` is called for the active judgements.
+
+    Conflict where it would become blind after its judgements were open, or open without a release.
+    """
+    _check_blind(collection, changes.get("blind", collection.blind))
+    before, after = changed(collection, changes)
+    for name, value in after.items():
+        setattr(collection, name, value)
+    collection.save(update_fields=list(after))
+    if after:
+        action = AuditEvent.Action.COLLECTION_CHANGED
+        record(origin, action, collection, collection=collection, before=before, after=after)
+    if collection.active_qrels:
+        enqueue(collection.active_qrels)
+
+
+def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
+    """Show what was blind, for good. Conflict where nothing is blind, or there are no active judgements to show."""
+    with transaction.atomic():
+        # The row lock of PostgreSQL keeps an activation away; what decides is the conditional update.
+        locked = Collection.objects.select_for_update().get(pk=collection.pk)
+        qrels, now = locked.active_qrels, timezone.now()
+        if locked.blind and qrels is None:
+            raise Conflict(f"collection {locked} has no active judgements to release", code="nothing_to_release")
+        if not Collection.objects.filter(pk=locked.pk, blind=True).update(blind=False, released_at=now) or not qrels:
+            raise Conflict(f"collection {locked} is not blind", code="not_blind")
+        after = {"blind": False, "released_at": now, "qrels": qrels.version, "sha256": qrels.sha256}
+        action = AuditEvent.Action.COLLECTION_RELEASED
+        record(origin, action, locked, collection=locked, before={"blind": True}, after=after)
+
+
+def _check_blind(collection: Collection, wanted: bool) -> None:
+    if wanted == collection.blind:
+        return
+    if collection.released_at:
+        message = f"the judgements of {collection} were released: nobody forgets what was shown"
+        raise Conflict(message, code="already_released", pointer="/blind")
+    if not wanted:
+        message = f"POST to the release/ of {collection} to show what is blind: a release is for good"
+        raise Conflict(message, code="release_needed", pointer="/blind")
+    if collection.qrels.exists():
+        message = f"the judgements of {collection} were open already: make a new collection, blind from the start"
+        raise Conflict(message, code="judgements_were_open", pointer="/blind")
+
+
+def import_topics(
+    *, collection: Collection, upload: Path, format: str | None = None, origin: Origin = SYSTEM
+) -> tuple[str, int, FileReport]:
     """Replace the collection's topics by those of a file; returns the format found, their number and the report."""
     with open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         found, topics, report = read_topics(stream.read(), format)
@@ -41,6 +97,10 @@ def import_topics(*, collection: Collection, upload: Path, format: str | None = 
     ]
     with transaction.atomic():
         Collection.objects.select_for_update().get(pk=collection.pk)
+        before = {"topics": collection.topics.count()}
         collection.topics.all().delete()
         Topic.objects.bulk_create(rows, _BATCH)
+        after = {"topics": len(rows), "format": found}
+        action = AuditEvent.Action.TOPICS_REPLACED
+        record(origin, action, collection, collection=collection, before=before, after=after)
     return found, len(rows), report

@@ -12,7 +12,8 @@ from django.db.models import Max
 from metrics.engine.errors import Conflict
 from metrics.engine.judging import Judgements
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
-from runs.models import Collection, Qrels, User
+from runs.models import AuditEvent, Collection, Qrels, User
+from runs.services.audit import SYSTEM, Origin, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, upload_limits
 from runs.services.reports import report_as_json
 
@@ -36,6 +37,7 @@ def import_qrels(
     note: str = "",
     activate: bool,
     enqueue: Callable[[Qrels], object],
+    origin: Origin = SYSTEM,
 ) -> tuple[Qrels, bool]:
     """Store a new version of the judgements; returns it and whether it is new.
 
@@ -47,21 +49,47 @@ def import_qrels(
     if existing is None:
         keep_file(upload, source.sha256)
     with transaction.atomic():
+        if existing and activate:
+            activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
         qrels = existing or _create(collection, user, summary, source, note)
-        if activate:
-            activate_qrels(qrels=qrels, enqueue=enqueue)
+        if existing is None:
+            _record_upload(origin, qrels, _activate(qrels, enqueue) if activate else None)
     return qrels, existing is None
 
 
-def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object]) -> None:
+def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
     """Make a version the one that counts; evaluations under the others become stale."""
     with transaction.atomic():
-        # The row lock of PostgreSQL keeps two activations apart; SQLite has one writer anyway.
-        Collection.objects.select_for_update().get(pk=qrels.collection_id)
-        Qrels.objects.filter(collection=qrels.collection_id, active=True).exclude(pk=qrels.pk).update(active=False)
-        Qrels.objects.filter(pk=qrels.pk).update(active=True)
-        qrels.active = True
-        enqueue(qrels)
+        before = {"active": _activate(qrels, enqueue)}
+        after = {"active": qrels.version, "sha256": qrels.sha256}
+        action = AuditEvent.Action.QRELS_ACTIVATED
+        record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
+
+
+def record_reading(*, qrels: Qrels, origin: Origin) -> None:
+    """Note that somebody takes away the file of judgements that are blind."""
+    with transaction.atomic():
+        after = {"sha256": qrels.sha256}
+        record(origin, AuditEvent.Action.QRELS_READ, qrels, collection=qrels.collection, after=after)
+
+
+def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object]) -> int | None:
+    """Switch to a version; returns the one that was active."""
+    # The row lock of PostgreSQL keeps two activations apart; SQLite has one writer anyway.
+    collection = Collection.objects.select_for_update().get(pk=qrels.collection_id)
+    active = collection.active_qrels
+    Qrels.objects.filter(collection=collection, active=True).exclude(pk=qrels.pk).update(active=False)
+    Qrels.objects.filter(pk=qrels.pk).update(active=True)
+    qrels.active = True
+    enqueue(qrels)
+    return active.version if active else None
+
+
+def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
+    after = {"version": qrels.version, "sha256": qrels.sha256, "lines": qrels.lines, "active": qrels.active}
+    before = {"active": replaced} if qrels.active else {}
+    action = AuditEvent.Action.QRELS_UPLOADED
+    record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""Submitting and deleting runs."""
+"""Submitting, changing and deleting runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from metrics.engine.errors import Conflict, FileReport
 from runs.formats.trec_run import RunSummary, check_run
-from runs.models import Collection, Run, Team, User
+from runs.models import AuditEvent, Collection, Run, Team, User
+from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
+from runs.services.quotas import take_quota
 from runs.services.reports import report_as_json
 
 _TOPICS_NAMED = 10
@@ -32,6 +34,7 @@ class Submission:
     tag: str | None = None
     description: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+    origin: Origin = SYSTEM
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,8 @@ def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> t
     """Check and store a run; `enqueue` is called in the same transaction.
 
     Returns the run and whether it is new: the same file and known documents under the same tag by the same team are
-    the run that is already there. Raises InvalidFile, FileTooLarge or Conflict (the tag names others); then nothing
-    is stored.
+    the run that is already there. Raises InvalidFile, FileTooLarge, Conflict (the tag names others) or LimitReached
+    (the team's quota of the day is used up); then nothing is stored.
     """
     checked = check_submission(submission=submission)
     existing = _existing(submission, checked)
@@ -89,6 +92,9 @@ def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> t
             # Against an activation or a change of the collection in this moment: whoever comes second sees the other.
             collection = Collection.objects.select_for_update().get(pk=submission.collection.pk)
             run = _create(collection, submission, checked)
+            take_quota(run)
+            after = {"team": run.team.slug, "tag": run.tag, "sha256": run.sha256}
+            record(submission.origin, AuditEvent.Action.RUN_SUBMITTED, run, collection=collection, after=after)
             enqueue(run)
     except IntegrityError:
         existing = _existing(submission, checked)
@@ -98,9 +104,22 @@ def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> t
     return run, True
 
 
-def delete_run(*, run: Run) -> None:
+def change_run(*, run: Run, changes: dict[str, Any], origin: Origin = SYSTEM) -> None:
+    """Change what is said of a run: its description and metadata."""
+    with transaction.atomic():
+        before, after = changed(run, changes)
+        Run.objects.filter(pk=run.pk).update(**after)
+        if after:
+            action = AuditEvent.Action.RUN_CHANGED
+            record(origin, action, run, collection=run.collection, before=before, after=after)
+
+
+def delete_run(*, run: Run, origin: Origin = SYSTEM) -> None:
     """Take a run away: its row stays as a tombstone, its tag becomes free."""
-    Run.objects.filter(pk=run.pk, deleted_at=None).update(deleted_at=timezone.now())
+    with transaction.atomic():
+        if Run.objects.filter(pk=run.pk, deleted_at=None).update(deleted_at=timezone.now()):
+            before = {"team": run.team.slug, "tag": run.tag, "sha256": run.sha256}
+            record(origin, AuditEvent.Action.RUN_DELETED, run, collection=run.collection, before=before)
 
 
 def _existing(submission: Submission, checked: CheckedRun) -> Run | None:

@@ -1,17 +1,62 @@
-"""Making API tokens."""
+"""Making and revoking API tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
-from metrics.engine.errors import Conflict
-from runs.models import ApiToken, User
+from django.db import transaction
+from django.utils import timezone
+
+from metrics.engine.errors import Conflict, NotAllowed, NotFound
+from runs.models import DEFAULT_SCOPES, ApiToken, AuditEvent, User
+from runs.services.audit import SYSTEM, Origin, record
 
 MAX_TOKENS = 20
 
 
-def issue_token(*, user: User, name: str, expires_at: datetime | None = None) -> tuple[ApiToken, str]:
-    """A new token of the user and its text, which cannot be had again; Conflict where the user has too many."""
-    if ApiToken.objects.usable().filter(user=user).count() >= MAX_TOKENS:
-        raise Conflict(f"you have {MAX_TOKENS} tokens already; revoke one first", code="too_many_tokens")
-    return ApiToken.objects.issue(user=user, name=name, expires_at=expires_at)
+def issue_token(
+    *,
+    user: User,
+    name: str,
+    expires_at: datetime | None = None,
+    scopes: Iterable[str] = DEFAULT_SCOPES,
+    maker: ApiToken | None = None,
+    origin: Origin = SYSTEM,
+) -> tuple[ApiToken, str]:
+    """A new token of the user and its text, which cannot be had again; Conflict where the user has too many.
+
+    NotAllowed where the token that makes it could do less, or would end before it.
+    """
+    scopes = list(scopes)
+    if maker:
+        _check_maker(maker, scopes, expires_at)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)
+        if ApiToken.objects.usable().filter(user=user).count() >= MAX_TOKENS:
+            raise Conflict(f"you have {MAX_TOKENS} tokens already; revoke one first", code="too_many_tokens")
+        token, text = ApiToken.objects.issue(user=user, name=name, expires_at=expires_at, scopes=scopes)
+        after = {"user": user.username, "name": name, "scopes": scopes, "expires_at": expires_at}
+        record(origin, AuditEvent.Action.TOKEN_CREATED, token, after=after)
+    return token, text
+
+
+def revoke_token(*, user: User, key: str, origin: Origin = SYSTEM) -> None:
+    """End a token of the user's; NotFound where there is none that works."""
+    with transaction.atomic():
+        token = ApiToken.objects.filter(user=user, key=key, revoked_at=None).first()
+        now = timezone.now()
+        if token is None or not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+            raise NotFound(f"you have no token {key!r}")
+        after = {"revoked_at": now}
+        record(origin, AuditEvent.Action.TOKEN_REVOKED, token, before={"user": user.username}, after=after)
+
+
+def _check_maker(maker: ApiToken, scopes: list[str], expires_at: datetime | None) -> None:
+    more = [scope for scope in scopes if scope not in maker.scopes]
+    if more:
+        message = f"a token without the scope {more[0]!r} cannot make one that has it"
+        raise NotAllowed(message, code="missing_scope", pointer="/scopes")
+    if maker.expires_at and (expires_at is None or expires_at > maker.expires_at):
+        message = "a token cannot make one that outlives it; give an earlier expires_at"
+        raise NotAllowed(message, pointer="/expires_at")

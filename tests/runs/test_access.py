@@ -119,7 +119,7 @@ def test_unusable_tokens_get_one_answer(alice: User, anonymous: APIClient) -> No
 
 
 def test_a_token_is_shown_once_and_stored_hashed(api: APIClient, alice: User) -> None:
-    made = api.post("/api/v1/tokens/", {"name": "pipeline"}).json()
+    made = api.post("/api/v1/tokens/", {"name": "pipeline", "scopes": ["read", "manage"]}).json()
     assert made["token"].startswith("evh_")
     secret = made["token"].split("_", 2)[2]
     assert all(secret not in token.digest for token in ApiToken.objects.all())

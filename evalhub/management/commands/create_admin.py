@@ -6,8 +6,10 @@ import secrets
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
-from runs.models import User
+from runs.models import ALL_SCOPES, AuditEvent, User
+from runs.services.audit import SYSTEM, record
 from runs.services.tokens import issue_token
 
 
@@ -22,6 +24,8 @@ class Command(BaseCommand):
         if User.objects.filter(username=name).exists():
             raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} makes another token")
         password = secrets.token_urlsafe(12)
-        user = User.objects.create_superuser(name, password=password)
-        _, token = issue_token(user=user, name="first token")
+        with transaction.atomic():
+            user = User.objects.create_superuser(name, password=password)
+            record(SYSTEM, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": True})
+            _, token = issue_token(user=user, name="first token", scopes=ALL_SCOPES)
         self.stdout.write(f"administrator: {name}\npassword:      {password}\ntoken:         {token}")

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from runs.models import User
+from runs.models import ALL_SCOPES, DEFAULT_SCOPES, User
 from runs.services.tokens import issue_token
 
 
@@ -18,6 +18,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user")
         parser.add_argument("--name", default="from the command line")
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=ALL_SCOPES,
+            help="what it may be used for, several times where several; read and submit where left out",
+        )
         parser.add_argument("--days", type=int, help="until it expires; never where left out")
 
     def handle(self, **options: Any) -> None:
@@ -25,4 +31,6 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"there is no user {options['user']!r}")
         expires_at = timezone.now() + timedelta(days=options["days"]) if options["days"] else None
-        self.stdout.write(issue_token(user=user, name=options["name"], expires_at=expires_at)[1])
+        scopes = list(dict.fromkeys(options["scope"] or DEFAULT_SCOPES))
+        _, text = issue_token(user=user, name=options["name"], expires_at=expires_at, scopes=scopes)
+        self.stdout.write(text)

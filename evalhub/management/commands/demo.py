@@ -12,7 +12,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser, cal
 from evalhub.management.commands.serve import add_server_arguments, make_supervisor
 from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.supervisor import AlreadyServed, exclusive
-from runs.models import ApiToken, User
+from runs.models import ALL_SCOPES, ApiToken, User
 from runs.services.tokens import issue_token
 
 _SIMULATED, _TEXTBOOK = "simulated", "textbook"
@@ -101,7 +101,7 @@ def _token() -> str:
     """A fresh token of the demonstration's user; the earlier ones are taken back."""
     user = User.objects.filter(username="demo").first() or User.objects.create_user("demo")
     ApiToken.objects.filter(user=user).delete()
-    return issue_token(user=user, name="demo")[1]
+    return issue_token(user=user, name="demo", scopes=ALL_SCOPES)[1]
 
 
 def _wait_for_server(http: httpx.Client) -> None:

@@ -1,0 +1,36 @@
+"""What a token may be used for: one permission class for every view of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from metrics.engine.errors import NotAllowed
+from runs.models import ApiToken, Scope
+
+
+class Scoped(BasePermission):
+    """Reading needs the scope `read`, any other method the one that the view's `scopes` names for it.
+
+    A method that changes something and is not named there is refused to everybody: `scopes = {"POST": "submit"}`.
+    Reading is open to anybody unless the view says `signed_in = True`; changing never is. Which objects a user may
+    reach is decided in runs/api/access.py.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        method = request.method or ""
+        reads = method in SAFE_METHODS
+        if not request.user.is_authenticated and (not reads or getattr(view, "signed_in", False)):
+            return False
+        if not reads and not hasattr(view, method.lower()):
+            # The view has no such method: it answers 405.
+            return True
+        scope = Scope.READ if reads else getattr(view, "scopes", {}).get(method)
+        if scope is None:
+            raise NotAllowed(f"{method} is not open to anybody here")
+        if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
+            message = f"this token lacks the scope {str(scope)!r}; make one that has it"
+            raise NotAllowed(message, code="missing_scope")
+        return True

@@ -1,0 +1,96 @@
+"""The audit trail: who did what, when and through what. Rows are added and never changed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.utils import timezone
+
+from runs.models.collections import Collection
+
+
+class Immutable(TypeError):
+    """A row of the audit trail was to be changed or deleted."""
+
+
+class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
+    def update(self, **changes: Any) -> NoReturn:
+        raise Immutable("the audit trail is never changed")
+
+    def delete(self) -> NoReturn:
+        raise Immutable("the audit trail is never deleted")
+
+
+class AuditEvent(models.Model):
+    """One privileged change, written in the transaction that makes it.
+
+    Actor and object are kept as text: an account that goes leaves no gap, and nothing that goes changes a row here.
+    """
+
+    class Action(models.TextChoices):
+        COLLECTION_CREATED = "collection.created"
+        COLLECTION_CHANGED = "collection.changed"
+        COLLECTION_RELEASED = "collection.released"
+        COLLECTION_DELETED = "collection.deleted"
+        TOPICS_REPLACED = "topics.replaced"
+        QRELS_UPLOADED = "qrels.uploaded"
+        QRELS_ACTIVATED = "qrels.activated"
+        QRELS_READ = "qrels.read"
+        RUN_SUBMITTED = "run.submitted"
+        RUN_CHANGED = "run.changed"
+        RUN_DELETED = "run.deleted"
+        TEAM_CREATED = "team.created"
+        TEAM_CHANGED = "team.changed"
+        TEAM_DELETED = "team.deleted"
+        MEMBER_ADDED = "member.added"
+        MEMBER_CHANGED = "member.changed"
+        MEMBER_REMOVED = "member.removed"
+        TOKEN_CREATED = "token.created"  # noqa: S105
+        TOKEN_CHANGED = "token.changed"  # noqa: S105
+        TOKEN_REVOKED = "token.revoked"  # noqa: S105
+        USER_CREATED = "user.created"
+        USER_CHANGED = "user.changed"
+        USER_DELETED = "user.deleted"
+
+    time = models.DateTimeField(default=timezone.now, editable=False)
+    actor = models.CharField(max_length=150, blank=True, help_text="user name; empty for the command line")
+    actor_key = models.BigIntegerField(null=True)
+    token = models.CharField(max_length=8, blank=True, help_text="key of the token, never its text")
+    action = models.CharField(max_length=30)
+    object_type = models.CharField(max_length=30)
+    object_id = models.CharField(max_length=200)
+    collection = models.ForeignKey(
+        Collection,
+        null=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="audit_events",
+    )
+    before = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    after = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    request_id = models.CharField(max_length=64, blank=True)
+    address = models.GenericIPAddressField(null=True)
+
+    objects = AuditEventQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-time", "-id")
+        indexes = (
+            models.Index(fields=("-time", "-id"), name="audit_by_time"),
+            models.Index(fields=("collection", "-time", "-id"), name="audit_of_collection"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.action} {self.object_id} by {self.actor or 'the command line'}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Only new rows."""
+        if not self._state.adding:
+            raise Immutable("the audit trail is never changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise Immutable("the audit trail is never deleted")

@@ -1,0 +1,33 @@
+"""A quota under requests that come at once (case A6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+
+from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from tests.reliability.servers import Server
+
+REQUESTS, QUOTA = 200, 5
+
+
+def test_parallel_submissions_get_exactly_the_quota(server: Server) -> None:
+    """A6."""
+    with server.client() as client:
+        fields = {"slug": "quota", "name": "Quota", "daily_submissions": QUOTA}
+        client.post("collections/", json=fields).raise_for_status()
+        client.post("collections/quota/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+
+        def send(number: int) -> httpx.Response:
+            return client.post(f"collections/quota/runs/?tag=run-{number}", content=TEXTBOOK_RUN.encode(),
+                               headers={"Content-Type": "text/plain"})  # fmt: skip
+
+        with ThreadPoolExecutor(32) as threads:
+            answers = list(threads.map(send, range(REQUESTS)))
+        assert Counter(answer.status_code for answer in answers) == {202: QUOTA, 429: REQUESTS - QUOTA}
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert {answer.json()["code"] for answer in refused} == {"quota_exceeded"}
+        assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
+        assert client.get("collections/quota/runs/").json()["count"] == QUOTA

@@ -1,0 +1,285 @@
+"""The audit trail (cases A26 and A27)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import transaction
+from django.test import Client
+from rest_framework.test import APIClient
+
+from runs.models import ApiToken, AuditEvent, Collection, Immutable, Membership, Qrels, Run, Team, User
+from runs.services.audit import SYSTEM, record
+from tests.conftest import GOOD, QRELS, client_of, upload
+
+AUDIT = "/api/v1/audit/"
+SMALL = "/api/v1/collections/small/"
+
+
+@pytest.fixture
+def staff(db: None) -> APIClient:
+    return client_of(User.objects.create_user("staff", is_staff=True))
+
+
+def submit(client: APIClient) -> str:
+    run: str = upload(client, "collections/small/runs/", GOOD).json()["id"]
+    return run
+
+
+# What is done by whom, what must be there before, and the one event that it leaves.
+Act = Callable[[APIClient], Any]
+ACTS: dict[str, tuple[Act, Act]] = {
+    "collection.created": (lambda api: None, lambda api: api.post("/api/v1/collections/", {"slug": "x", "name": "x"})),
+    "collection.changed": (lambda api: None, lambda api: api.patch(SMALL, {"visibility": "private"})),
+    "collection.released": (
+        lambda api: Collection.objects.update(blind=True),
+        lambda api: api.post(f"{SMALL}release/"),
+    ),
+    "topics.replaced": (lambda api: None, lambda api: upload(api, "collections/small/topics/", "1\tx\n", "put")),
+    "qrels.uploaded": (lambda api: None, lambda api: upload(api, "collections/small/qrels/", "1 0 q 1\n")),
+    "qrels.activated": (lambda api: None, lambda api: api.post(f"{SMALL}qrels/1/activate/")),
+    "qrels.read": (
+        lambda api: Collection.objects.update(blind=True),
+        lambda api: b"".join(api.get(f"{SMALL}qrels/1/file/").streaming_content),
+    ),
+    "run.submitted": (lambda api: None, submit),
+    "run.changed": (submit, lambda api: api.patch(f"/api/v1/runs/{Run.objects.get().pk}/", {"description": "x"})),
+    "run.deleted": (submit, lambda api: api.delete(f"/api/v1/runs/{Run.objects.get().pk}/")),
+    "team.created": (lambda api: None, lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})),
+    "member.added": (
+        lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"}),
+        lambda api: api.post("/api/v1/teams/lab/members/", {"username": "bob"}),
+    ),
+    "member.changed": (
+        lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
+        lambda api: api.patch("/api/v1/teams/lab/members/bob/", {"role": "owner"}),
+    ),
+    "member.removed": (
+        lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
+        lambda api: api.delete("/api/v1/teams/lab/members/bob/"),
+    ),
+    "token.created": (lambda api: None, lambda api: api.post("/api/v1/tokens/", {"name": "x"})),
+    "token.revoked": (
+        lambda api: ApiToken.objects.issue(user=User.objects.get(username="alice"), name="x"),
+        lambda api: api.delete(f"/api/v1/tokens/{ApiToken.objects.get(name='x').key}/"),
+    ),
+}
+# Those that only the administration makes.
+ADMINISTRATION = {
+    "collection.deleted", "team.changed", "team.deleted", "token.changed", "user.created", "user.changed",
+    "user.deleted",
+}  # fmt: skip
+
+
+def make_lab(api: APIClient) -> Team:
+    api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})
+    return Team.objects.get(slug="lab")
+
+
+def test_every_action_is_tried() -> None:
+    assert set(ACTS) | ADMINISTRATION == set(AuditEvent.Action.values)
+
+
+@pytest.mark.parametrize("action", list(ACTS))
+def test_an_action_leaves_one_event(api: APIClient, bob: User, collection: str, action: str) -> None:
+    """A26: who, through what, and nothing twice."""
+    prepare, act = ACTS[action]
+    prepare(api)
+    known = set(AuditEvent.objects.values_list("pk", flat=True))
+    api.credentials(**api._credentials, HTTP_X_REQUEST_ID="request-7")  # type: ignore[attr-defined]
+    act(api)
+    (event,) = AuditEvent.objects.exclude(pk__in=known)
+    token = ApiToken.objects.get(name="test")
+    assert (event.action, event.actor, event.token) == (action, "alice", token.key)
+    assert (event.request_id, event.address) == ("request-7", "127.0.0.1")
+    assert (event.collection is not None) == action.startswith(("collection", "topics", "qrels", "run"))
+
+
+@pytest.mark.parametrize("action", [name for name in ACTS if name not in ("collection.created", "qrels.read")])
+def test_a_change_whose_event_cannot_be_written_is_not_made(
+    api: APIClient, bob: User, collection: str, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A26: both are in one transaction."""
+    prepare, act = ACTS[action]
+    prepare(api)
+    before = state()
+
+    def full(**fields: Any) -> Any:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(AuditEvent.objects, "create", full)
+    with pytest.raises(OSError, match="disk full"):
+        act(api)
+    assert state() == before
+
+
+def state() -> list[Any]:
+    models: tuple[Any, ...] = (Collection, Qrels, Run, Team, Membership, ApiToken)
+    hidden = {"last_used_at"}
+    return [
+        sorted(
+            str({name: value for name, value in row.items() if name not in hidden}) for row in model.objects.values()
+        )
+        for model in models
+    ]
+
+
+def test_an_event_is_refused_outside_a_transaction(
+    transactional_db: None, alice: User, django_user_model: type[User]
+) -> None:
+    with pytest.raises(transaction.TransactionManagementError):
+        record(SYSTEM, AuditEvent.Action.USER_CHANGED, alice)
+    assert not AuditEvent.objects.exists()
+
+
+def test_what_changes_nothing_leaves_no_event(api: APIClient, collection: str) -> None:
+    submit(api)
+    known = AuditEvent.objects.count()
+    submit(api)
+    api.patch(SMALL, {"name": "Small"})
+    upload(api, "collections/small/runs/", GOOD, tag="x", dry_run="true")
+    upload(api, "collections/small/qrels/", "nonsense")
+    api.patch(SMALL, {"visibility": "nowhere"})
+    api.delete("/api/v1/tokens/00000000/")
+    assert AuditEvent.objects.count() == known
+
+
+def test_a_change_is_told_with_what_was_before(api: APIClient, collection: str) -> None:
+    api.patch(SMALL, {"visibility": "team", "name": "Small", "measures": ["AP"]})
+    event = AuditEvent.objects.get(action="collection.changed")
+    assert event.before == {"visibility": "public", "measures": ["nDCG@10", "AP"]}
+    assert event.after == {"visibility": "team", "measures": ["AP"]}
+
+
+def test_nothing_changes_the_trail(api: APIClient, staff: APIClient, collection: str) -> None:
+    """A26."""
+    event = AuditEvent.objects.earliest("pk")
+    event.actor = "mallory"
+    for attempt in (
+        event.save,
+        event.delete,
+        AuditEvent.objects.all().delete,
+        lambda: AuditEvent.objects.update(actor="mallory"),
+        lambda: AuditEvent.objects.bulk_update([event], ["actor"]),
+        lambda: AuditEvent.objects.update_or_create(pk=event.pk, defaults={"actor": "mallory"}),
+    ):
+        with pytest.raises(Immutable), transaction.atomic():
+            attempt()
+    for method in ("post", "put", "patch", "delete"):
+        for path in (AUDIT, f"{SMALL}audit/", f"{AUDIT}{event.pk}/"):
+            assert getattr(staff, method)(path, {"actor": "mallory"}).status_code in {404, 405}
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("root"))
+    path = f"/admin/runs/auditevent/{event.pk}/"
+    assert browser.get(f"{path}change/").status_code == 200
+    for last in ("change", "delete"):
+        assert browser.post(f"{path}{last}/", {"actor": "mallory", "post": "yes"}).status_code == 403
+    assert set(AuditEvent.objects.values_list("actor", flat=True)) == {"alice"}
+
+
+def test_the_trail_outlives_who_made_it(db: None) -> None:
+    user = User.objects.create_user("brief")
+    client_of(user).post("/api/v1/teams/", {"slug": "lab", "name": "x"})
+    Team.objects.all().delete()
+    user.delete()
+    assert AuditEvent.objects.get().actor == "brief"
+
+
+def test_organisers_read_their_own_trail_and_staff_all(
+    api: APIClient, bob: User, staff: APIClient, collection: str
+) -> None:
+    client_of(bob).post("/api/v1/collections/", {"slug": "other", "name": "x"})
+    own = api.get(f"{SMALL}audit/").json()
+    assert {row["action"] for row in own["results"]} == {"collection.created", "qrels.uploaded"}
+    assert all("address" not in row and "token" not in row for row in own["results"])
+    whole = staff.get(AUDIT).json()
+    assert whole["count"] == 3
+    assert {row["address"] for row in whole["results"]} == {"127.0.0.1"}
+    assert [row["action"] for row in staff.get(AUDIT, {"collection": "other"}).json()["results"]] == [
+        "collection.created"
+    ]
+    assert staff.get(AUDIT, {"actor": "bob"}).json()["count"] == 1
+    assert staff.get(AUDIT, {"action": "qrels.uploaded", "limit": 1}).json()["count"] == 1
+    assert staff.get(AUDIT, {"object_type": "collection", "object_id": "small"}).json()["count"] == 1
+    assert staff.get(AUDIT, {"before": "2001-01-01T00:00:00Z"}).json()["count"] == 0
+    assert staff.get(AUDIT, {"action": "nothing"}).status_code == 400
+    assert api.get(AUDIT).status_code == 404
+
+
+def test_the_trail_and_the_log_keep_secrets(
+    api: APIClient, staff: APIClient, collection: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A27: no token, password or line of judgements in either; a refusal names no other team."""
+    text = api._credentials["HTTP_AUTHORIZATION"].split()[1]  # type: ignore[attr-defined]
+    with caplog.at_level(logging.DEBUG, "django.request"), caplog.at_level(logging.DEBUG, "evalhub"):
+        made = api.post("/api/v1/tokens/", {"name": "x"}).json()["token"]
+        upload(api, "collections/small/qrels/", "1 0 topsecretdoc 1\n1 0 topsecretdoc 2\n")
+        upload(api, "collections/small/qrels/", "1 0 topsecretdoc 1\n")
+        api.get("/api/v1/collections/nothing/")
+        api.post("/api/v1/collections/", '{"slug":' + "[" * 100_000, content_type="application/json")
+        Client().post("/admin/login/", {"username": "alice", "password": "topsecretword"})
+        call_command("create_admin", "root")
+    trail = str([str(row) for row in AuditEvent.objects.values()])
+    for secret in (text, made, made.split("_", 2)[2], "topsecretdoc", "topsecretword", QRELS.splitlines()[0]):
+        assert secret not in trail
+        assert secret not in caplog.text
+    assert "qrels.uploaded" in trail
+
+
+def test_the_administration_leaves_events(api: APIClient, alice: User, collection: str) -> None:
+    """A26: what is changed there is changed in the same transaction as its event."""
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("root"))
+    small, token = Collection.objects.get(), ApiToken.objects.get()
+    known = set(AuditEvent.objects.values_list("pk", flat=True))
+    fields = {"slug": "small", "name": "Renamed", "team": small.team.pk, "visibility": "team"}
+    fields |= {"level_labels": "{}", "initial-level_labels": "{}"}
+    done = [
+        browser.post(f"/admin/runs/collection/{small.pk}/change/", fields),
+        browser.post(f"/admin/runs/apitoken/{token.pk}/change/", {"name": "test", "revoked_at_0": "2026-01-01",
+                     "revoked_at_1": "00:00:00", "expires_at_0": "", "expires_at_1": ""}),
+        browser.post("/admin/runs/user/add/", {"username": "carol", "usable_password": "true",
+                     "password1": "a long passphrase", "password2": "a long passphrase"}),
+        browser.post(f"/admin/runs/user/{alice.pk}/password/", {"usable_password": "true",
+                     "password1": "a long passphrase", "password2": "a long passphrase"}),
+        browser.post("/admin/runs/team/add/", {"slug": "lab", "name": "Lab", "memberships-TOTAL_FORMS": "1",
+                     "memberships-INITIAL_FORMS": "0", "memberships-0-user": alice.pk,
+                     "memberships-0-role": "owner"}),
+    ]  # fmt: skip
+    assert [answer.status_code for answer in done] == [302] * 5, [answer.content[-3000:] for answer in done]
+    events = AuditEvent.objects.exclude(pk__in=known).order_by("pk")
+    assert [event.action for event in events] == [
+        "collection.changed", "token.changed", "user.created", "user.changed", "team.created", "member.added",
+    ]  # fmt: skip
+    assert events[0].before == {"name": "Small", "visibility": "public"}
+    assert all(event.actor == "root" for event in events)
+    assert "passphrase" not in str([str(event.after) for event in events])
+    # Blindness is not a tick in a form, and nothing is deleted by the dozen.
+    form = browser.get(f"/admin/runs/collection/{small.pk}/change/").content.decode()
+    assert 'name="blind"' not in form
+    assert "delete_selected" not in browser.get("/admin/runs/collection/").content.decode()
+
+
+def test_the_trail_outlives_a_collection(api: APIClient, staff: APIClient) -> None:
+    api.post("/api/v1/collections/", {"slug": "brief", "name": "x"})
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("root"))
+    path = f"/admin/runs/collection/{Collection.objects.get().pk}/delete/"
+    assert browser.post(path, {"post": "yes"}).status_code == 302
+    assert not Collection.objects.exists()
+    rows = staff.get(AUDIT, {"object_type": "collection"}).json()["results"]
+    assert [row["action"] for row in rows] == ["collection.deleted", "collection.created"]
+    assert [(row["object_id"], row["collection"]) for row in rows] == [("brief", None)] * 2
+    assert browser.get("/admin/runs/auditevent/").status_code == 200
+
+
+def test_a_collection_with_judgements_is_not_deleted(staff: APIClient, collection: str) -> None:
+    browser = Client()
+    browser.force_login(User.objects.create_superuser("root"))
+    path = f"/admin/runs/collection/{Collection.objects.get().pk}/delete/"
+    assert browser.post(path, {"post": "yes"}).status_code == 403
+    assert not AuditEvent.objects.filter(action="collection.deleted").exists()

@@ -1,0 +1,163 @@
+"""Quotas and rates (cases A6 and A15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import InterfaceError
+from django.test import Client, RequestFactory
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from runs.api.origin import address_of, network_of
+from runs.models import QuotaCounter, RateCounter, Run, User
+from runs.services.rates import RATES, Rates
+from tests.conftest import GOOD, client_of, upload
+
+RUNS = "collections/small/runs/"
+
+
+def send(client: APIClient, number: int, **query: Any) -> Any:
+    return upload(client, RUNS, GOOD.replace("good", f"good-{number}"), **query)
+
+
+def test_a_quota_is_kept_exactly(api: APIClient, collection: str) -> None:
+    """A6; tests/reliability/test_quota.py sends them at once."""
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 2})
+    assert [send(api, number).status_code for number in range(4)] == [202, 202, 429, 429]
+    answer = send(api, 9)
+    assert answer.json()["code"] == "quota_exceeded"
+    assert 1 <= int(answer["Retry-After"]) <= 86_401
+    assert Run.objects.count() == QuotaCounter.objects.get().used == 2
+
+
+def test_what_is_no_submission_does_not_count(api: APIClient, collection: str) -> None:
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 2})
+    assert send(api, 0).status_code == 202
+    for _ in range(3):
+        assert upload(api, RUNS, GOOD.replace("3.0", "x")).status_code == 422
+        assert send(api, 1, dry_run="true").status_code == 200
+        assert send(api, 0).status_code == 200
+        assert upload(api, RUNS, GOOD, tag="good-0").status_code == 409
+    assert send(api, 1).status_code == 202
+    # Used up: the same run again is still the same run.
+    assert send(api, 1).status_code == 200
+    assert send(api, 2).status_code == 429
+
+
+def test_a_deleted_run_stays_counted(api: APIClient, collection: str) -> None:
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
+    run = send(api, 0).json()["id"]
+    api.delete(f"/api/v1/runs/{run}/")
+    assert send(api, 0).status_code == 429
+
+
+def test_every_team_has_its_own_quota(api: APIClient, bob: User, collection: str) -> None:
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
+    assert [send(client, 0).status_code for client in (api, client_of(bob), api)] == [202, 202, 200]
+    assert [send(client, 1).status_code for client in (api, client_of(bob))] == [429, 429]
+
+
+def test_the_runs_of_the_day_count_from_before_there_was_a_quota(api: APIClient, collection: str) -> None:
+    for number in range(3):
+        send(api, number)
+    Run.objects.filter(tag="good-0").update(created_at=timezone.now() - timedelta(days=2))
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 3})
+    assert [send(api, number).status_code for number in (3, 4)] == [202, 429]
+    api.patch("/api/v1/collections/small/", {"daily_submissions": None})
+    assert send(api, 4).status_code == 202
+
+
+@pytest.mark.parametrize("value", [0, -1, 2**40, "x", 1.5, []])
+def test_a_quota_is_a_number_of_runs(api: APIClient, collection: str, value: Any) -> None:
+    answer = api.patch("/api/v1/collections/small/", {"daily_submissions": value})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/daily_submissions")
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (10, 10), (99, 99), (1000, 1080)])
+def test_processes_share_a_limit(db: None, limit: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A15: four processes that know of each other through the database alone, each asked in turn."""
+    monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
+    processes = [Rates() for _ in range(4)]
+    allowed = [processes[number % 4].take("user:1", limit) == 0 for number in range(2 * limit + 200)]
+    assert limit <= sum(allowed) <= most
+    assert not any(allowed[-50:])
+    # Rows are written for shares of the limit, not for requests.
+    assert RateCounter.objects.count() == 1
+    assert processes[0].take("user:2", limit) == 0
+    monkeypatch.setattr("time.time", lambda: 6_000_000_060.0)
+    assert processes[0].take("user:1", limit) == 0
+
+
+def test_a_large_limit_costs_no_writes(db: None, django_assert_num_queries: Callable[..., Any]) -> None:
+    with django_assert_num_queries(0):
+        assert not any(Rates().take("user:1", 60_000) for _ in range(500))
+
+
+def test_old_counts_go(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for moment in (6e9, 6e9 + 3600):
+        monkeypatch.setattr("time.time", lambda moment=moment: moment)
+        Rates().take("user:1", 1)
+    assert RateCounter.objects.get().minute == (6_000_000_000 + 3600) // 60
+
+
+def test_a_silent_database_limits_nobody(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(**fields: Any) -> Any:
+        raise InterfaceError("gone")
+
+    monkeypatch.setattr(RateCounter.objects, "filter", silent)
+    assert not any(RATES.take(f"user:{number}", 1) for number in range(3))
+
+
+def test_a_user_who_asks_too_often_waits(api: APIClient, bob: User, collection: str, settings: Any) -> None:
+    settings.EVALHUB_USER_RATE = 5
+    RATES.forget()
+    codes = [api.get("/api/v1/collections/").status_code for _ in range(12)]
+    assert 5 <= codes.count(200) <= 10
+    assert codes.count(429) == 12 - codes.count(200)
+    answer = api.get("/api/v1/collections/")
+    assert (answer.json()["code"], answer["Content-Type"]) == ("throttled", "application/problem+json")
+    assert 1 <= int(answer["Retry-After"]) <= 61
+    assert client_of(bob).get("/api/v1/collections/").status_code == 200
+
+
+def test_an_address_that_asks_too_often_waits_on_pages_as_well(db: None, settings: Any) -> None:
+    settings.EVALHUB_ADDRESS_RATE = 5
+    browser = Client()
+    answers = [browser.get("/measures/") for _ in range(12)]
+    codes = [answer.status_code for answer in answers]
+    assert 5 <= codes.count(200) <= 10
+    refused = next(answer for answer in answers if answer.status_code == 429)
+    assert refused["Content-Type"].startswith("text/html")
+    assert int(refused["Retry-After"]) >= 1
+    assert browser.get("/api/v1/measures/AP/")["Content-Type"] == "application/problem+json"
+    assert browser.get("/measures/", REMOTE_ADDR="192.0.2.9").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "address"),
+    [
+        (0, "192.0.2.1", "127.0.0.1"),
+        (1, "192.0.2.1", "192.0.2.1"),
+        (1, "10.9.9.9, 192.0.2.1", "192.0.2.1"),
+        (2, "10.9.9.9, 192.0.2.1, 192.0.2.2", "192.0.2.1"),
+        (2, "192.0.2.2", "192.0.2.2"),
+        (1, "", "127.0.0.1"),
+        (1, "nonsense'; --", None),
+    ],
+)
+def test_an_address_is_believed_from_proxies_only(
+    settings: Any, proxies: int, forwarded: str, address: str | None
+) -> None:
+    settings.EVALHUB_PROXIES = proxies
+    assert address_of(RequestFactory().get("/", HTTP_X_FORWARDED_FOR=forwarded)) == address
+
+
+def test_a_network_of_version_six_is_one_address() -> None:
+    assert network_of("2001:db8:1:2:3::4") == network_of("2001:db8:1:2:9::9") == "2001:db8:1:2::/64"
+    assert network_of("2001:db8:1:3::4") != network_of("2001:db8:1:2::4")
+    assert network_of("fe80::1%eth0") == "fe80::/64"
+    assert (network_of("192.0.2.1"), network_of(None)) == ("192.0.2.1", "unknown")

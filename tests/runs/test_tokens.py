@@ -1,0 +1,190 @@
+"""Tokens: scopes, where they may be written, guessing them (cases A12, A13, A14, A28)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+from rest_framework.settings import api_settings
+from rest_framework.test import APIClient
+
+from runs.api.permissions import Scoped
+from runs.models import ALL_SCOPES, ApiToken, Collection, Membership, Run, Team, User
+from tests.conftest import GOOD, client_of, upload
+from tests.web.test_matrix import patterns
+
+SECRET = "evh_01234567_" + "s" * 43
+
+
+def test_a_token_reads_and_submits_unless_told_otherwise(api: APIClient, alice: User) -> None:
+    made = api.post("/api/v1/tokens/", {"name": "x"}).json()
+    assert made["scopes"] == ["read", "submit"]
+    assert api.post("/api/v1/tokens/", {"name": "x", "scopes": ["manage", "manage"]}).json()["scopes"] == ["manage"]
+    for scopes in ([], ["own"], "read", None):
+        assert api.post("/api/v1/tokens/", {"name": "x", "scopes": scopes}).status_code == 400, scopes
+
+
+@pytest.mark.parametrize("scope", ALL_SCOPES)
+def test_a_token_does_what_its_scope_says(alice: User, collection: str, scope: str) -> None:
+    """A14: the scopes do not include each other."""
+    client = client_of(alice, [scope])
+    answers = {
+        "read": client.get("/api/v1/collections/small/leaderboard/"),
+        "submit": upload(client, "collections/small/runs/", GOOD),
+        "manage": client.patch("/api/v1/collections/small/", {"name": "x"}),
+    }
+    for needed, answer in answers.items():
+        assert (answer.status_code < 400) == (needed == scope), (needed, answer.content)
+        assert needed == scope or answer.json()["code"] == "missing_scope"
+    assert Run.objects.count() == (scope == "submit")
+    assert Collection.objects.get().name == ("x" if scope == "manage" else "Small")
+
+
+def test_a_token_makes_none_that_is_more_than_itself(alice: User) -> None:
+    soon = timezone.now() + timedelta(days=1)
+    _, text = ApiToken.objects.issue(user=alice, name="x", scopes=["manage"], expires_at=soon)
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    body = {"name": "y", "scopes": ["manage"], "expires_at": soon.isoformat()}
+    assert client.post("/api/v1/tokens/", {**body, "scopes": ["read", "manage"]}).json()["code"] == "missing_scope"
+    assert client.post("/api/v1/tokens/", {**body, "expires_at": None}).json()["code"] == "not_allowed"
+    assert client.post("/api/v1/tokens/", body).status_code == 201
+    assert ApiToken.objects.count() == 2
+
+
+def test_tokens_from_before_the_scopes_keep_what_they_could_do(alice: User) -> None:
+    ApiToken.objects.issue(user=alice, name="old", scopes=[])
+    team = Team.objects.create(slug="unled", name="x")
+    Membership.objects.create(team=team, user=alice)
+    migration = import_module("runs.migrations.0003_security")
+    migration.keep_what_tokens_could_do(apps, None)
+    migration.give_every_team_an_owner(apps, None)
+    assert ApiToken.objects.get().scopes == list(ALL_SCOPES)
+    assert Membership.objects.get(team=team).role == "owner"
+
+
+def test_the_command_makes_tokens_with_scopes(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("create_token", "alice", scope=["manage"], days=3)
+    call_command("create_token", "alice")
+    texts = capsys.readouterr().out.split()
+    assert [ApiToken.objects.find(text).scopes for text in texts] == [["manage"], ["read", "submit"]]  # type: ignore[union-attr]
+    with pytest.raises(CommandError):
+        call_command("create_token", "alice", "--scope", "own")
+
+
+def test_every_view_of_the_api_is_under_the_one_permission() -> None:
+    """A view may say what it needs, never who decides; what is not named is refused."""
+    assert list(api_settings.DEFAULT_PERMISSION_CLASSES) == [Scoped]
+    for pattern in patterns():
+        view: Any = getattr(pattern.callback, "cls", None)
+        if view is None:
+            continue
+        assert view.permission_classes == [Scoped], pattern.name
+        writing = {method.upper() for method in ("post", "put", "patch", "delete") if hasattr(view, method)}
+        assert writing == set(getattr(view, "scopes", {})), pattern.name
+
+
+def test_what_a_view_does_not_name_is_refused_to_everybody(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runs.api.accounts.TeamList.scopes", {})
+    answer = api.post("/api/v1/teams/", {"slug": "x", "name": "x"})
+    assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"x={SECRET}",
+        f"{SECRET}",
+        "token=abc",
+        "a=1&access_token=",
+        "API_KEY=x",
+        "x=evh%5F01234567%5Fabc",
+        "a=1;token=b",
+    ],
+)
+def test_a_token_in_an_address_is_refused_and_not_logged(
+    api: APIClient, collection: str, query: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A13."""
+    with caplog.at_level(logging.DEBUG):
+        answer = api.get(f"/api/v1/collections/?{query}")
+        page = api.get(f"/?{query}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "token_in_address")
+    assert (page.status_code, page["Content-Type"]) == (400, "text/html; charset=utf-8")
+    assert "sss" not in caplog.text + answer.content.decode() + page.content.decode()
+    # What a server in front of Django would log is gone as well.
+    assert answer.wsgi_request.META["QUERY_STRING"] == ""
+    assert answer.wsgi_request.META["RAW_URI"] == "/api/v1/collections/"
+
+
+def test_an_innocent_address_is_not_refused(api: APIClient, collection: str) -> None:
+    assert api.get("/api/v1/collections/small/runs/?tag=token&team=evh_x").status_code == 200
+
+
+def test_guessing_tokens_is_slowed_down(alice: User, collection: str, settings: Any) -> None:
+    """A12: a thousand tries."""
+    settings.EVALHUB_LOGIN_RATE = 20
+    client = APIClient()
+    codes: list[int] = []
+    for number in range(1000):
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer evh_{number:08x}_wrong")
+        codes.append(client.get("/api/v1/measures/AP/").status_code)
+    # The minute may turn once meanwhile.
+    assert 20 <= codes.count(401) <= 40
+    assert codes.count(401) + codes.count(429) == 1000
+    answer = client.get("/api/v1/measures/AP/")
+    assert (answer.status_code, answer.json()["code"]) == (429, "throttled")
+    assert 1 <= int(answer["Retry-After"]) <= 61
+    # Whoever has a token that works is not locked out by a neighbour, nor is anybody from elsewhere.
+    assert client_of(alice).get("/api/v1/teams/").status_code == 200
+    assert client.get("/api/v1/measures/AP/", REMOTE_ADDR="192.0.2.7").status_code == 401
+
+
+def test_guessing_passwords_is_slowed_down(alice: User, settings: Any) -> None:
+    """A12: and nothing tells an account from none."""
+    settings.EVALHUB_LOGIN_RATE = 3
+    browser = Client()
+    answers = [
+        browser.post("/admin/login/", {"username": name, "password": "x"})
+        for name in ("alice", "nobody")
+        for _ in range(4)
+    ]
+    assert [answer.status_code for answer in answers[:3]] == [200] * 3
+    assert 2 <= [answer.status_code for answer in answers].count(429) <= 5
+    assert "nobody" not in answers[0].content.decode()
+
+
+def test_an_account_cannot_be_told_from_none_at_login(alice: User) -> None:
+    alice.set_password("right password")
+    alice.save()
+    pages = []
+    for name in ("alice", "xxxxx"):
+        answer = Client().post("/admin/login/", {"username": name, "password": "wrong"})
+        text = re.sub(r'(csrfmiddlewaretoken" value=")\w+', r"\1", answer.content.decode().replace(name, ""))
+        pages.append(text[text.index("errornote") :])
+    assert pages[0] == pages[1]
+
+
+def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """A28: the first secrets are made, printed once, and stored as hashes."""
+    assert not User.objects.exists()
+    assert not ApiToken.objects.exists()
+    printed = []
+    for name in ("first", "second"):
+        call_command("create_admin", name)
+        printed.append([line.split(":")[1].strip() for line in capsys.readouterr().out.splitlines()[1:]])
+    assert len({secret for secrets in printed for secret in secrets}) == 4
+    for user, (password, token) in zip(User.objects.order_by("pk"), printed, strict=True):
+        assert user.check_password(password)
+        assert password not in user.password
+        assert token.split("_", 2)[2] not in ApiToken.objects.get(user=user).digest
+    with pytest.raises(CommandError):
+        call_command("create_admin", "first")

@@ -1,0 +1,295 @@
+"""Who may do what: every address, every method, everybody (cases A1, A2 and A14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from runs.models import Collection
+from tests.conftest import GOOD, QRELS
+from tests.web.worlds import (
+    ROLES,
+    People,
+    add_qrels,
+    address,
+    arguments,
+    body_of,
+    make_collection,
+    make_people,
+    make_runs,
+)
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+ALL = "200 200 200 200 200 200 200"
+# Found, and then asked for the two runs that are not named here.
+UNASKED = "400 400 400 400 400 400 400"
+
+# The answers to anonymous, participant, member of the organising team, owner (organiser), other organiser, staff, and
+# the owner with a token that may only read. The collection is public and open; the run is the participant's team's.
+# The team is the organising one, its member the one in question, and the token the owner's.
+MATRIX: dict[str, dict[str, str]] = {
+    # The API of runs.
+    "collections":        {"GET":    ALL,
+                           "POST":   "401 201 201 201 201 201 403"},
+    "collection":         {"GET":    ALL,
+                           "PATCH":  "401 403 403 200 403 200 403"},
+    "release":            {"POST":   "401 403 403 409 403 409 403"},
+    "collection-audit":   {"GET":    "401 403 403 200 403 200 200"},
+    "topics":             {"GET":    ALL,
+                           "PUT":    "401 403 403 200 403 200 403"},
+    "qrels-list":         {"GET":    ALL,
+                           "POST":   "401 403 403 201 403 201 403"},
+    "qrels":              {"GET":    ALL},
+    "qrels-activate":     {"POST":   "401 403 403 200 403 200 403"},
+    "qrels-file":         {"GET":    ALL},
+    "runs":               {"GET":    ALL,
+                           "POST":   "401 202 202 202 202 202 403"},
+    "run":                {"GET":    ALL,
+                           "PATCH":  "401 200 403 403 403 200 403",
+                           "DELETE": "401 204 403 403 403 204 403"},
+    "run-file":           {"GET":    ALL},
+    "run-known":          {"GET":    ALL},
+    "teams":              {"GET":    "401 200 200 200 200 200 200",
+                           "POST":   "401 201 201 201 201 201 403"},
+    "members":            {"GET":    "401 404 200 200 404 200 200",
+                           "POST":   "401 404 403 201 404 201 403"},
+    "member":             {"PATCH":  "401 404 403 200 404 200 403",
+                           "DELETE": "401 404 204 204 404 204 403"},
+    "tokens":             {"GET":    "401 200 200 200 200 200 200",
+                           "POST":   "401 201 201 201 201 201 403"},
+    "token":              {"DELETE": "401 404 404 204 404 404 403"},
+    "audit":              {"GET":    "401 404 404 404 404 200 404"},
+    # The API of metrics.
+    "leaderboard":        {"GET":    ALL},
+    "comparison":         {"GET":    ALL},
+    "difference":         {"GET":    UNASKED},
+    "what-if":            {"GET":    ALL},
+    "evaluations":        {"POST":   "401 403 403 202 403 202 403"},
+    "run-values":         {"GET":    ALL},
+    "run-curve":          {"GET":    ALL},
+    "run-precision-recall": {"GET":  ALL},
+    "run-evaluations":    {"GET":    ALL,
+                           "POST":   "401 202 403 403 403 202 403"},
+    "measures":           {"GET":    ALL},
+    "measure":            {"GET":    ALL},
+    "schema":             {"GET":    ALL},
+    "api-docs":           {"GET":    ALL},
+    # Pages, in a browser's session.
+    "home":               {"GET":    ALL},
+    "collection-page":    {"GET":    ALL},
+    "comparison-page":    {"GET":    ALL},
+    "run-page":           {"GET":    ALL},
+    "curve-picture":      {"GET":    ALL},
+    "measures-page":      {"GET":    ALL},
+    # For machines: no worker goes round here, and no token for the figures is set.
+    "healthz":            {"GET":    ALL},
+    "readyz":             {"GET":    ALL.replace("200", "503")},
+    "metrics":            {"GET":    ALL.replace("200", "404")},
+}  # fmt: skip
+
+# What differs where the collection is blind.
+SCORES = "403 403 403 200 403 200 200"
+OWN_RUN = "404 200 404 200 404 200 200"
+OWN_SCORES = "404 403 404 200 404 200 200"
+BLIND: dict[str, dict[str, str]] = {
+    "release":            {"POST":   "401 403 403 200 403 200 403"},
+    "qrels-list":         {"GET":    SCORES},
+    "qrels":              {"GET":    SCORES},
+    "qrels-file":         {"GET":    SCORES},
+    "run":                {"GET":    OWN_RUN,
+                           "PATCH":  "401 200 404 403 404 200 403",
+                           "DELETE": "401 204 404 403 404 204 403"},
+    "run-file":           {"GET":    OWN_RUN},
+    "run-known":          {"GET":    OWN_RUN},
+    "leaderboard":        {"GET":    SCORES},
+    "comparison":         {"GET":    SCORES},
+    "difference":         {"GET":    SCORES.replace("200", "400")},
+    "what-if":            {"GET":    SCORES},
+    "run-values":         {"GET":    OWN_SCORES},
+    "run-curve":          {"GET":    OWN_SCORES},
+    "run-precision-recall": {"GET":  OWN_SCORES},
+    "run-evaluations":    {"GET":    OWN_SCORES,
+                           "POST":   "401 403 404 403 404 202 403"},
+    "run-page":           {"GET":    OWN_RUN},
+    "curve-picture":      {"GET":    OWN_SCORES},
+}  # fmt: skip
+
+PAGES = ("home", "collection-page", "comparison-page", "run-page", "curve-picture", "measures-page")
+
+
+def file_of(content: str) -> dict[str, Any]:
+    return {"file": SimpleUploadedFile("file", content.encode())}
+
+
+# What makes a request that whoever may make it would see succeed.
+BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
+    ("collections", "POST"): lambda: {"slug": "new", "name": "New"},
+    ("collection", "PATCH"): lambda: {"name": "Renamed"},
+    ("topics", "PUT"): lambda: file_of("1\tanother\n"),
+    ("qrels-list", "POST"): lambda: file_of("1 0 b 1\n"),
+    ("runs", "POST"): lambda: file_of(GOOD.replace("good", "another")),
+    ("run", "PATCH"): lambda: {"description": "changed"},
+    ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
+    ("members", "POST"): lambda: {"username": "other"},
+    ("member", "PATCH"): lambda: {"role": "owner"},
+    ("tokens", "POST"): lambda: {"name": "new"},
+    ("evaluations", "POST"): lambda: {"scores": "float32"},
+    ("run-evaluations", "POST"): lambda: {"scores": "float32"},
+}
+
+
+def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
+    """Every pattern of the project but those of the administration."""
+    for entry in (resolver or get_resolver()).url_patterns:
+        if isinstance(entry, URLPattern):
+            yield entry
+        elif entry.namespace != "admin":
+            yield from patterns(entry)
+
+
+def parameters_of() -> dict[str, list[str]]:
+    return {str(pattern.name): list(pattern.pattern.converters) for pattern in patterns()}
+
+
+def test_every_address_is_in_the_table() -> None:
+    """A1: an address that is not in the table has no rule."""
+    assert {pattern.name for pattern in patterns()} == set(MATRIX)
+    assert set(BLIND) <= set(MATRIX)
+
+
+def ask(people: People, role: str, name: str, method: str, path: str) -> int:
+    """The status of one request, after which everything is as before."""
+    with transaction.atomic():
+        body = BODIES.get((name, method), dict)()
+        if name in PAGES:
+            answer = people.browsers[role].generic(method, path)
+        else:
+            form = "multipart" if "file" in body else "json"
+            client = people.api[role]
+            answer = client.get(path) if method == "GET" else getattr(client, method.lower())(path, body, format=form)
+        body_of(answer)
+        transaction.set_rollback(True)
+    return int(answer.status_code)
+
+
+def of_a_collection() -> dict[str, list[str]]:
+    """The addresses of one collection or run, with their parameters."""
+    inside = {"collection", "run", "slug", "run_id"}
+    return {name: parameters for name, parameters in parameters_of().items() if inside & set(parameters)}
+
+
+def differences(
+    people: People, expected: Callable[[str, str], list[str]], values: dict[str, Any], names: dict[str, list[str]]
+) -> list[str]:
+    """The requests that are answered otherwise than expected."""
+    found = []
+    for name, parameters in names.items():
+        path = address(name, parameters, values)
+        for method in MATRIX[name]:
+            for role, code in zip(ROLES, expected(name, method), strict=True):
+                status = ask(people, role, name, method, path)
+                if status != int(code):
+                    found.append(f"{method} {name} as {role}: {status} instead of {code}")
+    return found
+
+
+def unless_seen(name: str, method: str, seers: tuple[str, ...]) -> list[str]:
+    """The codes of the table, but 404 to whoever does not see the collection."""
+    return [
+        code if role in seers or (role == "anonymous" and code == "401") else "404"
+        for role, code in zip(ROLES, MATRIX[name][method].split(), strict=True)
+    ]
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return make_people()
+
+
+@pytest.fixture
+def values(people: People) -> dict[str, Any]:
+    make_collection(people, "one")
+    add_qrels(people, "one")
+    return arguments(people, "one", make_runs(people, "one"))
+
+
+def test_a_public_collection_answers_everybody_as_the_table_says(people: People, values: dict[str, Any]) -> None:
+    """A1, A2, A14."""
+    assert not differences(people, lambda name, method: MATRIX[name][method].split(), values, parameters_of())
+
+
+def test_a_blind_collection_answers_everybody_as_the_table_says(people: People) -> None:
+    """A1, A2, A3."""
+    make_collection(people, "one", blind=True)
+    add_qrels(people, "one")
+    values = arguments(people, "one", make_runs(people, "one"))
+    table = {name: {**methods, **BLIND.get(name, {})} for name, methods in MATRIX.items()}
+    assert not differences(people, lambda name, method: table[name][method].split(), values, of_a_collection())
+
+
+@pytest.mark.parametrize(
+    ("visibility", "seers"),
+    [("team", ("member", "owner", "staff", "reader")), ("private", ("owner", "staff", "reader"))],
+)
+def test_a_collection_that_is_not_public_is_not_there_for_others(
+    people: People, values: dict[str, Any], visibility: str, seers: tuple[str, ...]
+) -> None:
+    """A1, A2."""
+    Collection.objects.update(visibility=visibility)
+    assert not differences(people, lambda name, method: unless_seen(name, method, seers), values, of_a_collection())
+
+
+def test_no_other_method_does_anything(people: People, values: dict[str, Any]) -> None:
+    for name, parameters in parameters_of().items():
+        path = address(name, parameters, values)
+        for method in (method for method in METHODS if method not in MATRIX[name]):
+            assert ask(people, "staff", name, method, path) == 405, (name, method)
+            assert ask(people, "anonymous", name, method, path) in {401, 405}, (name, method)
+
+
+def test_the_administration_is_closed_to_all_but_staff(people: People, values: dict[str, Any]) -> None:
+    lists = ("", "runs/user/", "runs/collection/", "runs/auditevent/", "runs/qrels/", "metrics/evaluation/", "jsi18n/")
+    for role in ("anonymous", "participant", "member", "owner", "other"):
+        for path in lists:
+            answer = people.browsers[role].get(f"/admin/{path}")
+            assert (answer.status_code, answer["Location"][:13]) == (302, "/admin/login/"), (role, path)
+    # Staff have what an administrator gave them: without it, the mark alone opens nothing.
+    assert people.browsers["staff"].get("/admin/runs/collection/").status_code == 403
+
+
+def test_a_foreign_run_in_a_comparison_is_unknown(people: People, values: dict[str, Any]) -> None:
+    """A2: the id of a run that may not be seen says no more than an id that nobody has."""
+    make_collection(people, "two", visibility="private")
+    add_qrels(people, "two", QRELS)
+    hidden = make_hidden_run(people)
+    comparison = "/api/v1/collections/one/comparison/"
+    nobody = "00000000-0000-4000-8000-000000000000"
+    for query in ("runs={0},{1}", "baseline={1}"):
+        answers = [
+            people.api["participant"].get(f"{comparison}?{query.format(values['run'], run)}")
+            for run in (hidden, nobody)
+        ]
+        texts = [answer.content.decode().replace(hidden, nobody) for answer in answers]
+        assert texts[0] == texts[1]
+        assert answers[0].json()["code"] == "unknown_run"
+
+
+def make_hidden_run(people: People) -> str:
+    form = {**file_of(GOOD), "team": "lab"}
+    answer = people.api["owner"].post("/api/v1/collections/two/runs/", form, format="multipart")
+    run: str = answer.json()["id"]
+    return run
+
+
+def test_sessions_and_tokens_have_the_same_rights(people: People, values: dict[str, Any]) -> None:
+    for role in ("participant", "member", "other", "staff"):
+        browser: Client = people.browsers[role]
+        for name in ("collection-audit", "members", "audit", "teams"):
+            path = address(name, parameters_of()[name], values)
+            assert browser.get(path).status_code == people.api[role].get(path).status_code, (role, name)

@@ -1,0 +1,113 @@
+"""A collection with everybody who may meet it, for the tests that ask every address as everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from runs.models import ApiToken, Membership, Run, Team, User
+from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
+
+# The reader is the owner with a token that may only read.
+ROLES = ("anonymous", "participant", "member", "owner", "other", "staff", "reader")
+TOPICS = "1\tone\n2\ttwo\n3\tthree\n"
+KNOWN = "1 a\n1 expected 2\n2 u\n"
+
+
+@dataclass
+class People:
+    """The users by role, and a client with a token and one with a session for each."""
+
+    users: dict[str, User]
+    api: dict[str, APIClient]
+    browsers: dict[str, Client]
+
+
+def make_people() -> People:
+    """`lab` organises: an owner and a member; `guests` submit: the participant; the other owns a team of their own."""
+    users = {role: User.objects.create_user(role) for role in ("participant", "member", "owner", "other")}
+    users["staff"] = User.objects.create_user("staff", is_staff=True)
+    for slug, members in {
+        "lab": {"owner": "owner", "member": "member"},
+        "guests": {"participant": "member"},
+        "others": {"other": "owner"},
+    }.items():
+        team = Team.objects.create(slug=slug, name=slug)
+        for name, role in members.items():
+            Membership.objects.create(team=team, user=users[name], role=role)
+    api = {"anonymous": client_of(None), **{role: client_of(user) for role, user in users.items()}}
+    api["reader"] = client_of(users["owner"], ["read"])
+    users["reader"] = users["owner"]
+    browsers = {role: Client() for role in ROLES}
+    for role, user in users.items():
+        browsers[role].force_login(user)
+    return People(users, api, browsers)
+
+
+def make_collection(people: People, slug: str, **fields: Any) -> str:
+    """A collection of the lab's with topics and judgements; returns its slug."""
+    answer = people.api["owner"].post(
+        "/api/v1/collections/",
+        {"slug": slug, "name": "A collection", "team": "lab", "measures": ["nDCG@10", "AP"], **fields},
+    )
+    assert answer.status_code == 201, answer.content
+    assert upload(people.api["owner"], f"collections/{slug}/topics/", TOPICS, "put").status_code == 200
+    return slug
+
+
+def add_qrels(people: People, slug: str, qrels: str = QRELS) -> None:
+    assert upload(people.api["owner"], f"collections/{slug}/qrels/", qrels).status_code == 201
+
+
+def submit_form(client: APIClient, slug: str, content: str, **fields: Any) -> Any:
+    form = {"file": SimpleUploadedFile("run", content.encode()), **fields}
+    return client.post(f"/api/v1/collections/{slug}/runs/", form, format="multipart")
+
+
+def make_runs(people: People, slug: str) -> str:
+    """Two evaluated runs of the participant's team; returns the id of the one with known documents."""
+    guest = people.api["participant"]
+    known = SimpleUploadedFile("known", KNOWN.encode())
+    first = submit_form(guest, slug, GOOD, team="guests", known=known)
+    second = submit_form(guest, slug, POOR, team="guests")
+    assert (first.status_code, second.status_code) == (202, 202), first.content + second.content
+    evaluate_all()
+    run: str = first.json()["id"]
+    return run
+
+
+def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
+    """A value for every parameter of every address."""
+    spare, _ = ApiToken.objects.issue(user=people.users["owner"], name="spare")
+    return {
+        "collection": slug,
+        "slug": slug,
+        "run": run,
+        "run_id": run,
+        "version": 1,
+        "measure": "AP",
+        "team": "lab",
+        "username": "member",
+        "key": spare.key,
+    }
+
+
+def address(name: str, parameters: list[str], values: dict[str, Any]) -> str:
+    return reverse(name, kwargs={parameter: values[parameter] for parameter in parameters})
+
+
+def body_of(answer: Any) -> bytes:
+    content: bytes = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return content
+
+
+def run_ids(slug: str) -> list[str]:
+    """In the order of submission."""
+    return [
+        str(pk) for pk in Run.objects.filter(collection__slug=slug).order_by("created_at").values_list("pk", flat=True)
+    ]
