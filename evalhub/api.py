@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import DataError, OperationalError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from rest_framework import exceptions
@@ -30,12 +31,18 @@ _STATUS: dict[type[errors.EvalHubError], int] = {
     errors.StoredFileCorrupt: 500,
     errors.NotFound: 404,
     errors.NotAllowed: 403,
+    errors.KeyReused: 422,
     errors.Conflict: 409,
     errors.LimitReached: 429,
 }
 _PROBLEM = "application/problem+json"
+# As Python says it to a request that is still being answered when its process ends.
+_ENDING = "interpreter shutdown"
 _log = logging.getLogger(__name__)
-_RETRY_SECONDS = "5"
+_RETRY_SECONDS, _FULL_SECONDS = "5", "60"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+# As SQLite and PostgreSQL say it.
+_FULL_DATABASE = ("disk is full", "No space left on device")
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -49,14 +56,28 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
         return _response(_problem(400, "out_of_range", "a value is nested too deeply or beyond every range"), context)
-    if isinstance(error, OperationalError):
-        body = _problem(503, "database_unavailable", "the database does not answer; try again in a moment")
-        return _response(body, context, {"Retry-After": _RETRY_SECONDS})
+    if isinstance(error, OSError | OperationalError | InterfaceError | RuntimeError):
+        return _unavailable(error, context)
     if isinstance(error, Http404):
         return _response(_problem(404, "not_found", str(error) or "there is nothing here"), context)
     if isinstance(error, PermissionDenied):
         return _response(_problem(403, "not_allowed", str(error) or "this is not allowed"), context)
     return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
+
+
+def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
+    """A full storage, a silent database, a server that ends: nothing was stored, and the request may succeed later."""
+    if getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE):
+        _log.error("the storage is full", exc_info=error)
+        body = _problem(507, "storage_full", "the server's storage is full; nothing was stored, try again later")
+        return _response(body, context, {"Retry-After": _FULL_SECONDS})
+    if isinstance(error, RuntimeError) and _ENDING in str(error):
+        body = _problem(503, "shutting_down", "the server is being restarted; try again in a moment")
+        return _response(body, context, {"Retry-After": _RETRY_SECONDS})
+    if isinstance(error, OSError | RuntimeError):
+        return None
+    body = _problem(503, "database_unavailable", "the database does not answer; try again in a moment")
+    return _response(body, context, {"Retry-After": _RETRY_SECONDS})
 
 
 def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:

@@ -22,6 +22,11 @@ _HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more
   create_admin     make an administrator and a token
   create_token     make a token for a user
   migrate          bring the database up to date (serve does it by itself)
+  worker           a worker on Redis, beside a web server of your own
+  backup           everything into one file, while the service runs
+  restore          a backup into an empty install; --verify only checks the file
+  fsck             check every row and file; --repair what can be repaired, --fast without reading files
+  sweep            delete what nobody needs any longer (workers do it every hour)
 """
 
 

@@ -40,9 +40,9 @@ def _secret_key(data: Path) -> str:
     return path.read_text().strip()
 
 
-def _database(url: str, data: Path) -> dict[str, Any]:
+def _database(url: str, data: Path, patience: int) -> dict[str, Any]:
     if not url:
-        return _sqlite(data / "evalhub.sqlite3")
+        return _sqlite(data / "evalhub.sqlite3", patience)
     if not url.startswith(("postgres://", "postgresql://")):
         raise ImproperlyConfigured("EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite")
     config: dict[str, Any] = {**env.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
@@ -51,9 +51,11 @@ def _database(url: str, data: Path) -> dict[str, Any]:
     return config
 
 
-def _sqlite(path: Path) -> dict[str, Any]:
-    pragmas = "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout=20000;"
-    options = {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
+def _sqlite(path: Path, patience: int) -> dict[str, Any]:
+    pragmas = (
+        f"PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA foreign_keys=ON;PRAGMA busy_timeout={patience * 1000};"
+    )
+    options = {"timeout": patience, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
     return {"ENGINE": "django.db.backends.sqlite3", "NAME": path, "OPTIONS": options}
 
 
@@ -63,6 +65,7 @@ EVALHUB_DATABASE_URL = env.str("EVALHUB_DATABASE_URL", default="")
 EVALHUB_REDIS_URL = env.str("EVALHUB_REDIS_URL", default="")
 EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL
 EVALHUB_LEASE_SECONDS = env.int("EVALHUB_LEASE_SECONDS", default=30)
+EVALHUB_LOCK_SECONDS = env.int("EVALHUB_LOCK_SECONDS", default=20)
 EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512) * 1024 * 1024
 EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2)
 EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2)
@@ -89,7 +92,7 @@ if EVALHUB_LOG_FORMAT not in FORMATTERS:
 SECRET_KEY = _secret_key(EVALHUB_DATA)
 ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
-DATABASES = {"default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA)}
+DATABASES = {"default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runs.User"
 # Long passwords matter more than odd characters.
@@ -218,6 +221,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 8
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"polling_interval": 0.05}

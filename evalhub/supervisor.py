@@ -1,4 +1,4 @@
-"""`evalhub serve`: the web server and the embedded worker as two processes that live and die with this one."""
+"""`evalhub serve` and `evalhub worker`: processes that live and die with this one, started again when they end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from evalhub.processes import web_command, web_environment, worker_command
+from evalhub.processes import web_environment, worker_environment
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ def exclusive(folder: Path) -> Iterator[None]:
 class Supervisor:
     """Starts the children, restarts a worker that dies, stops everything when the web server ends."""
 
-    def __init__(self, *, bind: str, web_processes: int, worker_processes: int) -> None:
-        self._commands = {"web": web_command(bind, web_processes), "worker": worker_command(worker_processes)}
+    def __init__(self, commands: dict[str, list[str]]) -> None:
+        self._commands = commands
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._stopping = False
 
@@ -57,7 +57,7 @@ class Supervisor:
             signal.signal(number, self._on_signal)
         while not self._stopping:
             time.sleep(0.2)
-            web = self._children["web"].poll()
+            web = self._children["web"].poll() if "web" in self._children else None
             if web is not None and not self._stopping:
                 logger.error("the web server ended with code %s", web)
                 return web or 1
@@ -78,11 +78,15 @@ class Supervisor:
             try:
                 child.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                child.kill()
+                os.killpg(child.pid, signal.SIGKILL)
 
     def _start(self, name: str) -> None:
-        environment = web_environment() if name == "web" else dict(os.environ)
-        self._children[name] = subprocess.Popen(self._commands[name], env=environment, preexec_fn=_die_with_parent)
+        # Celery tells its own story there; what matters is in the log.
+        stdout = subprocess.DEVNULL if name == "worker" else None
+        environment = web_environment() if name == "web" else worker_environment()
+        self._children[name] = subprocess.Popen(
+            self._commands[name], env=environment, stdout=stdout, preexec_fn=_die_with_parent
+        )
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._stopping = True

@@ -9,23 +9,48 @@ import threading
 import time
 from typing import Any
 
-from celery import bootsteps
+from celery import bootsteps, signals
 from celery.worker import state
 from django.conf import settings
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 
 from evalhub import evaluation_log
 from evalhub.celery import app
+from evalhub.checks import check_redis
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import evaluate
 from runs.formats.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.2
-_LEAVE_SECONDS = 8.0
+_LEAVE_SECONDS = 8.5
+_GIVE_BACK_SECONDS = 1.0
 
 
 def publish(evaluation_id: int) -> None:
     evaluate.apply_async(kwargs={"evaluation_id": evaluation_id})
+
+
+def waiting() -> int:
+    """Messages that the broker holds and no worker has taken yet."""
+    with app.pool.acquire(block=True) as connection:
+        channel: Any = connection.default_channel  # type: ignore[attr-defined]
+        count: int = channel.queue_declare(app.conf.task_default_queue).message_count
+        return count
+
+
+class CheckStep(bootsteps.StartStopStep):
+    """Refuses to work under settings that would lose runs: Celery itself takes no notice of what checks find."""
+
+    def create(self, worker: Any) -> Any:
+        found = checks.run_checks(tags=["evalhub"])
+        if not settings.EVALHUB_EMBEDDED:
+            found += check_redis(settings.EVALHUB_REDIS_URL)
+        for message in found:
+            logger.log(message.level, "%s", message)
+        if any(message.is_serious() for message in found):
+            raise ImproperlyConfigured("the worker does not start; the reason is above")
 
 
 class DispatcherStep(bootsteps.StartStopStep):
@@ -34,7 +59,7 @@ class DispatcherStep(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
-        return Dispatcher(publish)
+        return Dispatcher(publish, waiting)
 
 
 class PoolWatch(threading.Thread):
@@ -48,13 +73,15 @@ class PoolWatch(threading.Thread):
         super().__init__(name="pool watch", daemon=True)
         self._pool = worker.pool
         self._seen: dict[int, Any] = {}
+        self._ending = threading.Event()
+        # A worker that ends kills its pool's processes by itself.
+        signals.worker_shutting_down.connect(self._end)
 
     def run(self) -> None:
-        while state.should_stop is None and state.should_terminate is None:
-            time.sleep(_WATCH_SECONDS)
+        while state.should_stop is None and state.should_terminate is None and not self._ending.wait(_WATCH_SECONDS):
             self._seen.update({process.pid: process for process in self._pool._pool._pool})
             ended = {pid: process.exitcode for pid, process in self._seen.items() if process.exitcode is not None}
-            if any(code < 0 for code in ended.values()):
+            if any(code < 0 for code in ended.values()) and not self._ending.is_set():
                 logger.error("a pool process was killed; the worker ends to be started anew")
                 os.killpg(0, signal.SIGKILL)
             for pid in ended:
@@ -62,17 +89,22 @@ class PoolWatch(threading.Thread):
         self._leave()
 
     def _leave(self) -> None:
-        """Asked to stop: let the evaluations in hand finish, then end.
+        """Asked to stop: let the evaluations in hand finish or be given back, then end.
 
         Celery would take five seconds more to wake and join threads that hold nothing.
         """
-        deadline = time.monotonic() + _LEAVE_SECONDS
+        busy, deadline = bool(state.reserved_requests), time.monotonic() + _LEAVE_SECONDS
         while state.reserved_requests and time.monotonic() < deadline:
             time.sleep(_WATCH_SECONDS)
+        if busy:
+            time.sleep(_GIVE_BACK_SECONDS)
         os.killpg(0, signal.SIGKILL)
 
     def stop(self) -> None:
         """Nothing to do: the thread sees for itself that the worker stops."""
+
+    def _end(self, **shutdown: Any) -> None:
+        self._ending.set()
 
 
 class PoolWatchStep(bootsteps.StartStopStep):
@@ -87,5 +119,5 @@ class PoolWatchStep(bootsteps.StartStopStep):
 
 # Before the pool forks, so that its processes share the compiled kernels.
 warm_up()
-app.steps["worker"].update({DispatcherStep, PoolWatchStep})
+app.steps["worker"].update({CheckStep, DispatcherStep, PoolWatchStep})
 evaluation_log.connect()

@@ -90,3 +90,12 @@ def test_the_commands_of_the_runbook_are_those_of_the_files() -> None:
     """What it says of `docker compose` names files that are there."""
     for name in set(re.findall(r"docker/[\w.-]+", RUNBOOK)) - {"docker/.env"}:
         assert (ROOT / name).exists(), name
+
+
+def test_every_test_that_the_cases_name_exists() -> None:
+    text = (ROOT / "docs/cases.md").read_text()
+    written = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", text))
+    assert {name for name in named if f"def {name}(" not in written} == set()
+    cases = re.findall(r"^\| ([FBA]\d+) \|", text, re.MULTILINE)
+    assert cases == [f"{kind}{n}" for kind, last in (("F", 32), ("B", 32), ("A", 30)) for n in range(1, last + 1)]

@@ -245,6 +245,17 @@ class NewEvaluationSerializer(serializers.Serializer[Any]):
     scores = serializers.ChoiceField(choices=("float64", "float32"))
 
 
+class ProgressSerializer(serializers.Serializer[Any]):
+    """How far the evaluation of a collection has come."""
+
+    qrels = serializers.IntegerField(source="qrels.version")
+    scores = serializers.CharField()
+    total = serializers.IntegerField(help_text="live runs")
+    evaluated = serializers.IntegerField()
+    states = serializers.DictField(child=serializers.IntegerField())
+    done = serializers.BooleanField(help_text="nothing waits any more; what failed stays failed")
+
+
 class ParameterSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     default = serializers.CharField()

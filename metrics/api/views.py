@@ -15,13 +15,14 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import coverage, numbers, read_from, run_name
 from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, SCORES, VERSION, parameter
-from metrics.api.queries import board_query, comparison_query, evaluation_in, measures_in, query_of
+from metrics.api.queries import board_query, comparison_query, evaluation_in, measures_in, query_of, scores_in
 from metrics.api.serializers import (
     ComparisonSerializer,
     EvaluationSerializer,
     LeaderboardSerializer,
     MeasureSerializer,
     NewEvaluationSerializer,
+    ProgressSerializer,
     RunValuesSerializer,
 )
 from metrics.engine.curves import CURVES
@@ -31,7 +32,7 @@ from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.models import Evaluation
 from metrics.services.comparison import Comparison, compare_runs
-from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard
+from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.lifecycle import queue_evaluation, queue_evaluations
 from metrics.services.values import read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
@@ -83,9 +84,15 @@ class RunEvaluations(APIView):
 
 
 class CollectionEvaluations(APIView):
-    """Ask for every run of a collection to be evaluated with another score type."""
+    """How many runs are evaluated under the active judgements; POST asks for another score type for every run."""
 
     scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(responses=ProgressSerializer, parameters=[SCORES])
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        progress = read_progress(collection=found, scores=scores_in(query_of(request)))
+        return Response(ProgressSerializer(progress).data)
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request, collection: str) -> Response:

@@ -11,6 +11,7 @@
     ├── NotFound                an object that is not there, or not for this user
     ├── NotAllowed              an object that may be seen but not changed by this user
     │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
+    ├── KeyReused               an idempotency key that came with another request before
     ├── Conflict                a change that contradicts the state it meets
     └── LimitReached            one more than a quota or a rate allows; says how long to wait
 
@@ -75,6 +76,10 @@ class Blind(NotAllowed):
 
     def __init__(self) -> None:
         super().__init__("the judgements of this collection are blind until its organisers release them")
+
+
+class KeyReused(EvalHubError):
+    code = "idempotency_key_reused"
 
 
 class Conflict(EvalHubError):

@@ -7,41 +7,63 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from django.db import close_old_connections, connections
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connections
 
-from metrics.services.lifecycle import forget_dispatch, reap_expired, take_due
+from metrics.services.lifecycle import due_evaluations, forget_dispatch, queue_missing, reap_expired, take_due
 from metrics.services.rounds import RoundNotes
+from runs.services.sweeping import sweep
 
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS = 0.1
 REAP_SECONDS = 1.5
-# A message unanswered for so long is sent again.
-REDISPATCH_SECONDS = 30.0
+SWEEP_SECONDS = 3600.0
+FAILED_SECONDS = 1.0
 BATCH = 50
+# No more than these wait in the broker: a long queue behind slow workers stays in the database.
+MESSAGES = 100
+
+
+def _no_message() -> int:
+    return 0
+
+
+@dataclass
+class Step:
+    """Something done again and again, `seconds` apart, more or less: several dispatchers drift out of step."""
+
+    name: str
+    seconds: float
+    call: Callable[[], object]
+    due: float = 0.0
 
 
 class Dispatcher(threading.Thread):
-    """Publishes due evaluations every 100 ms and returns expired leases to the queue, until stopped."""
+    """Publishes due evaluations every 100 ms, returns expired leases to the queue, sweeps every hour; until stopped.
 
-    def __init__(self, publish: Callable[[int], None]) -> None:
+    `waiting` tells how many messages the broker holds.
+    """
+
+    def __init__(self, publish: Callable[[int], None], waiting: Callable[[], int] = _no_message) -> None:
         super().__init__(name="dispatcher", daemon=True)
-        self._publish = publish
         self._stopped = threading.Event()
-        self._next_reaping = 0.0
         self._notes = RoundNotes()
+        self._reaping = Step("reaping", REAP_SECONDS, self._reap)
+        self._steps = (
+            self._reaping,
+            Step("publishing", 0.0, lambda: publish_due(publish, waiting)),
+            Step("queueing", SWEEP_SECONDS, queue_missing),
+            Step("sweeping", SWEEP_SECONDS, sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
+        )
 
     def run(self) -> None:
         while not self._stopped.wait(ROUND_SECONDS):
             # A connection that a database restart broke would otherwise stay broken for ever.
             close_old_connections()
-            try:
-                self.round()
-            except Exception as error:
-                self._notes.failed += 1
-                logger.warning("dispatcher round failed: %s", error)
-                self._stopped.wait(1.0)
+            self.round()
         connections.close_all()
 
     def stop(self) -> None:
@@ -49,18 +71,39 @@ class Dispatcher(threading.Thread):
         self.join(timeout=5)
 
     def round(self) -> None:
-        """Reap when it is time, then publish what is due."""
-        if time.monotonic() >= self._next_reaping:
-            reap_expired()
-            # Before anything is published: a broker that is away must not make every web server unready.
-            self._notes.note()
-            self._next_reaping = time.monotonic() + REAP_SECONDS * random.uniform(0.7, 1.3)  # noqa: S311
-        publish_due(self._publish)
+        """Take every step that is due; one that fails holds up no other."""
+        for step in self._steps:
+            if time.monotonic() >= step.due:
+                self._take(step)
+
+    def _reap(self) -> None:
+        reap_expired()
+        # Before anything is published: a broker that is away must not make every web server unready.
+        self._notes.note()
+
+    def _take(self, step: Step) -> None:
+        step.due = time.monotonic() + step.seconds * random.uniform(0.7, 1.3)  # noqa: S311
+        try:
+            step.call()
+        except Exception as error:
+            self._notes.failed += 1
+            logger.warning("dispatcher: %s failed: %s", step.name, error)
+            step.due = time.monotonic() + FAILED_SECONDS
+            if isinstance(error, DatabaseError):
+                # While the database was away no worker could renew its lease: the living ones go first.
+                self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
-def publish_due(publish: Callable[[int], None]) -> int:
-    """Publish every evaluation that is due; those that could not be sent become due again."""
-    due = take_due(BATCH, REDISPATCH_SECONDS)
+def publish_due(publish: Callable[[int], None], waiting: Callable[[], int] = _no_message) -> int:
+    """Publish what is due, as far as the broker has room; what could not be sent becomes due again.
+
+    A message that stays unanswered for a lease's time is sent again.
+    """
+    again_after = settings.EVALHUB_LEASE_SECONDS
+    if not due_evaluations(again_after).exists():
+        return 0
+    room = MESSAGES - waiting()
+    due = take_due(min(BATCH, room), again_after) if room > 0 else []
     for sent, evaluation_id in enumerate(due):
         try:
             publish(evaluation_id)

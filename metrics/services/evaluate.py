@@ -7,13 +7,14 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import zstandard
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.db import DatabaseError, connections, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections, transaction
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
@@ -22,14 +23,20 @@ from metrics.engine.judging import judge
 from metrics.engine.known import mark_known
 from metrics.engine.search import search_compiled
 from metrics.models import Evaluation, JudgedView, MetricVector
-from metrics.services.lifecycle import MAX_ATTEMPTS, Lease, beat, claim, fail, finish, release
+from metrics.services.lifecycle import MAX_ATTEMPTS, Lease, LeaseLost, beat, claim, drop, fail, finish, release
 from runs.formats.trec_run import read_run
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
 _RETRY_SECONDS = 5.0
+# Less than Celery's time limits.
+_OUTAGE_SECONDS = 300.0
+_PAUSE_SECONDS = 0.5
+_DELAYED, _ERROR, _TIMEOUT = "evaluation_delayed", "evaluation_error", "evaluation_timeout"
 
 
 @dataclass(frozen=True)
@@ -43,24 +50,56 @@ class Outcome:
 
 def evaluate(*, evaluation_id: int) -> bool:
     """Evaluate one queued run; True where this call finished it. Called twice, the second does nothing."""
-    lease = claim(evaluation_id)
+    lease = _patiently(lambda: claim(evaluation_id))
     if lease is None:
         return False
     try:
-        with _heartbeat(lease):
-            outcome = _compute(Evaluation.objects.select_related("run__collection", "qrels").get(pk=evaluation_id))
-        return _store(lease, outcome)
+        return _evaluate(lease)
+    except LeaseLost:
+        logger.warning("evaluation %s: lease_lost, its results are dropped", evaluation_id)
+    except SystemExit:
+        # The worker is told to end and cannot wait: another one takes over at once.
+        release(lease, delay=0, burn=False, code=_DELAYED)
+        raise
     except EvalHubError as error:
-        fail(lease, code=error.code, message=error.message)
+        _give_up(lease, error.code, error.message)
     except SoftTimeLimitExceeded:
-        fail(lease, code="evaluation_timeout", message="the evaluation took longer than its time limit")
+        _give_up(lease, _TIMEOUT, "the evaluation took longer than its time limit")
     except (DatabaseError, OSError) as error:
         logger.warning("evaluation %s put back: %s", evaluation_id, error)
-        release(lease, delay=_RETRY_SECONDS, burn=False, code="evaluation_delayed")
+        _patiently(lambda: release(lease, delay=_RETRY_SECONDS, burn=False, code=_DELAYED))
     except Exception:
         logger.exception("evaluation %s failed", evaluation_id)
         _give_up_or_retry(lease)
     return False
+
+
+def _evaluate(lease: Lease) -> bool:
+    with _heartbeat(lease) as lost:
+        evaluation = Evaluation.objects.select_related("run__collection", "qrels").get(pk=lease.evaluation_id)
+        if evaluation.run.deleted_at:
+            drop(lease)
+            return False
+        outcome = _compute(evaluation, lost)
+        return _patiently(lambda: _store(lease, outcome))
+
+
+def _patiently(call: Callable[[], T]) -> T:
+    """What `call` gives, tried again while the database is away: waiting here burns no attempt."""
+    deadline = time.monotonic() + _OUTAGE_SECONDS
+    while True:
+        try:
+            return call()
+        except (OperationalError, InterfaceError) as error:
+            if time.monotonic() > deadline:
+                raise
+            logger.warning("waiting for the database: %s", error)
+        time.sleep(_PAUSE_SECONDS)
+        close_old_connections()
+
+
+def _give_up(lease: Lease, code: str, message: str, trace: str = "") -> None:
+    _patiently(lambda: fail(lease, code=code, message=message, traceback=trace))
 
 
 def _give_up_or_retry(lease: Lease) -> None:
@@ -68,12 +107,12 @@ def _give_up_or_retry(lease: Lease) -> None:
     attempts = Evaluation.objects.values_list("attempts", flat=True).get(pk=lease.evaluation_id)
     if attempts >= MAX_ATTEMPTS:
         message = f"the evaluation failed {attempts} times; an administrator can see why"
-        fail(lease, code="evaluation_error", message=message, traceback=trace)
+        _give_up(lease, _ERROR, message, trace)
     else:
-        release(lease, delay=_RETRY_SECONDS * attempts, burn=True, code="evaluation_error", traceback=trace)
+        release(lease, delay=_RETRY_SECONDS * attempts, burn=True, code=_ERROR, traceback=trace)
 
 
-def _compute(evaluation: Evaluation) -> Outcome:
+def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     start = time.perf_counter()
     run = evaluation.run
     judgements = load_judgements(evaluation.qrels.sha256)
@@ -88,8 +127,11 @@ def _compute(evaluation: Evaluation) -> Outcome:
     )
     if run.known_sha256:
         view = mark_known(view, judgements, load_known(run.known_sha256))
-    measures = [parse_measure(name) for name in run.collection.measures]
-    vectors = [make_vector(evaluation.pk, measure, view) for measure in measures]
+    vectors = []
+    for name in run.collection.measures:
+        if lost.is_set():
+            raise LeaseLost
+        vectors.append(make_vector(evaluation.pk, parse_measure(name), view))
     return Outcome(view, vectors, time.perf_counter() - start)
 
 
@@ -108,8 +150,7 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
     answered = int((view.num_ret > 0).sum())
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, topics_answered=answered):
-            logger.warning("evaluation %s: lease_lost, its results are dropped", lease.evaluation_id)
-            return False
+            raise LeaseLost
         MetricVector.objects.filter(evaluation_id=lease.evaluation_id).delete()
         JudgedView.objects.update_or_create(evaluation_id=lease.evaluation_id, defaults={"content": content})
         MetricVector.objects.bulk_create(outcome.vectors)
@@ -117,23 +158,24 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
 
 
 @contextlib.contextmanager
-def _heartbeat(lease: Lease) -> Iterator[None]:
-    """Renew the lease from a thread while the evaluation runs; a short one ends before the first beat."""
-    done = threading.Event()
-    thread = threading.Thread(target=_beat_until, args=(lease, done), name="heartbeat", daemon=True)
+def _heartbeat(lease: Lease) -> Iterator[threading.Event]:
+    """Renew the lease from a thread while the evaluation runs; the event is set where it was lost."""
+    done, lost = threading.Event(), threading.Event()
+    thread = threading.Thread(target=_beat_until, args=(lease, done, lost), name="heartbeat", daemon=True)
     thread.start()
     try:
-        yield
+        yield lost
     finally:
         done.set()
         thread.join()
 
 
-def _beat_until(lease: Lease, done: threading.Event) -> None:
+def _beat_until(lease: Lease, done: threading.Event, lost: threading.Event) -> None:
     try:
         while not done.wait(settings.EVALHUB_LEASE_SECONDS / 3):
             try:
                 if not beat(lease):
+                    lost.set()
                     return
             except DatabaseError as error:
                 logger.warning("evaluation %s: no heartbeat (%s)", lease.evaluation_id, error)

@@ -90,6 +90,34 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
     return board
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far the evaluation of a collection has come under its active judgements; `states` counts the live runs."""
+
+    qrels: Qrels
+    scores: str
+    states: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def evaluated(self) -> int:
+        return self.states.get(Evaluation.State.EVALUATED, 0)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing waits any more; what failed stays failed."""
+        return not any(self.states.get(state) for state in (Evaluation.State.QUEUED, Evaluation.State.EVALUATING))
+
+
+def read_progress(*, collection: Collection, scores: str | None = None) -> Progress:
+    qrels = active_qrels(collection)
+    scores = scores or collection.scores
+    return Progress(qrels, scores, _states(collection, qrels, scores))
+
+
 def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]:
     """Live runs by state; one that nobody has asked to evaluate this way yet counts as queued."""
     current = Evaluation.objects.current(qrels, scores)

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
+from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
@@ -22,6 +22,11 @@ from runs.models import Qrels, Run
 
 MAX_ATTEMPTS = 3
 _STATE = Evaluation.State
+_RUN_DELETED = "run_deleted"
+
+
+class LeaseLost(Exception):
+    """Another worker took an evaluation over while this one was computing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +66,24 @@ def _try_failed_again(evaluations: QuerySet[Evaluation]) -> int:
     )  # fmt: skip
 
 
+def queue_missing() -> int:
+    """Queue what nobody has queued: live runs under active judgements and this engine version; returns how many."""
+    met = Evaluation.objects.filter(
+        run=OuterRef("pk"), qrels=OuterRef("qrels"), scores=OuterRef("collection__scores"),
+        engine_version=ENGINE_VERSION,
+    )  # fmt: skip
+    active = Qrels.objects.filter(collection=OuterRef("collection"), active=True)
+    runs = Run.objects.filter(deleted_at=None).annotate(qrels=Subquery(active.values("pk")[:1])).exclude(qrels=None)
+    missing = runs.exclude(Exists(met)).values_list("pk", "qrels", "collection__scores")
+    rows = [Evaluation(run_id=run, qrels_id=qrels, scores=scores) for run, qrels, scores in missing]
+    Evaluation.objects.bulk_create(rows, 500, ignore_conflicts=True)
+    return len(rows)
+
+
 def claim(evaluation_id: int) -> Lease | None:
     """Take a queued evaluation for one lease; None where it is not to be had."""
     lease = Lease(evaluation_id, uuid.uuid4())
-    due = Q(not_before=None) | Q(not_before__lte=Now())
-    taken = Evaluation.objects.filter(due, pk=evaluation_id, state=_STATE.QUEUED).update(
+    taken = Evaluation.objects.filter(_due(), pk=evaluation_id, state=_STATE.QUEUED).update(
         state=_STATE.EVALUATING,
         since=Now(),
         attempts=F("attempts") + 1,
@@ -92,22 +110,30 @@ def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
 
 def release(lease: Lease, *, delay: float, burn: bool, code: str = "", traceback: str = "") -> bool:
     """Give an evaluation back to the queue; `burn` keeps the attempt counted."""
-    changes: dict[str, Any] = {"not_before": _from_now(delay), "dispatched_at": None}
+    changes: dict[str, Any] = {"not_before": _from_now(delay) if delay else None, "dispatched_at": None}
     if not burn:
         changes["attempts"] = F("attempts") - 1
     return _leave(lease, _STATE.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
 
 
+def drop(lease: Lease) -> bool:
+    """Close the evaluation of a run that was taken away while it waited."""
+    return _leave(lease, _STATE.CANCELLED, error_code=_RUN_DELETED)
+
+
 def cancel_evaluations(run: Run) -> int:
     """Cancel what is queued of a run that was taken away; returns how many."""
     queued = Evaluation.objects.filter(run=run, state=_STATE.QUEUED)
-    return queued.update(state=_STATE.CANCELLED, since=Now(), error_code="run_deleted")
+    return queued.update(state=_STATE.CANCELLED, since=Now(), error_code=_RUN_DELETED)
 
 
 def reap_expired() -> int:
     """Return evaluations whose lease ran out to the queue, or fail them at the attempt cap; returns how many."""
+    expired = Evaluation.objects.filter(state=_STATE.EVALUATING, lease_until__lt=Now())
+    # Looking costs no lock; on SQLite every write waits for the only writer there may be.
+    if not expired.exists():
+        return 0
     with transaction.atomic():
-        expired = Evaluation.objects.filter(state=_STATE.EVALUATING, lease_until__lt=Now())
         failed = expired.filter(attempts__gte=MAX_ATTEMPTS).update(
             state=_STATE.FAILED,
             since=Now(),
@@ -122,22 +148,39 @@ def reap_expired() -> int:
     return failed + requeued
 
 
+def queue_interrupted() -> int:
+    """Queue again what was being evaluated, where its worker cannot be alive any more; returns how many."""
+    held = Evaluation.objects.filter(state=_STATE.EVALUATING)
+    return held.update(state=_STATE.QUEUED, since=Now(), lease_token=None, lease_until=None, dispatched_at=None)
+
+
+def due_evaluations(again_after: float) -> QuerySet[Evaluation]:
+    """Queued evaluations that no message is under way for, or one that `again_after` seconds left unanswered."""
+    return Evaluation.objects.filter(_silent(again_after), _due(), state=_STATE.QUEUED)
+
+
 def take_due(limit: int, again_after: float) -> list[int]:
-    """Queued evaluations that no message is under way for, oldest first; marks them as dispatched."""
-    silent = Q(dispatched_at=None) | Q(dispatched_at__lt=_from_now(-again_after))
-    due = Q(not_before=None) | Q(not_before__lte=Now())
-    waiting = Evaluation.objects.filter(silent, due, state=_STATE.QUEUED).order_by("created_at", "pk")
+    """The oldest due evaluations, marked as dispatched."""
+    waiting = due_evaluations(again_after).order_by("created_at", "pk")
     candidates = list(waiting.values_list("pk", flat=True)[:limit])
     return [
         pk
         for pk in candidates
-        if Evaluation.objects.filter(silent, pk=pk, state=_STATE.QUEUED).update(dispatched_at=Now())
+        if Evaluation.objects.filter(_silent(again_after), pk=pk, state=_STATE.QUEUED).update(dispatched_at=Now())
     ]
 
 
 def forget_dispatch(evaluation_ids: list[int]) -> None:
     """Undo `take_due` where the message could not be sent."""
     Evaluation.objects.filter(pk__in=evaluation_ids, state=_STATE.QUEUED).update(dispatched_at=None)
+
+
+def _due() -> Q:
+    return Q(not_before=None) | Q(not_before__lte=Now())
+
+
+def _silent(again_after: float) -> Q:
+    return Q(dispatched_at=None) | Q(dispatched_at__lt=_from_now(-again_after))
 
 
 def _held(lease: Lease) -> Any:

@@ -21,6 +21,7 @@ from rest_framework.views import APIView
 
 from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, queue_evaluations
 from metrics.services.status import RunStatus, detailed_statuses, statuses
+from runs.api import idempotency
 from runs.api.access import (
     collections_of,
     counted_collection,
@@ -84,9 +85,20 @@ class CollectionList(generics.ListCreateAPIView[Collection]):
     def get_queryset(self) -> QuerySet[Collection]:
         return collections_of(self.request.user)
 
-    def perform_create(self, serializer: Any) -> None:
-        made = create_collection(origin=origin_of(self.request), **serializer.validated_data)
-        serializer.instance = counted_collection(self.request, made.slug)
+    @extend_schema(parameters=[idempotency.PARAMETER])
+    @idempotency.idempotent
+    def post(self, request: Request) -> Response:
+        return self.create(request)
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        with transaction.atomic():
+            made = create_collection(origin=origin_of(request), **serializer.validated_data)
+            data = CollectionSerializer(counted_collection(request, made.slug)).data
+            response = Response(data, status.HTTP_201_CREATED)
+            idempotency.remember(request, lambda: response)
+        return response
 
 
 class CollectionDetail(APIView):
@@ -160,8 +172,9 @@ class QrelsList(generics.ListAPIView[Qrels]):
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
         responses={201: QrelsSerializer, 200: QrelsSerializer},
-        parameters=[_DRY_RUN],
+        parameters=[_DRY_RUN, idempotency.PARAMETER],
     )
+    @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         with upload_fields(request, QrelsUploadSerializer) as fields:
@@ -177,10 +190,15 @@ class QrelsList(generics.ListAPIView[Qrels]):
                 activate=fields["activate"],
                 enqueue=queue_evaluations,
                 origin=origin_of(request),
+                accept=lambda qrels, new: idempotency.remember(request, lambda: _qrels_response(request, qrels, new)),
             )
-        code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
-        headers = {"Location": reverse("qrels", args=[found.slug, qrels.version], request=request)}
-        return Response(QrelsSerializer(qrels).data, code, headers=headers)
+        return _qrels_response(request, qrels, new)
+
+
+def _qrels_response(request: Request, qrels: Qrels, new: bool) -> Response:
+    code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+    headers = {"Location": reverse("qrels", args=[qrels.collection.slug, qrels.version], request=request)}
+    return Response(QrelsSerializer(qrels).data, code, headers=headers)
 
 
 def _qrels(found: Collection, version: int) -> Qrels:
@@ -246,8 +264,9 @@ class RunList(generics.ListAPIView[Run]):
     @extend_schema(
         request={"multipart/form-data": RunUploadSerializer},
         responses={202: RunSerializer, 200: RunSerializer},
-        parameters=[_DRY_RUN],
+        parameters=[_DRY_RUN, idempotency.PARAMETER],
     )
+    @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         with upload_fields(request, RunUploadSerializer) as fields:
@@ -259,9 +278,17 @@ class RunList(generics.ListAPIView[Run]):
                 checked = check_submission(submission=submission)
                 context = {"report": report_as_json(checked.summary.report)}
                 return Response(CheckedRunSerializer(checked, context=context).data)
-            run, new = submit_run(submission=submission, enqueue=queue_evaluation)
-        code = status.HTTP_202_ACCEPTED if new else status.HTTP_200_OK
-        return run_response(request, run, code)
+            run, new = submit_run(submission=submission, enqueue=lambda run: _accept(request, run))
+        if new:
+            return run_response(request, run, status.HTTP_202_ACCEPTED)
+        idempotency.remember(request, lambda: run_response(request, run))
+        return run_response(request, run)
+
+
+def _accept(request: Request, run: Run) -> None:
+    """In the transaction that stores the run: queue its evaluation, remember what the request is answered."""
+    queue_evaluation(run)
+    idempotency.remember(request, lambda: run_response(request, run, status.HTTP_202_ACCEPTED))
 
 
 def run_response(

@@ -1,6 +1,7 @@
 """What people bring, as tables."""
 
 from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Membership, Scope, Team, User
+from runs.models.answers import RememberedAnswer
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
 from runs.models.limits import QuotaCounter, RateCounter
@@ -18,6 +19,7 @@ __all__ = [
     "Qrels",
     "QuotaCounter",
     "RateCounter",
+    "RememberedAnswer",
     "Run",
     "Scope",
     "Team",

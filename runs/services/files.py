@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from django.conf import settings
 
-from metrics.engine.errors import StoredFileCorrupt
+from metrics.engine.errors import EvalHubError, StoredFileCorrupt
 from runs.formats.compression import BoundedReader, Reader, open_file
 from runs.formats.limits import Limits
 from runs.formats.pieces import Opener
@@ -86,18 +88,41 @@ class FileSource:
         return self.last.size if self.last else 0
 
 
+@contextlib.contextmanager
+def storing() -> Iterator[None]:
+    """Keeps the sweeper away from a file between `keep_file` and the commit of the row that names it."""
+    with _lock(fcntl.LOCK_SH):
+        yield
+
+
+@contextlib.contextmanager
+def sweeping() -> Iterator[None]:
+    """Deletes nothing that is being stored; BlockingIOError where something is. The kernel frees both on any death."""
+    with _lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
+        yield
+
+
+@contextlib.contextmanager
+def _lock(kind: int) -> Iterator[None]:
+    with (_made(settings.EVALHUB_DATA) / "store.lock").open("w") as lock:
+        fcntl.flock(lock, kind)
+        yield
+
+
 def keep_file(upload: Path, sha256: str) -> None:
-    """Put a checked upload into the store, durably, before any row names it; a file already there stays."""
+    """Put a checked upload into the store, durably, before any row names it; a file already there stays.
+
+    Call it inside `storing`, which lasts until the row is committed.
+    """
     target = stored_path(sha256)
-    if target.exists():
-        return
-    folder = _made(target.parent)
-    _sync(upload)
-    try:
-        os.link(upload, target)
-    except FileExistsError:
-        return
-    _sync(folder)
+    if not target.parent.exists():
+        _sync(_made(target.parent).parent)
+    if not target.exists():
+        _sync(upload)
+        with contextlib.suppress(FileExistsError):
+            os.link(upload, target)
+    # Also of a file already there: who linked it may not have come so far yet.
+    _sync(target.parent)
 
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
@@ -107,6 +132,9 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
         result = read(source.open)
     except FileNotFoundError as error:
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+    except EvalHubError as error:
+        # It was read to its end without a problem before it was stored.
+        raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error
     finally:
         source.close()
     if source.sha256 != sha256:
@@ -120,6 +148,11 @@ def open_stored_file(sha256: str) -> BoundedReader:
         return open_file(stored_path(sha256), Limits())
     except FileNotFoundError as error:
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+
+
+def stored_files() -> Iterator[Path]:
+    """Every file of the store."""
+    return (settings.EVALHUB_DATA / "files").glob("[0-9a-f][0-9a-f]/*")
 
 
 def _made(folder: Path) -> Path:

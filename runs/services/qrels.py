@@ -14,7 +14,7 @@ from metrics.engine.judging import Judgements
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
-from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, upload_limits
+from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
 from runs.services.reports import report_as_json
 
 
@@ -38,22 +38,25 @@ def import_qrels(
     activate: bool,
     enqueue: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
+    accept: Callable[[Qrels, bool], object] | None = None,
 ) -> tuple[Qrels, bool]:
     """Store a new version of the judgements; returns it and whether it is new.
 
-    The bytes of an earlier version are that version. `enqueue` is called in the same transaction when the version
-    becomes active.
+    The bytes of an earlier version are that version. Called in the same transaction: `enqueue` when the version
+    becomes active, `accept` with what is returned.
     """
     summary, source = check_qrels(upload=upload)
     existing = collection.qrels.filter(sha256=source.sha256).first()
-    if existing is None:
+    with storing():
         keep_file(upload, source.sha256)
-    with transaction.atomic():
-        if existing and activate:
-            activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
-        qrels = existing or _create(collection, user, summary, source, note)
-        if existing is None:
-            _record_upload(origin, qrels, _activate(qrels, enqueue) if activate else None)
+        with transaction.atomic():
+            if existing and activate:
+                activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
+            qrels = existing or _create(collection, user, summary, source, note)
+            if existing is None:
+                _record_upload(origin, qrels, _activate(qrels, enqueue) if activate else None)
+            if accept:
+                accept(qrels, existing is None)
     return qrels, existing is None
 
 

@@ -14,7 +14,7 @@ from metrics.engine.errors import Conflict, FileReport
 from runs.formats.trec_run import RunSummary, check_run
 from runs.models import AuditEvent, Collection, Run, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
-from runs.services.files import HASH_SEED, FileSource, keep_file, upload_limits
+from runs.services.files import HASH_SEED, FileSource, keep_file, storing, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
 from runs.services.quotas import take_quota
 from runs.services.reports import report_as_json
@@ -83,10 +83,16 @@ def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> t
     checked = check_submission(submission=submission)
     existing = _existing(submission, checked)
     if existing:
+        with storing():
+            # Heals the store where the file has gone missing.
+            _keep(submission, checked)
         return existing, False
-    keep_file(submission.upload, checked.sha256)
-    if submission.known:
-        keep_file(submission.known, checked.known_sha256)
+    with storing():
+        _keep(submission, checked)
+        return _store(submission, checked, enqueue)
+
+
+def _store(submission: Submission, checked: CheckedRun, enqueue: Callable[[Run], object]) -> tuple[Run, bool]:
     try:
         with transaction.atomic():
             # Against an activation or a change of the collection in this moment: whoever comes second sees the other.
@@ -115,11 +121,17 @@ def change_run(*, run: Run, changes: dict[str, Any], origin: Origin = SYSTEM) ->
 
 
 def delete_run(*, run: Run, origin: Origin = SYSTEM) -> None:
-    """Take a run away: its row stays as a tombstone, its tag becomes free."""
+    """Take a run away: its row stays as a tombstone, its tag becomes free, its file goes with the last reference."""
     with transaction.atomic():
         if Run.objects.filter(pk=run.pk, deleted_at=None).update(deleted_at=timezone.now()):
             before = {"team": run.team.slug, "tag": run.tag, "sha256": run.sha256}
             record(origin, AuditEvent.Action.RUN_DELETED, run, collection=run.collection, before=before)
+
+
+def _keep(submission: Submission, checked: CheckedRun) -> None:
+    keep_file(submission.upload, checked.sha256)
+    if submission.known:
+        keep_file(submission.known, checked.known_sha256)
 
 
 def _existing(submission: Submission, checked: CheckedRun) -> Run | None:

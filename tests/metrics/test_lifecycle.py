@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
+import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, OperationalError, connection, transaction
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -22,7 +27,9 @@ from metrics.services.lifecycle import queue_evaluation
 from runs.models import Collection, Run, User
 from runs.services.files import stored_path
 from runs.services.runs import Submission, submit_run
-from tests.conftest import GOOD, upload
+from tests.conftest import GOOD, POOR, upload
+
+QRELS_PATH = "collections/small/qrels/"
 
 
 @pytest.fixture
@@ -65,8 +72,8 @@ def test_a_late_finish_is_fenced_off(queued: Evaluation, monkeypatch: pytest.Mon
     """A frozen worker wakes up after another one took its evaluation: its results are dropped."""
     compute = evaluate_module._compute
 
-    def freeze(evaluation: Evaluation) -> Any:
-        outcome = compute(evaluation)
+    def freeze(evaluation: Evaluation, lost: Any) -> Any:
+        outcome = compute(evaluation, lost)
         expire(evaluation)
         lifecycle.reap_expired()
         assert lifecycle.claim(evaluation.pk) is not None
@@ -88,7 +95,7 @@ def test_a_poisonous_run_fails_after_three_attempts(queued: Evaluation) -> None:
 
 
 def test_an_unexpected_error_is_tried_again_then_shown(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    def explode(evaluation: Evaluation) -> Any:
+    def explode(evaluation: Evaluation, lost: Any) -> Any:
         raise ZeroDivisionError("secret detail")
 
     monkeypatch.setattr(evaluate_module, "_compute", explode)
@@ -103,7 +110,7 @@ def test_an_unexpected_error_is_tried_again_then_shown(queued: Evaluation, monke
 
 
 def test_a_database_outage_burns_no_attempt(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(evaluation: Evaluation) -> Any:
+    def unreachable(evaluation: Evaluation, lost: Any) -> Any:
         raise OperationalError("server closed the connection")
 
     monkeypatch.setattr(evaluate_module, "_compute", unreachable)
@@ -125,6 +132,112 @@ def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation, damage: str
     assert state(queued) == "failed"
     assert queued.error_code == "stored_file_corrupt"
     assert not MetricVector.objects.exists()
+
+
+def test_a_compressed_file_that_was_cut_fails_as_damaged(api: APIClient, collection: str) -> None:
+    upload(api, f"collections/{collection}/runs/", gzip.compress(GOOD.encode()))
+    queued = Evaluation.objects.get()
+    path = stored_path(queued.run.sha256)
+    path.write_bytes(path.read_bytes()[:-9])
+    evaluate(evaluation_id=queued.pk)
+    assert state(queued) == "failed"
+    assert queued.error_code == "stored_file_corrupt"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), OperationalError("database or disk is full")]
+)
+def test_a_full_disk_delays_an_evaluation_and_burns_no_attempt(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def full(evaluation: Evaluation, lost: Any) -> Any:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluate_module, "_compute", full)
+        assert not evaluate(evaluation_id=queued.pk)
+    queued.refresh_from_db()
+    assert (queued.state, queued.attempts, queued.error_code) == ("queued", 0, "evaluation_delayed")
+    Evaluation.objects.update(not_before=None)
+    assert evaluate(evaluation_id=queued.pk)
+
+
+def test_an_evaluation_over_its_time_limit_fails(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The soft limit raises in the middle of it; the hard one kills the process, which the lease brings back."""
+
+    def take_for_ever(evaluation: Evaluation, lost: Any) -> Any:
+        raise SoftTimeLimitExceeded
+
+    monkeypatch.setattr(evaluate_module, "_compute", take_for_ever)
+    evaluate(evaluation_id=queued.pk)
+    assert (state(queued), queued.error_code) == ("failed", "evaluation_timeout")
+
+
+def test_a_worker_that_must_end_releases_its_lease_at_once(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(evaluation: Evaluation, lost: Any) -> Any:
+        raise SystemExit(-241)
+
+    monkeypatch.setattr(evaluate_module, "_compute", end)
+    with pytest.raises(SystemExit):
+        evaluate(evaluation_id=queued.pk)
+    queued.refresh_from_db()
+    assert (queued.state, queued.attempts) == ("queued", 0)
+    assert lifecycle.claim(queued.pk) is not None
+
+
+def test_a_database_that_answers_again_gets_the_results(queued: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, failures = evaluate_module._store, [OperationalError("gone"), InterfaceError("connection already closed")]
+
+    def store_later(lease: Any, outcome: Any) -> bool:
+        if failures:
+            raise failures.pop()
+        return store(lease, outcome)
+
+    monkeypatch.setattr(evaluate_module, "_store", store_later)
+    monkeypatch.setattr(evaluate_module, "_PAUSE_SECONDS", 0.0)
+    # It would close the connection that holds the test's transaction.
+    monkeypatch.setattr(evaluate_module, "close_old_connections", lambda: None)
+    assert evaluate(evaluation_id=queued.pk)
+    queued.refresh_from_db()
+    assert (queued.state, queued.attempts) == ("evaluated", 1)
+
+
+def test_a_computation_whose_lease_is_lost_is_not_carried_on(
+    queued: Evaluation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    computed: list[str] = []
+    make = evaluate_module.make_vector
+
+    def make_and_lose(evaluation_id: int, measure: Any, view: Any) -> MetricVector:
+        computed.append(measure.name)
+        lost.set()
+        return make(evaluation_id, measure, view)
+
+    compute = evaluate_module._compute
+    lost = threading.Event()
+    monkeypatch.setattr(evaluate_module, "make_vector", make_and_lose)
+    monkeypatch.setattr(evaluate_module, "_compute", lambda evaluation, _: compute(evaluation, lost))
+    assert not evaluate(evaluation_id=queued.pk)
+    assert computed == ["nDCG@10"]
+    assert "lease_lost" in caplog.text
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_workers_clock_does_not_matter(queued: Evaluation, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    """Leases begin and end by the database's time."""
+    wrong = timezone.now() + timedelta(hours=hours)
+    monkeypatch.setattr(timezone, "now", lambda: wrong)
+    monkeypatch.setattr(time, "time", wrong.timestamp)
+    assert lifecycle.claim(queued.pk) is not None
+    assert (lifecycle.reap_expired(), lifecycle.claim(queued.pk)) == (0, None)
+    monkeypatch.undo()
+    queued.refresh_from_db()
+    assert timedelta(0) < queued.lease_until - timezone.now() < timedelta(minutes=1)
+
+
+def test_a_message_that_comes_five_times_is_worked_on_once(queued: Evaluation) -> None:
+    assert [evaluate(evaluation_id=queued.pk) for _ in range(5)] == [True, False, False, False, False]
+    assert MetricVector.objects.count() == 2
 
 
 def test_due_evaluations_are_published_once_until_they_go_stale(queued: Evaluation) -> None:
@@ -183,6 +296,65 @@ def test_a_deleted_run_is_not_evaluated(api: APIClient, queued: Evaluation) -> N
     assert api.delete(f"/api/v1/runs/{queued.run_id}/").status_code == 204
     assert state(queued) == "cancelled"
     assert not evaluate(evaluation_id=queued.pk)
+
+
+def test_a_run_deleted_while_it_was_evaluated_is_cancelled_when_it_comes_back(
+    api: APIClient, queued: Evaluation
+) -> None:
+    lease = lifecycle.claim(queued.pk)
+    assert lease
+    api.delete(f"/api/v1/runs/{queued.run_id}/")
+    lifecycle.release(lease, delay=0, burn=False)
+    assert not evaluate(evaluation_id=queued.pk)
+    assert (state(queued), queued.error_code) == ("cancelled", "run_deleted")
+
+
+def test_judgements_replaced_while_runs_are_evaluated_mix_nothing(api: APIClient, collection: str) -> None:
+    """Values carry the version they were computed by; the board is of one version, and says how far it has come."""
+    upload(api, "collections/small/runs/", GOOD)
+    upload(api, "collections/small/runs/", POOR)
+    held, waiting = Evaluation.objects.order_by("pk")
+    assert evaluate(evaluation_id=waiting.pk)
+    replace = evaluate_module._store
+
+    with pytest.MonkeyPatch.context() as patch:
+        # The new version is activated while the first run is being judged by the old one.
+        patch.setattr(
+            evaluate_module, "_store", lambda *given: (upload(api, QRELS_PATH, "1 0 b 3\n"), replace(*given))[1]
+        )
+        assert evaluate(evaluation_id=held.pk)
+    assert held.qrels.version == 1
+    assert progress(api) == {"qrels": 2, "total": 2, "evaluated": 0, "states": {"queued": 2}, "done": False}
+    rows = board(api)
+    assert [(row["rank"], row["stale"], row["qrels"]) for row in rows] == [(None, True, 1)] * 2
+    first, second = Evaluation.objects.filter(qrels__version=2).order_by("pk")
+    evaluate(evaluation_id=first.pk)
+    assert progress(api)["evaluated"] == 1
+    assert [(row["rank"], row["qrels"]) for row in board(api)] == [(1, 2), (None, 1)]
+    evaluate(evaluation_id=second.pk)
+    assert progress(api) == {"qrels": 2, "total": 2, "evaluated": 2, "states": {"evaluated": 2}, "done": True}
+    assert [(row["rank"], row["qrels"]) for row in board(api)] == [(1, 2), (2, 2)]
+    for run in Run.objects.all():
+        old = api.get(f"/api/v1/runs/{run.pk}/values/", {"qrels": 1}).json()
+        assert (old["stale"], len(old["topics"])) == (True, 3)
+
+
+def board(api: APIClient) -> list[dict[str, Any]]:
+    return list(api.get("/api/v1/collections/small/leaderboard/").json()["results"])
+
+
+def progress(api: APIClient) -> dict[str, Any]:
+    answer = api.get("/api/v1/collections/small/evaluations/").json()
+    assert answer.pop("scores") == "float64"
+    return dict(answer)
+
+
+def test_progress_counts_what_failed_as_done(api: APIClient, queued: Evaluation) -> None:
+    Evaluation.objects.update(state="failed")
+    assert progress(api) == {"qrels": 1, "total": 1, "evaluated": 0, "states": {"failed": 1}, "done": True}
+    assert api.get("/api/v1/collections/small/evaluations/?scores=float16").status_code == 400
+    upload(api, QRELS_PATH, "1 0 b 3\n")
+    assert api.get("/api/v1/collections/small/evaluations/?scores=float32").json()["states"] == {"queued": 1}
 
 
 def test_new_judgements_make_old_values_stale_and_keep_them(api: APIClient, submit: Callable[..., Run]) -> None:

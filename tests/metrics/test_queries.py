@@ -9,7 +9,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from evalhub.celery import app
 from runs.models import Run
 from tests.conftest import GOOD, POOR
 
@@ -49,22 +48,3 @@ def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable
         answer = anonymous.get("/api/v1/" + path.format(run=run.pk, other=other.pk))
     assert answer.status_code == 200
     assert len(queries) <= ENDPOINTS[path], "\n".join(query["sql"] for query in queries)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("task_acks_late", True),
-        ("task_reject_on_worker_lost", True),
-        ("task_ignore_result", True),
-        ("worker_prefetch_multiplier", 1),
-        ("task_time_limit", 600),
-        ("task_soft_time_limit", 540),
-        ("task_default_queue", "evalhub-eval"),
-        ("accept_content", ["json"]),
-        ("broker_url", "memory://localhost/"),
-    ],
-)
-def test_celery_has_the_settings_that_it_was_given(setting: str, value: object) -> None:
-    """The effective values: a setting under a wrong name is ignored without a word."""
-    assert getattr(app.conf, setting) == value

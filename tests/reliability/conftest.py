@@ -19,9 +19,9 @@ def own_database() -> Iterator[str]:
     """A database of our own on the server that the environment names, dropped afterwards."""
     base, _, _ = os.environ["EVALHUB_TEST_DATABASE_URL"].rpartition("/")
     name = f"evalhub_{uuid.uuid4().hex[:12]}"
-    _administer(f"CREATE DATABASE {name}")
+    administer(f"CREATE DATABASE {name}")
     yield f"{base}/{name}"
-    _administer(f"DROP DATABASE {name} WITH (FORCE)")
+    administer(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def database_url() -> Iterator[str]:
         yield url
 
 
-def _administer(statement: str) -> None:
+def administer(statement: str) -> None:
     connection = psycopg2.connect(os.environ["EVALHUB_TEST_DATABASE_URL"])
     try:
         connection.autocommit = True

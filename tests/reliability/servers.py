@@ -83,10 +83,10 @@ def clean_environment(data: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def embedded_server(data: Path) -> Iterator[Server]:
+def embedded_server(data: Path, **settings: str) -> Iterator[Server]:
     """`evalhub serve` on SQLite, as `make serve` runs it."""
     port = free_port()
-    server = Server(f"http://127.0.0.1:{port}", clean_environment(data))
+    server = Server(f"http://127.0.0.1:{port}", {**clean_environment(data), **settings})
     try:
         server.start("evalhub", "serve", "--bind", f"127.0.0.1:{port}")
         server.wait()
@@ -97,7 +97,7 @@ def embedded_server(data: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[Server]:
-    """gunicorn and two Celery workers on PostgreSQL and Redis."""
+    """gunicorn and two workers on PostgreSQL and Redis."""
     port = free_port()
     environment = {
         **clean_environment(data),
@@ -108,11 +108,8 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
     try:
         server.manage("migrate", "--verbosity", "0")
         server.start("gunicorn", "evalhub.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4")
-        for name in ("one", "two"):
-            server.start(
-                "celery", "-A", "evalhub.celery", "worker", "--concurrency", "1", "--loglevel", "WARNING",
-                "--hostname", f"{name}@test",
-            )  # fmt: skip
+        for _ in range(2):
+            server.start("evalhub", "worker", "--processes", "1")
         server.wait()
         yield server
     finally:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -56,8 +59,57 @@ def test_compressed_runs_are_compared(server: Server) -> None:
         assert pair["difference"] > 0
 
 
+def test_eight_writers_at_once_are_all_accepted(embedded: Server) -> None:
+    """On Django's own settings for SQLite a third of them would find the database locked."""
+    with embedded.client() as client:
+        client.post("collections/", json={"slug": "writers", "name": "Writers"}).raise_for_status()
+        client.post("collections/writers/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+        address, headers = f"{client.base_url}collections/writers/runs/", dict(client.headers)
+
+        def write(writer: int) -> list[int]:
+            with httpx.Client(headers=headers, timeout=60) as own:
+                form = {"files": {"file": ("r", TEXTBOOK_RUN)}}
+                answers = [own.post(address, data={"tag": f"run-{writer}-{n}"}, **form) for n in range(50)]
+            return [answer.status_code for answer in answers]
+
+        with ThreadPoolExecutor(8) as pool:
+            codes = [code for codes in pool.map(write, range(8)) for code in codes]
+        assert codes == [202] * 400
+        assert client.get("collections/writers/runs/", params={"limit": 1}).json()["count"] == 400
+
+
+def test_of_equal_requests_with_one_key_at_once_one_is_done(server: Server) -> None:
+    with server.client() as client:
+        client.post("collections/", json={"slug": "once", "name": "Once"}).raise_for_status()
+        address, headers = f"{client.base_url}collections/once/runs/", {**client.headers, "Idempotency-Key": "one"}
+
+        def send(number: int) -> httpx.Response:
+            return httpx.post(address, files={"file": ("r", TEXTBOOK_RUN)}, headers=headers, timeout=60)
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(send, range(16)))
+        assert {answer.status_code for answer in answers} == {202}
+        assert len({answer.json()["id"] for answer in answers}) == 1
+        assert client.get("collections/once/runs/").json()["count"] == 1
+
+
+def test_a_database_locked_for_long_is_said_so_and_nothing_is_half_written(data_folder: Path) -> None:
+    with embedded_server(data_folder, EVALHUB_LOCK_SECONDS="1") as server, server.client() as client:
+        client.post("collections/", json={"slug": "locked", "name": "Locked"}).raise_for_status()
+        submit = {"url": "collections/locked/runs/", "files": {"file": ("r", TEXTBOOK_RUN)}}
+        with contextlib.closing(sqlite3.connect(data_folder / "evalhub.sqlite3", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = client.post(**submit)
+            assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+            assert answer.headers["Retry-After"] == "5"
+            assert client.get("collections/locked/runs/").json()["count"] == 0
+            other.execute("ROLLBACK")
+        assert client.post(**submit).status_code == 202
+        assert list((data_folder / "uploads").iterdir()) == []
+
+
 def test_killing_the_service_leaves_no_child_and_loses_no_run(data_folder: Path) -> None:
-    with embedded_server(data_folder) as server:
+    with embedded_server(data_folder, EVALHUB_LEASE_SECONDS="3") as server:
         supervisor = psutil.Process(server.processes[0].pid)
         children = supervisor.children(recursive=True)
         assert len(children) >= 4
@@ -68,7 +120,7 @@ def test_killing_the_service_leaves_no_child_and_loses_no_run(data_folder: Path)
         supervisor.send_signal(signal.SIGKILL)
         _, alive = psutil.wait_procs(children, timeout=10)
         assert not alive
-    with embedded_server(data_folder) as again, again.client() as client:
+    with embedded_server(data_folder, EVALHUB_LEASE_SECONDS="3") as again, again.client() as client:
         moved = httpx.URL(url).copy_with(port=httpx.URL(again.url).port)
         assert wait_until_evaluated(client, str(moved))["state"] == "evaluated"
 
@@ -91,7 +143,7 @@ def test_a_second_server_on_the_same_folder_refuses(data_folder: Path) -> None:
 
 def test_killed_pool_processes_stop_nothing(data_folder: Path) -> None:
     """One of them holds the lock of their common queue while it waits; whichever it is, work must go on."""
-    with embedded_server(data_folder) as server, server.client() as client:
+    with embedded_server(data_folder, EVALHUB_LEASE_SECONDS="3") as server, server.client() as client:
         client.post("collections/", json={"slug": "pool", "name": "Pool"}).raise_for_status()
         client.post("collections/pool/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
         supervisor = psutil.Process(server.processes[0].pid)
@@ -103,12 +155,13 @@ def test_killed_pool_processes_stop_nothing(data_folder: Path) -> None:
 
 
 def test_a_killed_worker_is_replaced_and_its_run_evaluated(data_folder: Path) -> None:
-    with embedded_server(data_folder) as server, server.client() as client:
+    with embedded_server(data_folder, EVALHUB_LEASE_SECONDS="3") as server, server.client() as client:
         client.post("collections/", json={"slug": "again", "name": "Again"}).raise_for_status()
         client.post("collections/again/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
         deadline = time.monotonic() + 90
-        for process in psutil.Process(server.processes[0].pid).children(recursive=True):
-            if "celery" in " ".join(process.cmdline()):
+        processes = psutil.Process(server.processes[0].pid).children(recursive=True)
+        for process in [process for process in processes if "celery" in " ".join(process.cmdline())]:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         url = client.post("collections/again/runs/", files={"file": ("r", TEXTBOOK_RUN)}).json()["url"]
         assert wait_until_evaluated(client, url, deadline - time.monotonic())["state"] == "evaluated"

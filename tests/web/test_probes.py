@@ -272,9 +272,9 @@ def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(db: None, mo
         return 0
 
     monkeypatch.setattr("metrics.services.dispatch.reap_expired", fail_every_second_time)
+    monkeypatch.setattr("metrics.services.dispatch.FAILED_SECONDS", 0.0)
     dispatcher = Dispatcher(lambda evaluation_id: None)
-    with pytest.raises(ZeroDivisionError):
-        dispatcher.round()
+    dispatcher.round()
     assert not DispatcherRound.objects.exists()
     dispatcher.round()
     assert DispatcherRound.objects.count() == 1
@@ -284,6 +284,5 @@ def test_a_broker_that_is_away_leaves_the_web_server_ready(client: Client, queue
     def refuse(evaluation_id: int) -> None:
         raise ConnectionError("the broker is away")
 
-    with pytest.raises(ConnectionError):
-        Dispatcher(refuse).round()
+    Dispatcher(refuse).round()
     assert client.get("/readyz").status_code == 200

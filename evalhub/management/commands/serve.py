@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
+from evalhub.processes import web_command, worker_command
 from evalhub.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
 
@@ -46,8 +47,5 @@ def add_server_arguments(parser: CommandParser) -> None:
 
 
 def make_supervisor(options: dict[str, Any]) -> Supervisor:
-    return Supervisor(
-        bind=options["bind"],
-        web_processes=options["web_processes"],
-        worker_processes=settings.EVALHUB_WORKER_PROCESSES,
-    )
+    web = web_command(options["bind"], options["web_processes"])
+    return Supervisor({"web": web, "worker": worker_command(settings.EVALHUB_WORKER_PROCESSES)})

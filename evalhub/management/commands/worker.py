@@ -1,25 +1,34 @@
-"""evalhub worker: one worker with its dispatcher; as many as wanted, on any machine that sees the data folder."""
+"""evalhub worker: a Celery worker on the Redis of EVALHUB_REDIS_URL, as many of these as you like, on any machine."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
+from evalhub.checks import check_redis
 from evalhub.processes import worker_command
+from evalhub.supervisor import Supervisor
 
 
 class Command(BaseCommand):
-    help = "Run one worker; the database and Redis are those of the environment."
+    help = "Evaluate until SIGTERM, which lets what is under way finish or gives it back."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WORKER_PROCESSES)
 
     def handle(self, **options: Any) -> None:
         if settings.EVALHUB_EMBEDDED:
-            raise CommandError("set EVALHUB_REDIS_URL; without it, evalhub serve runs a worker of its own")
-        command = worker_command(options["processes"])
-        # In place of this process: signals reach the worker itself.
-        os.execv(command[0], command)
+            raise CommandError("set EVALHUB_REDIS_URL; without it evalhub serve runs the only worker itself")
+        for message in check_redis(settings.EVALHUB_REDIS_URL):
+            self.stderr.write(str(message))
+            if message.is_serious():
+                raise CommandError("the worker does not start; the reason is above")
+        # Celery ends now and then when its pool or its broker is killed at a bad moment: then another one starts.
+        supervisor = Supervisor({"worker": worker_command(options["processes"])})
+        supervisor.start()
+        try:
+            supervisor.wait()
+        finally:
+            supervisor.stop()

@@ -1,0 +1,193 @@
+"""Backups: one tar file with every row and every stored file, for either database, checked by SHA-256 throughout.
+
+    rows/<app>.<model>.jsonl    a line for each row: a JSON object of its columns, binary ones in base64
+    files/<SHA-256>             a stored file as it was uploaded
+    manifest.json               last: versions, rows of each model, size and SHA-256 of every member
+
+A file without its manifest was cut short. Sessions are left out: people log in again. So is the secret key.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import io
+import json
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+from uuid import UUID
+
+from django.apps import apps
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection, models, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from metrics.engine import ENGINE_VERSION
+from runs.models import Qrels, Run
+from runs.services.files import stored_path, storing
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+# What means nothing in another installation: who is logged in, who asked how often, whose worker went round.
+LEFT_OUT = frozenset({"sessions.session", "runs.ratecounter", "metrics.dispatcherround"})
+_BATCH = 100
+
+Model = type[models.Model]
+
+
+def saved_models() -> list[Model]:
+    """Every model of every app, those between two others included, each after the ones it points to."""
+    every = [model for model in apps.get_models(include_auto_created=True) if model._meta.label_lower not in LEFT_OUT]
+    graph = {
+        model: {field.related_model for field in columns(model) if field.related_model not in (None, model)}
+        for model in every
+    }
+    return list(TopologicalSorter(cast(dict[Model, set[Model]], graph)).static_order())
+
+
+def columns(model: Model) -> list[Any]:
+    return list(model._meta.concrete_fields)
+
+
+def rows_member(model: Model) -> str:
+    return f"rows/{model._meta.label_lower}.jsonl"
+
+
+def schema() -> list[str]:
+    """The migrations that were applied: what a backup's rows fit."""
+    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+
+
+def write_backup(target: Path) -> dict[str, Any]:
+    """Write a backup, as of one moment, while the service runs; returns its manifest.
+
+    Written aside and renamed when it is whole. `missing` of the manifest names stored files that were not there.
+    """
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}-", delete=False) as file:
+        try:
+            # The sweeper waits, so that no file goes that a row of this moment names.
+            with storing(), snapshot(), tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                manifest = _Writer(tar, target.parent).write()
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, target)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    return manifest
+
+
+@contextlib.contextmanager
+def snapshot() -> Iterator[None]:
+    """Everything that is read inside is as of one moment, and nobody who writes has to wait."""
+    if connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+    else:
+        # Django's own transactions take SQLite's write lock at once; a deferred one reads what its first query saw.
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+
+
+class _Writer:
+    """Fills a tar file and remembers what is in it."""
+
+    def __init__(self, tar: tarfile.TarFile, folder: Path) -> None:
+        self._tar = tar
+        self._folder = folder
+        self._members: dict[str, dict[str, Any]] = {}
+
+    def write(self) -> dict[str, Any]:
+        counts = {model._meta.label_lower: self._add_rows(model) for model in saved_models()}
+        missing = [sha256 for sha256 in sorted(_named_files()) if not self._add_file(sha256)]
+        manifest = {
+            "format": FORMAT,
+            "made_at": timezone.now().isoformat(),
+            "engine_version": ENGINE_VERSION,
+            "database": connection.vendor,
+            "schema": schema(),
+            "rows": counts,
+            "missing": missing,
+            "members": self._members,
+        }
+        content = json.dumps(manifest, indent=1).encode()
+        self._add(MANIFEST, io.BytesIO(content), len(content))
+        return manifest
+
+    def _add_rows(self, model: Model) -> int:
+        count = 0
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            for row in model._base_manager.order_by("pk").iterator(_BATCH):
+                file.write(encode_row(row) + b"\n")
+                count += 1
+            size = file.tell()
+            file.seek(0)
+            self._add(rows_member(model), file, size)
+        return count
+
+    def _add_file(self, sha256: str) -> bool:
+        try:
+            file = stored_path(sha256).open("rb")
+        except FileNotFoundError:
+            return False
+        with file:
+            self._add(f"files/{sha256}", file, os.fstat(file.fileno()).st_size)
+        return True
+
+    def _add(self, name: str, content: Any, size: int) -> None:
+        member = tarfile.TarInfo(name)
+        member.size = size
+        member.mtime = int(timezone.now().timestamp())
+        reader = HashedReader(content)
+        self._tar.addfile(member, cast(Any, reader))
+        self._members[name] = {"size": size, "sha256": reader.sha256}
+
+
+class HashedReader:
+    """A stream that knows the SHA-256 of what was read of it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._hash = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._stream.read(size)
+        self._hash.update(content)
+        return content
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _named_files() -> set[str]:
+    runs = Run.objects.filter(deleted_at=None).values_list("sha256", "known_sha256")
+    return {sha256 for pair in runs for sha256 in pair if sha256} | set(Qrels.objects.values_list("sha256", flat=True))
+
+
+def encode_row(row: models.Model) -> bytes:
+    """A row as a line of JSON."""
+    values = {field.attname: _encode(field.value_from_object(row)) for field in columns(type(row))}
+    return json.dumps(values, cls=DjangoJSONEncoder).encode()
+
+
+def _encode(value: Any) -> Any:
+    # Of moments Django's encoder would drop the microseconds, and the order of submissions with them.
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value

@@ -1,0 +1,112 @@
+"""System checks: settings under which runs would be lost are refused. Every command and every worker runs them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import redis
+from django.conf import settings
+from django.core import checks
+
+# Where locks and a memory-mapped log are not shared as SQLite needs it.
+_NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",
+            "fuse.sshfs", "fuse.gluster", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse")  # fmt: skip
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", None)
+_LEAST_LEASE, _LONGEST_LEASE = 2, 3600
+_MOUNTS = Path("/proc/self/mounts")
+
+Messages = list[checks.CheckMessage]
+
+
+@checks.register("evalhub")
+def check_database(**options: Any) -> Messages:
+    """SQLite serves one machine, from a disk of its own."""
+    if settings.EVALHUB_DATABASE_URL:
+        return []
+    found: Messages = []
+    if settings.EVALHUB_REDIS_URL:
+        text = "workers on Redis with SQLite: a worker on another machine cannot share the database"
+        hint = "set EVALHUB_DATABASE_URL to a PostgreSQL, or leave EVALHUB_REDIS_URL unset"
+        near = urlsplit(settings.EVALHUB_REDIS_URL).hostname in _LOCAL_HOSTS
+        found.append(
+            checks.Warning(text, hint, id="evalhub.W001") if near else checks.Error(text, hint, id="evalhub.E001")
+        )
+    kind = file_system(settings.EVALHUB_DATA)
+    if kind.startswith(_NETWORK):
+        text = f"the SQLite database is in {settings.EVALHUB_DATA}, on a network file system ({kind})"
+        hint = "set EVALHUB_DATA to a folder on a local disk, or EVALHUB_DATABASE_URL to a PostgreSQL"
+        found.append(checks.Error(text, hint, id="evalhub.E002"))
+    return found
+
+
+@checks.register("evalhub")
+def check_data_folder(**options: Any) -> Messages:
+    """The data folder is there, or can be made, and can be written to."""
+    folder = settings.EVALHUB_DATA
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return []
+    text = f"the data folder {folder} cannot be {'written to' if existing == folder else 'made'}"
+    hint = f"let user {os.geteuid()} write to {existing}, or set EVALHUB_DATA to another folder"
+    return [checks.Error(text, hint, id="evalhub.E003")]
+
+
+@checks.register("evalhub")
+def check_lease(**options: Any) -> Messages:
+    """A lease outlives a few missed heartbeats and ends within the hour."""
+    if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:
+        return []
+    text = (
+        f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} loses living workers or waits too long for dead ones"
+    )
+    hint = f"choose {_LEAST_LEASE} to {_LONGEST_LEASE} seconds; 30 is good"
+    return [checks.Error(text, hint, id="evalhub.E004")]
+
+
+def check_redis(url: str) -> Messages:
+    """A Redis that drops messages loses time, and one that evicts them does so silently. Asked when a worker starts."""
+    client = redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True)
+    try:
+        limits: Any = client.config_get("maxmemory", "maxmemory-policy", "appendonly", "save")
+    except redis.ConnectionError as error:
+        return [checks.Warning(f"Redis does not answer yet: {error}", "the worker goes on trying", id="evalhub.W005")]
+    except redis.RedisError as error:
+        hint = "see for yourself that its maxmemory-policy is noeviction"
+        return [checks.Warning(f"Redis does not show its settings: {error}", hint, id="evalhub.W006")]
+    finally:
+        client.close()
+    return [*_check_eviction(limits), *_check_persistence(limits)]
+
+
+def _check_eviction(limits: dict[str, str]) -> Messages:
+    policy = limits.get("maxmemory-policy", "")
+    text = f"Redis has maxmemory-policy {policy}"
+    hint = "set it to noeviction: a full Redis then refuses messages, and they are sent again"
+    if policy.startswith("allkeys"):
+        return [checks.Error(f"{text}: it throws waiting messages away without a word", hint, id="evalhub.E007")]
+    if policy != "noeviction":
+        return [checks.Warning(text, hint, id="evalhub.W007")]
+    return []
+
+
+def _check_persistence(limits: dict[str, str]) -> Messages:
+    if limits.get("appendonly") == "yes" or limits.get("save"):
+        return []
+    hint = "appendonly yes saves the wait; no run is lost without it"
+    return [checks.Warning("Redis keeps nothing on disk: after its restart runs wait for a lease's time", hint,
+                           id="evalhub.W008")]  # fmt: skip
+
+
+def file_system(path: Path, mounts: Path = _MOUNTS) -> str:
+    """The type of the file system that a path is on, as far as the kernel tells; empty where it does not."""
+    try:
+        lines = [line.split() for line in mounts.read_text().splitlines()]
+    except OSError:
+        return ""
+    path = path.resolve()
+    over = [(len(point), kind) for _, point, kind, *_ in lines if path.is_relative_to(point)]
+    # Of several at one point the last one mounted is the one that is seen.
+    return max(reversed(over), default=(0, ""), key=lambda entry: entry[0])[1]

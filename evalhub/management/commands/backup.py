@@ -1,0 +1,25 @@
+"""evalhub backup: everything into one file, while the service runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandParser
+
+from evalhub.backup import write_backup
+
+
+class Command(BaseCommand):
+    help = "Write every row and every stored file, as of this moment, into one tar file that either database restores."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+
+    def handle(self, **options: Any) -> None:
+        manifest = write_backup(options["file"].resolve())
+        rows = sum(manifest["rows"].values())
+        files = sum(name.startswith("files/") for name in manifest["members"])
+        self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
+        for sha256 in manifest["missing"]:
+            self.stderr.write(f"backup: the stored file {sha256} is missing; evalhub fsck says whose it is")

@@ -1,0 +1,35 @@
+"""evalhub fsck: whether rows and files are as they must be, one line for everything that is not."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management import BaseCommand, CommandParser
+
+from metrics.services.integrity import Finding, find_faults
+
+
+class Command(BaseCommand):
+    help = "Check every row against the others and every stored file against its SHA-256; exit status 1 for faults."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing anything")
+        parser.add_argument("--fast", action="store_true", help="leave the contents of files and judged views unread")
+
+    def handle(self, **options: Any) -> None:
+        repaired, wrong = 0, 0
+        for finding in list(find_faults(fast=options["fast"])):
+            if options["repair"] and finding.repair:
+                finding.repair()
+                repaired += 1
+                self.stdout.write(f"repaired {finding}")
+            else:
+                wrong += self._say(finding)
+        self.stdout.write(f"fsck: {wrong} faults" + (f", {repaired} findings repaired" if repaired else ""))
+        if wrong:
+            sys.exit(1)
+
+    def _say(self, finding: Finding) -> bool:
+        self.stdout.write(str(finding))
+        return not finding.note

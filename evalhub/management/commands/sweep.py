@@ -1,0 +1,17 @@
+"""evalhub sweep: take away what nobody needs any longer, now instead of at the next hour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management import BaseCommand
+
+from runs.services.sweeping import sweep
+
+
+class Command(BaseCommand):
+    help = "Delete stored files without a row, uploads left behind and idempotency keys, all older than 24 hours."
+
+    def handle(self, **options: Any) -> None:
+        swept = sweep()
+        self.stdout.write(f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys")

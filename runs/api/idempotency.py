@@ -1,0 +1,128 @@
+"""The Idempotency-Key header: a creating request that is sent again, because its answer was lost, is done once.
+
+The answer is stored in the transaction that does what is asked for: either both are there after a crash or neither
+is. Of two requests at once the second meets the first one's key when it commits, and answers the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from django.db import IntegrityError, transaction
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from metrics.engine.errors import Conflict, InvalidInput, KeyReused
+from runs.models import RememberedAnswer, User
+
+View = TypeVar("View", bound=Callable[..., Response])
+
+HEADER = "Idempotency-Key"
+PARAMETER = OpenApiParameter(
+    HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER,
+    description="any text, new for every request: sent again with the same one, the request is done once",
+)  # fmt: skip
+REPLAYED = "Idempotent-Replayed"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True)
+class RequestKey:
+    """Who asks with which key for what; `digest` is the SHA-256 of the request's meaning."""
+
+    user_id: int
+    key: str
+    digest: str
+
+
+def idempotent(post: View) -> View:
+    """A view that creates something, and calls `remember` with its answer in the transaction that does so."""
+
+    @wraps(post)
+    def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        if HEADER not in request.headers or request.user.pk is None:
+            return post(view, request, *args, **kwargs)
+        try:
+            return _answer_once(request, _key_of(request), lambda: post(view, request, *args, **kwargs))
+        finally:
+            for upload in request.FILES.values():
+                upload.close()
+
+    return answer  # type: ignore[return-value]
+
+
+def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Response]) -> Response:
+    if remembered := _find(key):
+        return _again(remembered)
+    request._request.idempotency_key = key  # type: ignore[attr-defined]
+    try:
+        return answer()
+    except (IntegrityError, Conflict):
+        # Perhaps because the same request has been done meanwhile.
+        remembered = _find(key)
+        if remembered is None:
+            raise
+        return _again(remembered)
+
+
+def remember(request: Request, answer: Callable[[], Response]) -> None:
+    """Store the answer to a request that has a key; IntegrityError where another request with the key was faster."""
+    key: RequestKey | None = getattr(request._request, "idempotency_key", None)
+    if key is None:
+        return
+    response = answer()
+    with transaction.atomic():
+        RememberedAnswer.objects.create(
+            user_id=key.user_id,
+            key=key.key,
+            digest=key.digest,
+            status=response.status_code,
+            location=response.headers.get("Location", ""),
+            body=json.loads(JSONRenderer().render(response.data)),
+        )
+
+
+def _key_of(request: Request) -> RequestKey:
+    text = request.headers[HEADER]
+    if not _KEY.fullmatch(text):
+        message = f"{HEADER} is 1 to 255 visible ASCII characters; a UUID will do"
+        raise InvalidInput(message, code="bad_idempotency_key", pointer=HEADER)
+    digest = hashlib.sha256()
+    for part in _parts(request):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return RequestKey(cast(User, request.user).pk, text, digest.hexdigest())
+
+
+def _parts(request: Request) -> Iterator[bytes]:
+    """What makes two requests the same: not the bytes of the body, as a form has another boundary every time."""
+    yield f"{request.method} {request.get_full_path()}".encode()
+    data = dict(request.data.lists()) if hasattr(request.data, "lists") else request.data
+    fields = {name: value for name, value in data.items() if name not in request.FILES} if request.FILES else data
+    yield json.dumps(fields, sort_keys=True, default=str).encode()
+    for name, upload in sorted(request.FILES.items()):
+        upload.seek(0)
+        yield name.encode()
+        yield hashlib.file_digest(upload, "sha256").digest()
+        upload.seek(0)
+
+
+def _find(key: RequestKey) -> RememberedAnswer | None:
+    found = RememberedAnswer.objects.filter(user=key.user_id, key=key.key).first()
+    if found and found.digest != key.digest:
+        message = f"the {HEADER} {key.key!r} came with another request before; a new request needs a new key"
+        raise KeyReused(message, pointer=HEADER)
+    return found
+
+
+def _again(remembered: RememberedAnswer) -> Response:
+    headers = {"Location": remembered.location} if remembered.location else {}
+    return Response(remembered.body, remembered.status, headers={**headers, REPLAYED: "true"})

@@ -1,0 +1,73 @@
+"""What nobody needs any longer: files without a row, uploads left behind, answers that were remembered long enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from runs.models import Qrels, RememberedAnswer, Run
+from runs.services.files import stored_files, sweeping
+
+AGE = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep took away."""
+
+    files: int
+    uploads: int
+    answers: int
+
+
+def sweep() -> Swept:
+    """Take away what is older than 24 hours and needed by nothing. Safe at any moment, in several processes at once."""
+    files = sum(delete_orphan(path) for path in orphans())
+    uploads = sum(_delete(path) for path in left_behind())
+    answers, _ = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - AGE).delete()
+    return Swept(files, uploads, answers)
+
+
+def is_named(sha256: str) -> bool:
+    """Whether a row still needs the stored file: judgements, or a run that was not taken away."""
+    runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256), deleted_at=None)
+    return runs.exists() or Qrels.objects.filter(sha256=sha256).exists()
+
+
+def orphans() -> Iterator[Path]:
+    """Stored files, older than 24 hours, that no row needs."""
+    return (path for path in stored_files() if _is_old(path) and not is_named(path.name))
+
+
+def left_behind() -> Iterator[Path]:
+    """Uploads, older than 24 hours, whose request died."""
+    return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old(path))
+
+
+def delete_orphan(path: Path) -> bool:
+    """Delete a stored file unless a row needs it. Asked again under the lock: the same bytes may come in right now."""
+    try:
+        with sweeping():
+            return not is_named(path.name) and _delete(path)
+    except BlockingIOError:
+        # Something is being stored at this moment; the next sweep will find the file again.
+        return False
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime < time.time() - AGE.total_seconds()
+    except FileNotFoundError:
+        return False
+
+
+def _delete(path: Path) -> bool:
+    path.unlink(missing_ok=True)
+    return True

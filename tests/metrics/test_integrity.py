@@ -1,0 +1,204 @@
+"""fsck: every invariant is broken once, found, and repaired where that loses nothing."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.services import lifecycle
+from metrics.services.integrity import find_faults
+from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
+from runs.services.files import stored_path, upload_folder
+from tests.conftest import GOOD, QRELS, evaluate_all, upload
+
+
+def fsck(*options: str) -> tuple[int, str]:
+    """The exit status and what was printed."""
+    out = io.StringIO()
+    try:
+        call_command("fsck", *options, stdout=out)
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
+
+
+def codes(*, fast: bool = False) -> list[str]:
+    return [finding.code for finding in find_faults(fast=fast)]
+
+
+@pytest.fixture
+def run(submit: Callable[..., Run]) -> Run:
+    return submit(GOOD)
+
+
+def test_a_sound_install_has_no_fault(run: Run) -> None:
+    assert fsck() == (0, "fsck: 0 faults\n")
+
+
+def drop_view(run: Run) -> None:
+    JudgedView.objects.all().delete()
+
+
+def spoil_view(run: Run) -> None:
+    JudgedView.objects.update(content=b"x")
+
+
+def cut_vector(run: Run) -> None:
+    MetricVector.objects.filter(measure="AP").update(content=b"12345678")
+
+
+def expire_lease(run: Run) -> None:
+    held(run, -60)
+
+
+def stretch_lease(run: Run) -> None:
+    held(run, 3600)
+
+
+def held(run: Run, seconds: float) -> None:
+    until = timezone.now() + timedelta(seconds=seconds)
+    Evaluation.objects.update(state="evaluating", lease_token=uuid.uuid4(), lease_until=until)
+
+
+def queue_deleted(run: Run) -> None:
+    Run.objects.update(deleted_at=timezone.now())
+    Evaluation.objects.update(state="queued")
+
+
+def forget_to_queue(run: Run) -> None:
+    Evaluation.objects.all().delete()
+
+
+def lose_team(run: Run) -> None:
+    User.objects.create(username="lonely")
+
+
+def lose_membership(run: Run) -> None:
+    Membership.objects.all().delete()
+
+
+REPAIRABLE: dict[str, Callable[[Run], None]] = {
+    "view_missing": drop_view,
+    "view_unreadable": spoil_view,
+    "vector_length": cut_vector,
+    "lease_expired": expire_lease,
+    "lease_too_long": stretch_lease,
+    "deleted_run_queued": queue_deleted,
+    "run_not_queued": forget_to_queue,
+    "no_personal_team": lose_team,
+    "not_in_personal_team": lose_membership,
+}
+
+
+@pytest.mark.parametrize("code", list(REPAIRABLE))
+def test_what_can_be_repaired_is(run: Run, code: str) -> None:
+    REPAIRABLE[code](run)
+    status, text = fsck()
+    assert (status, f"wrong {code}: " in text) == (1, True), text
+    status, text = fsck("--repair")
+    assert (status, f"repaired wrong {code}: " in text) == (0, True), text
+    evaluate_all()
+    # A vector that was taken away is a note, until it is read.
+    assert fsck()[0] == 0
+    fsck("--repair")
+    assert fsck() == (0, "fsck: 0 faults\n")
+    live = Evaluation.objects.filter(run__deleted_at=None)
+    assert all(e.state == "evaluated" and e.vectors.count() == 2 for e in live)
+
+
+def remove_file(run: Run) -> None:
+    stored_path(run.sha256).unlink()
+
+
+def alter_file(run: Run) -> None:
+    stored_path(run.sha256).write_text(GOOD.replace("3.0", "0.5"))
+
+
+def lie_about_size(run: Run) -> None:
+    Run.objects.update(size=1)
+
+
+def lie_about_topics(run: Run) -> None:
+    Qrels.objects.update(topic_ids=["1"])
+
+
+def ask_for_nonsense(run: Run) -> None:
+    Collection.objects.update(measures=["nDCG@10", "AP", "Nonsense@3"])
+
+
+def judge_by_others(run: Run) -> None:
+    other = Collection.objects.create(slug="other", name="Other", team=run.team)
+    qrels = Qrels.objects.get()
+    qrels.pk, qrels.collection = None, other
+    qrels.save(force_insert=True)
+    Evaluation.objects.update(qrels=qrels)
+
+
+FATAL: dict[str, Callable[[Run], None]] = {
+    "file_missing": remove_file,
+    "file_altered": alter_file,
+    "file_size": lie_about_size,
+    "qrels_topics": lie_about_topics,
+    "measure_unknown": ask_for_nonsense,
+    "foreign_qrels": judge_by_others,
+}
+
+
+@pytest.mark.parametrize("code", list(FATAL))
+def test_what_needs_an_administrator_is_named_with_what_to_do(run: Run, code: str) -> None:
+    FATAL[code](run)
+    for options in ((), ("--repair",)):
+        status, text = fsck(*options)
+        (line,) = [line for line in text.splitlines() if line.startswith(f"wrong {code}: ")]
+        assert (status, ";" in line) == (1, True), text
+
+
+def test_fast_looks_for_files_and_does_not_read_them(run: Run) -> None:
+    alter_file(run)
+    assert (codes(fast=True), codes()) == ([], ["file_altered"])
+    remove_file(run)
+    assert codes(fast=True) == ["file_missing"]
+
+
+def test_notes_are_no_faults(run: Run, api: APIClient) -> None:
+    orphan = stored_path("ab" * 32)
+    orphan.parent.mkdir(parents=True)
+    for path in (orphan, upload_folder() / "x.upload"):
+        path.write_bytes(b"x")
+        os.utime(path, (time.time() - 90_000,) * 2)
+    Team.objects.create(slug="empty", name="Empty")
+    old = timezone.now() - timedelta(days=3)
+    answer: dict[str, Any] = {"digest": "x", "status": 202, "body": {}, "created_at": old}
+    RememberedAnswer.objects.create(user=User.objects.get(), key="k", **answer)
+    api.patch("/api/v1/collections/small/", {"measures": ["nDCG@10", "AP", "P@5"]})
+    expected = {"orphan_file", "old_upload", "old_keys", "team_without_members", "vector_missing"}
+    assert set(codes()) == expected
+    assert fsck()[0] == 0
+    assert fsck("--repair")[0] == 0
+    assert codes() == ["team_without_members"]
+
+
+def test_a_service_at_work_has_no_fault(api: APIClient, collection: str) -> None:
+    for number in range(3):
+        upload(api, "collections/small/runs/", GOOD, tag=f"run-{number}")
+    lifecycle.claim(Evaluation.objects.earliest("pk").pk)
+    upload(api, "collections/small/qrels/", QRELS + "9 0 a 1\n")
+    assert codes() == []
+
+
+def test_the_sweep_command_says_what_it_took(db: None, tmp_path: Path) -> None:
+    out = io.StringIO()
+    call_command("sweep", stdout=out)
+    assert out.getvalue() == "swept: 0 files, 0 uploads, 0 idempotency keys\n"

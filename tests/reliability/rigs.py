@@ -1,0 +1,179 @@
+"""A Redis, a PostgreSQL and a network of our own, to be killed, frozen and cut at will."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg2
+import redis
+
+from tests.reliability.servers import free_port
+
+_START_SECONDS = 30.0
+_BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+
+
+def installed() -> bool:
+    """Whether this machine has the servers to start."""
+    return bool(_BINARIES or shutil.which("initdb")) and bool(shutil.which("redis-server"))
+
+
+class OwnRedis:
+    """A Redis without persistence on a free port."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [
+            "redis-server",
+            "--port",
+            str(self.port),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--loglevel",
+            "warning",
+        ]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tempfile.gettempdir())
+        _until(self.client().ping, redis.RedisError)
+
+    def client(self) -> redis.Redis:
+        return redis.Redis(port=self.port, socket_timeout=5)
+
+    def kill(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+class OwnPostgres:
+    """A PostgreSQL cluster in a folder of its own; `kill` ends it at once, as a power cut of its machine would."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
+        self._folder = Path(tempfile.mkdtemp(prefix="evalhub-postgres-"))
+        self._bin = _BINARIES[-1].parent if _BINARIES else Path(shutil.which("initdb") or "").parent
+        # It refuses to run as root.
+        self._user = pwd.getpwnam("postgres") if os.geteuid() == 0 else None
+        if self._user:
+            os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
+        self._run("initdb", "-D", str(self._folder), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
+        self._run("pg_ctl", "-D", str(self._folder), "-o", options, "-w", "-l", str(self._folder / "log"), "start")
+        _until(lambda: psycopg2.connect(self.url).close(), psycopg2.OperationalError)
+
+    def kill(self) -> None:
+        self._run("pg_ctl", "-D", str(self._folder), "-m", "immediate", "-w", "stop")
+
+    def remove(self) -> None:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, name: str, *arguments: str) -> None:
+        ids = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
+        command = [str(self._bin / name), *arguments]
+        # To a file and not a pipe: the server that pg_ctl leaves behind would hold it open.
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       cwd=self._folder, **ids)  # type: ignore[call-overload]  # fmt: skip
+
+
+@contextlib.contextmanager
+def own_redis() -> Iterator[OwnRedis]:
+    server = OwnRedis()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+@contextlib.contextmanager
+def own_postgres() -> Iterator[OwnPostgres]:
+    server = OwnPostgres()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+class Proxy:
+    """Passes TCP on to a port; with `cut` set it swallows every byte and says nothing, as a broken network does."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.cut = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._connect, args=(near,), daemon=True).start()
+
+    def _connect(self, near: socket.socket) -> None:
+        with near, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._target)) as far:
+            back = threading.Thread(target=self._pass_on, args=(far, near), daemon=True)
+            back.start()
+            self._pass_on(near, far)
+            back.join()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while content := source.recv(65536):
+                if not self.cut.is_set():
+                    target.sendall(content)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """A process that does nothing for a while."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def _until(works: object, refusal: type[Exception]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            works()  # type: ignore[operator]
+            return
+        except refusal:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

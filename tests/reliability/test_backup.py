@@ -1,0 +1,246 @@
+"""A backup holds everything, is checked by its hashes, and comes back on either database as it was."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from evalhub.backup import LEFT_OUT, saved_models, write_backup
+from evalhub.restoring import Backup, BadBackup, install
+from evalhub.simulation import simulate_collection
+from metrics.models import Evaluation, MetricVector
+from metrics.services.integrity import find_faults
+from runs.models import Qrels, RememberedAnswer, Run
+from runs.services.files import stored_path
+from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.reliability.conftest import administer
+from tests.reliability.servers import ROOT, Server, clean_environment, wait_until_evaluated
+
+BOARD = "/api/v1/collections/small/leaderboard/"
+RUNS = "collections/small/runs/"
+GZIP = {"Content-Type": "application/gzip"}
+
+
+@pytest.fixture
+def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], tmp_path: Path) -> APIClient:
+    """An install with two evaluated runs, one deleted, one being evaluated, one queued, and known documents."""
+    submit(GOOD)
+    submit(POOR)
+    deleted = submit(GOOD, tag="deleted")
+    api.delete(f"/api/v1/runs/{deleted.pk}/")
+    for tag in ("held", "waiting"):
+        upload(api, RUNS, GOOD + "3 Q0 y 2 0.5 good\n", tag=tag)
+    held = {"state": "evaluating", "lease_token": uuid.uuid4(), "lease_until": timezone.now() + timedelta(hours=1)}
+    Evaluation.objects.filter(run__tag="held").update(**held)
+    (tmp_path / "run").write_text(GOOD)
+    (tmp_path / "known").write_text("1 a\n")
+    with (tmp_path / "run").open("rb") as run, (tmp_path / "known").open("rb") as known:
+        fields = {"file": run, "known": known, "tag": "known"}
+        answer = api.post(f"/api/v1/{RUNS}", fields, format="multipart", headers={"Idempotency-Key": "k"})
+        assert answer.status_code == 202
+    return api
+
+
+def start_anew(settings: Any, folder: Path) -> None:
+    """An empty database and an empty data folder."""
+    call_command("flush", interactive=False, verbosity=0)
+    settings.EVALHUB_DATA = folder
+
+
+def counts() -> dict[str, int]:
+    return {model._meta.label_lower: model._base_manager.count() for model in saved_models()}
+
+
+def restore(path: Path, *options: str) -> str:
+    out = io.StringIO()
+    call_command("restore", str(path), *options, stdout=out)
+    return out.getvalue()
+
+
+def test_every_model_of_the_project_is_in_a_backup(filled: APIClient, tmp_path: Path) -> None:
+    """A new model is in it by itself, or is named in LEFT_OUT."""
+    manifest = write_backup(tmp_path / "b.tar")
+    every = {model._meta.label_lower for model in apps.get_models(include_auto_created=True)}
+    assert set(manifest["rows"]) | LEFT_OUT == every
+    assert set(manifest["rows"]) & LEFT_OUT == set()
+    assert manifest["rows"] == counts()
+    assert {"runs.run", "runs.rememberedanswer", "metrics.metricvector", "auth.permission"} <= set(manifest["rows"])
+    assert not {label for label in LEFT_OUT if label.startswith(("runs.", "metrics.", "evalhub."))}
+
+
+def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_path: Path) -> None:
+    board = filled.get(BOARD).json()
+    vectors = {(v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()}
+    before, moments = counts(), list(Run.objects.order_by("pk").values_list("pk", "created_at"))
+    write_backup(tmp_path / "b.tar")
+    start_anew(settings, tmp_path / "other")
+    assert "0 faults" in restore(tmp_path / "b.tar")
+    assert counts() == before
+    assert list(Run.objects.order_by("pk").values_list("pk", "created_at")) == moments
+    assert {(v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()} == vectors
+    again = filled.get(BOARD).json()
+    # What was being evaluated waits again: no worker of the old install holds it.
+    assert board["states"] == {"evaluated": 2, "queued": 2, "evaluating": 1}
+    assert again["states"] == {"evaluated": 2, "queued": 3}
+    assert {**again, "states": 0} == {**board, "states": 0}
+    assert list(find_faults()) == []
+    # The token, the sequences, the files and the idempotency key work.
+    assert evaluate_all() == 3
+    assert upload(filled, RUNS, POOR, tag="after").status_code == 202
+    assert RememberedAnswer.objects.get(key="k").status == 202
+
+
+def test_a_backup_is_refused_by_an_install_that_is_not_empty(filled: APIClient, tmp_path: Path) -> None:
+    write_backup(tmp_path / "b.tar")
+    before = counts()
+    with pytest.raises(CommandError, match="not empty"):
+        restore(tmp_path / "b.tar")
+    assert counts() == before
+
+
+def rewrite(path: Path, change: Callable[[str, bytes], bytes | None]) -> None:
+    """Every member of a tar file through a function; None leaves it out."""
+    with tarfile.open(path) as tar:
+        members = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    with tarfile.open(path, "w") as tar:
+        for name, content in members.items():
+            changed = change(name, content)
+            if changed is not None:
+                member = tarfile.TarInfo(name)
+                member.size = len(changed)
+                tar.addfile(member, io.BytesIO(changed))
+
+
+def test_an_altered_backup_is_refused_before_anything_is_installed(
+    filled: APIClient, settings: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "b.tar"
+    good = stored_path(Run.objects.get(tag="good").sha256).name
+    changes: dict[str, Callable[[str, bytes], bytes | None]] = {
+        "rows/runs.run.jsonl: not the content": lambda name, b: b.replace(b'"good"', b'"fine"'),
+        f"files/{good}: not the content": lambda name, b: b.replace(b"3.0", b"9.0") if good in name else b,
+        f"files/{good}: missing": lambda name, b: None if good in name else b,
+    }  # fmt: skip
+    for problem, change in changes.items():
+        write_backup(path)
+        rewrite(path, change)
+        out = io.StringIO()
+        with pytest.raises(SystemExit):
+            call_command("restore", str(path), "--verify", stdout=out)
+        assert f"wrong {problem}" in out.getvalue()
+    start_anew(settings, tmp_path / "other")
+    with pytest.raises(SystemExit):
+        restore(path)
+    assert not Run.objects.exists()
+
+
+def test_a_stored_file_that_was_altered_before_the_backup_is_found(filled: APIClient, tmp_path: Path) -> None:
+    sha256 = Run.objects.get(tag="good").sha256
+    stored_path(sha256).write_text(GOOD.replace("3.0", "9.0"))
+    write_backup(tmp_path / "b.tar")
+    backup = Backup(tmp_path / "b.tar")
+    assert list(backup.problems()) == [f"files/{sha256}: its decompressed content has another SHA-256"]
+    backup.close()
+
+
+def test_a_file_cut_short_is_no_backup(filled: APIClient, tmp_path: Path) -> None:
+    path = tmp_path / "b.tar"
+    write_backup(path)
+    content = path.read_bytes()
+    for size in (0, 100, len(content) // 2):
+        path.write_bytes(content[:size])
+        with pytest.raises(BadBackup, match="cut short"):
+            Backup(path)
+
+
+def test_a_backup_of_another_version_says_so(filled: APIClient, settings: Any, tmp_path: Path) -> None:
+    write_backup(tmp_path / "b.tar")
+    start_anew(settings, tmp_path / "other")
+    backup = Backup(tmp_path / "b.tar")
+    backup.manifest["schema"].append("runs.0099_of_the_future")
+    with pytest.raises(BadBackup, match=r"runs\.0099_of_the_future"):
+        install(backup)
+    backup.close()
+    assert not Run.objects.exists()
+
+
+def test_a_missing_file_is_named_and_the_rest_is_saved(filled: APIClient, tmp_path: Path) -> None:
+    sha256 = Qrels.objects.get().sha256
+    stored_path(sha256).unlink()
+    manifest = write_backup(tmp_path / "b.tar")
+    assert manifest["missing"] == [sha256]
+    backup = Backup(tmp_path / "b.tar")
+    assert list(backup.problems()) == []
+    backup.close()
+
+
+def meaning_of(path: Path) -> dict[str, str]:
+    """The SHA-256 of every file, and of every model's rows; PostgreSQL has an order of its own in JSON objects."""
+    found = {}
+    with tarfile.open(path) as tar:
+        for member in tar:
+            content = tar.extractfile(member).read()  # type: ignore[union-attr]
+            if member.name.startswith("rows/"):
+                rows = [json.dumps(json.loads(line), sort_keys=True) for line in content.splitlines()]
+                content = "\n".join(rows).encode()
+            if member.name != "manifest.json":
+                found[member.name] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def move(environment: dict[str, str], source: Path, target: Path) -> str:
+    """Restore a backup, check everything, use the sequences, and make another backup; returns what was printed."""
+    script = (
+        "from django.core.management import call_command as c; from runs.models import Team; "
+        f"c('restore', {str(source)!r}); c('fsck'); "
+        "Team.objects.create(slug='behind-those', name='x').delete(); "
+        f"c('backup', {str(target)!r})"
+    )
+    command = [sys.executable, "manage.py", "shell", "-c", script]
+    done = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def fill(server: Server) -> None:
+    simulated = simulate_collection(topics=5)
+    with server.client() as client:
+        client.post("collections/", json={"slug": "moved", "name": "Moved"}).raise_for_status()
+        client.post("collections/moved/qrels/", files={"file": ("q", simulated.qrels)}).raise_for_status()
+        for run in simulated.runs.values():
+            answer = client.post("collections/moved/runs/", content=gzip.compress(run.encode()), headers=GZIP)
+            wait_until_evaluated(client, answer.raise_for_status().json()["url"])
+
+
+@pytest.mark.services
+def test_a_backup_moves_between_the_databases_and_back(
+    embedded: Server, database_url: str, data_folder: Path, tmp_path: Path
+) -> None:
+    """Of a service at work, from SQLite to PostgreSQL to SQLite: every value, every moment, every byte the same."""
+    fill(embedded)
+    one, two, three = (tmp_path / f"{number}.tar" for number in (1, 2, 3))
+    embedded.manage("backup", str(one))
+    other = {**clean_environment(data_folder), "EVALHUB_DATABASE_URL": f"{database_url}_moved"}
+    administer(f"CREATE DATABASE {other['EVALHUB_DATABASE_URL'].rpartition('/')[2]}")
+    try:
+        assert "fsck: 0 faults" in move(other, one, two)
+        assert "fsck: 0 faults" in move(clean_environment(tmp_path / "third"), two, three)
+    finally:
+        administer(f"DROP DATABASE {other['EVALHUB_DATABASE_URL'].rpartition('/')[2]} WITH (FORCE)")
+    assert meaning_of(one) == meaning_of(two) == meaning_of(three)
+    assert len([name for name in meaning_of(one) if name.startswith("files/")]) > 10

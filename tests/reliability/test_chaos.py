@@ -1,0 +1,21 @@
+"""Kills and freezes, seeded: nothing lost, nothing doubled, nothing different. `make chaos` is the long form."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.reliability.chaos import Chaos, Goals, service_on
+from tests.reliability.rigs import installed
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "services"])
+def test_nothing_is_lost_doubled_or_different_while_processes_are_killed_and_frozen(kind: str) -> None:
+    if kind == "services" and not (installed() or os.environ.get("EVALHUB_TEST_REQUIRED")):
+        pytest.skip("no PostgreSQL or Redis to start")
+    with service_on(kind) as service:
+        tally = Chaos(service, Goals(seconds=20), seed=1).run()
+    assert tally.clean, tally
+    assert len(tally.accepted) >= 20
+    assert tally.faults["kills"] >= 3

@@ -1,0 +1,140 @@
+"""Settings under which runs would be lost are refused before anything starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from evalhub import checks
+from evalhub.checks import check_data_folder, check_database, check_lease, check_redis, file_system
+from evalhub.worker import CheckStep
+from tests.reliability.rigs import OwnRedis, installed, own_redis
+from tests.reliability.servers import ROOT, clean_environment
+
+
+def ids(messages: list[Any]) -> list[str]:
+    return [message.id for message in messages]
+
+
+def test_the_settings_of_the_tests_are_sound() -> None:
+    assert [*check_database(), *check_data_folder(), *check_lease()] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("redis://redis.example.org:6379/0", ["evalhub.E001"]),
+        ("redis://127.0.0.1:6379/0", ["evalhub.W001"]),
+        ("unix:///run/redis.sock", ["evalhub.W001"]),
+    ],
+)
+def test_sqlite_is_not_shared_between_machines(settings: Any, url: str, found: list[str]) -> None:
+    settings.EVALHUB_DATABASE_URL, settings.EVALHUB_REDIS_URL = "", url
+    assert ids(check_database()) == found
+    settings.EVALHUB_DATABASE_URL = "postgres://db/evalhub"
+    assert check_database() == []
+
+
+MOUNTS = """\
+/dev/sda1 / ext4 rw 0 0
+server:/export /srv nfs4 rw 0 0
+/dev/sdb1 /srv/local ext4 rw 0 0
+sshfs#x /mnt fuse.sshfs rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/srv/evalhub", "nfs4"),
+        ("/srv/local/evalhub", "ext4"),
+        ("/srvs", "ext4"),
+        ("/mnt", "fuse.sshfs"),
+        ("/", "ext4"),
+    ],
+)
+def test_the_file_system_of_a_path_is_the_nearest_mount(tmp_path: Path, path: str, kind: str) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    assert file_system(Path(path), tmp_path / "mounts") == kind
+    assert file_system(Path(path), tmp_path / "nothing") == ""
+
+
+def test_sqlite_on_a_network_file_system_is_refused(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.EVALHUB_DATABASE_URL = settings.EVALHUB_REDIS_URL = ""
+    monkeypatch.setattr(checks, "file_system", lambda path: "nfs4")
+    assert ids(check_database()) == ["evalhub.E002"]
+    settings.EVALHUB_DATABASE_URL = "postgres://db/evalhub"
+    assert check_database() == []
+
+
+def test_a_data_folder_that_cannot_be_used_is_refused(settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings.EVALHUB_DATA = tmp_path / "file"
+    (message,) = check_data_folder()
+    assert (message.id, "cannot be written to" in message.msg) == ("evalhub.E003", True)
+    settings.EVALHUB_DATA = tmp_path / "file" / "data"
+    (message,) = check_data_folder()
+    assert "cannot be made" in message.msg
+    settings.EVALHUB_DATA = tmp_path / "a" / "b"
+    assert check_data_folder() == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sound"), [(1, False), (2, True), (30, True), (3600, True), (3601, False), (0, False)]
+)
+def test_a_lease_is_neither_too_short_nor_too_long(settings: Any, seconds: int, sound: bool) -> None:
+    settings.EVALHUB_LEASE_SECONDS = seconds
+    assert (check_lease() == []) == sound
+
+
+@pytest.mark.parametrize("command", [("serve", "--bind", "127.0.0.1:1"), ("worker",)])
+def test_commands_refuse_what_the_checks_refuse(tmp_path: Path, command: tuple[str, ...]) -> None:
+    environment = {**clean_environment(tmp_path), "EVALHUB_LEASE_SECONDS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "evalhub", *command],
+        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "evalhub.E004" in done.stderr
+
+
+def test_a_worker_that_celery_starts_refuses_as_well(settings: Any) -> None:
+    settings.EVALHUB_LEASE_SECONDS = 1
+    with pytest.raises(ImproperlyConfigured):
+        CheckStep.create(object.__new__(CheckStep), None)
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[OwnRedis]:
+    if not installed() and not os.environ.get("EVALHUB_TEST_REQUIRED"):
+        pytest.skip("no Redis to start")
+    with own_redis() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"maxmemory-policy": "noeviction", "appendonly": "yes"}, []),
+        ({"maxmemory-policy": "noeviction", "appendonly": "no", "save": "60 1000"}, []),
+        ({"maxmemory-policy": "noeviction", "appendonly": "no", "save": ""}, ["evalhub.W008"]),
+        ({"maxmemory-policy": "volatile-lru", "save": "60 1000"}, ["evalhub.W007"]),
+        ({"maxmemory-policy": "allkeys-lru", "save": "60 1000"}, ["evalhub.E007"]),
+        ({"maxmemory-policy": "allkeys-random", "save": ""}, ["evalhub.E007", "evalhub.W008"]),
+    ],
+)
+def test_a_redis_that_evicts_messages_is_refused(redis: OwnRedis, options: dict[str, str], found: list[str]) -> None:
+    for name, value in options.items():
+        redis.client().config_set(name, value)
+    assert ids(check_redis(redis.url)) == found
+
+
+def test_a_redis_that_is_away_is_waited_for() -> None:
+    assert ids(check_redis("redis://127.0.0.1:1/0")) == ["evalhub.W005"]

@@ -1,0 +1,242 @@
+"""Faults in the middle of things, on a PostgreSQL and a Redis of our own behind a network that can be cut."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from tests.reliability.rigs import OwnPostgres, OwnRedis, Proxy, installed, own_postgres, own_redis
+from tests.reliability.servers import Server, clean_environment, free_port, wait_until_evaluated
+
+pytestmark = pytest.mark.skipif(
+    not installed() and not os.environ.get("EVALHUB_TEST_REQUIRED"), reason="no PostgreSQL or Redis to start"
+)
+LEASE = 3
+NUMBERS = itertools.count()
+
+
+@dataclass
+class Rig:
+    """A web server and what it needs; workers come and go."""
+
+    server: Server
+    client: httpx.Client
+    redis: OwnRedis
+    postgres: OwnPostgres
+    network: Proxy
+
+    def submit(self) -> str:
+        """The address of a new run."""
+        fields = {"tag": f"run-{next(NUMBERS)}"}
+        answer = self.client.post("collections/faults/runs/", files={"file": ("r", TEXTBOOK_RUN)}, data=fields)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["url"])
+
+    def evaluation(self, run: str) -> dict[str, Any]:
+        (evaluation,) = self.client.get(run + "evaluations/").json()
+        return dict(evaluation)
+
+    def wait_for(self, run: str, state: str, seconds: float = 30.0) -> None:
+        deadline = time.monotonic() + seconds
+        while self.client.get(run).json()["status"]["state"] != state:
+            assert time.monotonic() < deadline, self.evaluation(run)
+            time.sleep(0.05)
+
+    @contextlib.contextmanager
+    def worker(self, slow: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
+        self.server.environment.update({"SLOW_SECONDS": str(slow), "REMAP_SIGTERM": "SIGQUIT"})
+        process = self.server.start(
+            "celery", "--quiet", "-A", "tests.reliability.slow_worker", "worker", "--concurrency", "1",
+            "--loglevel", "ERROR", "--hostname", f"{next(NUMBERS)}@test",
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            signal_all(process, signal.SIGKILL)
+            process.wait()
+
+
+def signal_all(worker: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        top = psutil.Process(worker.pid)
+        for process in [top, *top.children(recursive=True)]:
+            process.send_signal(number)
+
+
+def child_of(worker: subprocess.Popen[bytes]) -> psutil.Process:
+    (child,) = psutil.Process(worker.pid).children()
+    return child
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    with own_redis() as redis, own_postgres() as postgres:
+        network, port = Proxy(redis.port), free_port()
+        environment = {
+            **clean_environment(tmp_path_factory.mktemp("faults")),
+            "EVALHUB_DATABASE_URL": postgres.url,
+            "EVALHUB_REDIS_URL": f"redis://127.0.0.1:{network.port}/0",
+            "EVALHUB_LEASE_SECONDS": str(LEASE),
+        }
+        server = Server(f"http://127.0.0.1:{port}", environment)
+        try:
+            server.manage("migrate", "--verbosity", "0")
+            server.start(
+                "gunicorn", "evalhub.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4",
+                "--log-level", "critical",
+            )  # fmt: skip
+            server.wait()
+            with server.client() as client:
+                client.post("collections/", json={"slug": "faults", "name": "Faults"}).raise_for_status()
+                client.post("collections/faults/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
+                yield Rig(server, client, redis, postgres, network)
+        finally:
+            server.stop()
+            network.close()
+
+
+@pytest.fixture(scope="module")
+def worker(rig: Rig) -> Iterator[subprocess.Popen[bytes]]:
+    """One that stays, with evaluations of a second."""
+    with rig.worker(slow=1.0) as process:
+        yield process
+
+
+def test_a_run_is_accepted_while_redis_is_dead_or_silent(rig: Rig) -> None:
+    """A publish in the request would hang for as long as Redis is silent; the client gives up after 10 seconds."""
+    rig.client.timeout = httpx.Timeout(10.0)
+    rig.redis.kill()
+    dead = rig.submit()
+    rig.redis.start()
+    rig.network.cut.set()
+    silent = rig.submit()
+    rig.network.cut.clear()
+    rig.client.timeout = httpx.Timeout(60.0)
+    assert [rig.evaluation(run)["state"] for run in (dead, silent)] == ["queued", "queued"]
+    with rig.worker():
+        for run in (dead, silent):
+            rig.wait_for(run, "evaluated")
+
+
+def test_a_message_nobody_knows_stops_nothing(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    """As an older worker meets the tasks of a newer one, during an upgrade."""
+    script = (
+        "from evalhub.celery import app; "
+        "app.send_task('metrics.no_such_task', kwargs={'x': 1}); "
+        "app.send_task('metrics.evaluate', kwargs={'evaluation_id': 1, 'unheard_of': 2})"
+    )
+    rig.server.manage("shell", "-c", script)
+    rig.wait_for(rig.submit(), "evaluated")
+
+
+@pytest.mark.parametrize("loss", ["killed", "flushed"])
+def test_messages_that_redis_lost_are_sent_again(rig: Rig, worker: subprocess.Popen[bytes], loss: str) -> None:
+    rig.wait_for(rig.submit(), "evaluated")
+    child = child_of(worker)
+    child.suspend()
+    runs = [rig.submit() for _ in range(3)]
+    deadline = time.monotonic() + 10
+    # Until there is something to lose.
+    while not rig.redis.client().dbsize() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if loss == "killed":
+        rig.redis.kill()
+        rig.redis.start()
+    else:
+        rig.redis.client().flushall()
+    child.resume()
+    for run in runs:
+        rig.wait_for(run, "evaluated")
+
+
+def test_a_worker_hears_again_after_the_network_was_silent(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    """What Redis says meanwhile is gone; without a time limit on its sockets a worker would listen for ever."""
+    rig.wait_for(rig.submit(), "evaluated")
+    rig.network.cut.set()
+    time.sleep(4)
+    run = rig.submit()
+    time.sleep(2)
+    rig.network.cut.clear()
+    rig.wait_for(run, "evaluated", 60)
+
+
+def test_a_full_redis_refuses_and_loses_nothing(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    rig.redis.client().config_set("maxmemory", "1")
+    try:
+        run = rig.submit()
+        time.sleep(1)
+        assert rig.evaluation(run)["state"] == "queued"
+    finally:
+        rig.redis.client().config_set("maxmemory", "0")
+    rig.wait_for(run, "evaluated")
+
+
+def test_a_database_that_goes_away_costs_no_attempt(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    run = rig.submit()
+    rig.wait_for(run, "evaluating")
+    rig.postgres.kill()
+    for method, address in (("GET", "collections/"), ("POST", "collections/faults/runs/"), ("GET", run)):
+        answer = rig.client.request(method, address, content=TEXTBOOK_RUN, headers={"Content-Type": "text/plain"})
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+        assert answer.headers["Retry-After"]
+    # Longer than the lease: when the database is back the heartbeat must come before the reaper.
+    time.sleep(LEASE + 1)
+    rig.postgres.start()
+    rig.wait_for(run, "evaluated")
+    assert rig.evaluation(run)["attempts"] == 1
+
+
+def test_a_killed_pool_process_is_replaced_and_its_run_evaluated(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    run = rig.submit()
+    rig.wait_for(run, "evaluating")
+    child_of(worker).kill()
+    rig.wait_for(run, "evaluated")
+    assert rig.evaluation(run)["attempts"] == 2
+
+
+def test_a_frozen_worker_is_overtaken_and_changes_nothing(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    run = rig.submit()
+    rig.wait_for(run, "evaluating")
+    signal_all(worker, signal.SIGSTOP)
+    with rig.worker():
+        rig.wait_for(run, "evaluated")
+    before = rig.evaluation(run)
+    signal_all(worker, signal.SIGCONT)
+    rig.wait_for(rig.submit(), "evaluated")
+    assert before["attempts"] == 2
+    assert rig.evaluation(run) == before
+
+
+def test_a_worker_told_to_end_gives_back_what_it_has_in_hand(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    signal_all(worker, signal.SIGSTOP)
+    try:
+        with rig.worker(slow=300) as ending:
+            run = rig.submit()
+            rig.wait_for(run, "evaluating")
+            ending.terminate()
+            rig.wait_for(run, "queued")
+            given_back = rig.evaluation(run)
+            ending.wait(20)
+    finally:
+        signal_all(worker, signal.SIGCONT)
+    # Released, and not expired: that would have left the attempt counted.
+    assert (given_back["attempts"], given_back["error_code"]) == (0, "evaluation_delayed")
+    rig.wait_for(run, "evaluated")
+
+
+def test_everything_is_as_it_must_be_afterwards(rig: Rig) -> None:
+    assert rig.server.manage("fsck").endswith("fsck: 0 faults\n")
+    with rig.worker():
+        assert wait_until_evaluated(rig.client, rig.submit())["state"] == "evaluated"

@@ -1,0 +1,115 @@
+"""A disk that is full, a database that is locked: the client is told to come back, and nothing is left behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import InterfaceError, OperationalError
+from rest_framework.test import APIClient
+
+from runs.api import uploads, views
+from runs.models import Run
+from runs.services import files
+from tests.conftest import GOOD, upload
+
+RUNS = "collections/small/runs/"
+
+
+def full(*arguments: Any, **named: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+class FullFile:
+    """A temporary file on a disk with no room for its content."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    write = full
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@pytest.mark.parametrize("form", [True, False])
+def test_no_room_for_an_upload(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, settings: Any, form: bool
+) -> None:
+    make = uploads.tempfile.NamedTemporaryFile
+    with monkeypatch.context() as patch:
+        patch.setattr(uploads.tempfile, "NamedTemporaryFile", lambda **options: FullFile(make(**options)))
+        if form:
+            fields = {"file": SimpleUploadedFile("run", GOOD.encode())}
+            answer = api.post(f"/api/v1/{RUNS}", fields, format="multipart")
+        else:
+            answer = upload(api, RUNS, GOOD)
+    check_refused(answer, settings.EVALHUB_DATA)
+    assert upload(api, RUNS, GOOD).status_code == 202
+
+
+@pytest.mark.parametrize("function", ["link", "fsync"])
+def test_no_room_in_the_store(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, settings: Any, function: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, function, full)
+        answer = upload(api, RUNS, GOOD)
+    check_refused(answer, settings.EVALHUB_DATA)
+    assert upload(api, RUNS, GOOD).status_code == 202
+
+
+@pytest.mark.parametrize(
+    "text", ["database or disk is full", 'could not extend file "base/5/1": No space left on device']
+)
+def test_no_room_in_the_database(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, settings: Any, text: str
+) -> None:
+    def fail(run: Run) -> None:
+        raise OperationalError(text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(views, "queue_evaluation", fail)
+        answer = upload(api, RUNS, GOOD)
+    check_refused(answer, settings.EVALHUB_DATA)
+    assert upload(api, RUNS, GOOD).status_code == 202
+
+
+def check_refused(answer: Any, data: Path) -> None:
+    assert (answer.status_code, answer.json()["code"]) == (507, "storage_full")
+    assert answer["Retry-After"] == "60"
+    assert not Run.objects.exists()
+    assert os.listdir(data / "uploads") == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OperationalError("database is locked"), "database_unavailable"),
+        (InterfaceError("connection already closed"), "database_unavailable"),
+        (RuntimeError("cannot schedule new futures after interpreter shutdown"), "shutting_down"),
+    ],
+)
+def test_what_passes_by_itself_is_to_be_tried_again(
+    api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+) -> None:
+    def fail(run: Run) -> None:
+        raise error
+
+    monkeypatch.setattr(views, "queue_evaluation", fail)
+    answer = upload(api, RUNS, GOOD)
+    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, code, "5")
+    assert not Run.objects.exists()
+
+
+def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(run: Run) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    api.raise_request_exception = False
+    monkeypatch.setattr(views, "queue_evaluation", fail)
+    assert upload(api, RUNS, GOOD).status_code == 500

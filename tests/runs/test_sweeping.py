@@ -1,0 +1,134 @@
+"""The sweeper takes away what nobody needs, and never what somebody is storing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from runs.models import Qrels, Run
+from runs.services import runs as runs_module
+from runs.services.files import stored_files, stored_path, storing, sweeping, upload_folder
+from runs.services.sweeping import delete_orphan, is_named, sweep
+from tests.conftest import GOOD, POOR, upload
+
+RUNS = "collections/small/runs/"
+DAY = 24 * 3600
+
+
+def age(path: Path, seconds: float = DAY + 60) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def age_all() -> None:
+    for path in stored_files():
+        age(path)
+
+
+def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -> None:
+    run = submit(GOOD)
+    age_all()
+    assert (sweep().files, stored_path(run.sha256).exists()) == (0, True)
+    assert stored_path(Qrels.objects.get().sha256).exists()
+
+
+def test_a_file_goes_with_the_last_run_that_names_it(api: APIClient, submit: Callable[..., Run]) -> None:
+    one, two = submit(GOOD), submit(GOOD, tag="copy")
+    assert one.sha256 == two.sha256
+    age_all()
+    api.delete(f"/api/v1/runs/{one.pk}/")
+    assert (sweep().files, stored_path(one.sha256).exists()) == (0, True)
+    api.delete(f"/api/v1/runs/{two.pk}/")
+    assert (sweep().files, stored_path(one.sha256).exists()) == (1, False)
+    assert Run.objects.exclude(deleted_at=None).count() == 2
+    again = submit(GOOD)
+    assert (again.sha256, stored_path(one.sha256).exists()) == (one.sha256, True)
+
+
+def test_known_documents_stay_with_their_run(api: APIClient, collection: str, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text(GOOD)
+    (tmp_path / "known").write_text("1 a\n")
+    with (tmp_path / "run").open("rb") as file, (tmp_path / "known").open("rb") as known:
+        answer = api.post(f"/api/v1/{RUNS}", {"file": file, "known": known}, format="multipart")
+    assert answer.status_code == 202, answer.content
+    age_all()
+    assert sweep().files == 0
+    api.delete(f"/api/v1/runs/{answer.json()['id']}/")
+    assert sweep().files == 2
+
+
+def test_what_is_younger_than_a_day_stays(db: None) -> None:
+    young, old = upload_folder() / "young.upload", upload_folder() / "old.upload"
+    for path in (young, old):
+        path.write_bytes(b"x")
+    age(young, DAY - 60)
+    age(old)
+    orphan = stored_path("ab" * 32)
+    orphan.parent.mkdir(parents=True)
+    orphan.write_bytes(b"x")
+    age(orphan, DAY - 60)
+    swept = sweep()
+    assert (swept.files, swept.uploads) == (0, 1)
+    assert young.exists()
+    assert orphan.exists()
+
+
+def test_an_orphan_whose_bytes_come_in_at_this_moment_stays(
+    api: APIClient, submit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store has an old file; a submission has found it there and has not committed its row yet."""
+    gone = submit(GOOD)
+    api.delete(f"/api/v1/runs/{gone.pk}/")
+    age_all()
+    orphan, tried = stored_path(gone.sha256), []
+    create = runs_module._create
+
+    def sweep_meanwhile(*arguments: Any) -> Run:
+        assert not is_named(gone.sha256)
+        tried.append(delete_orphan(orphan))
+        return create(*arguments)
+
+    monkeypatch.setattr(runs_module, "_create", sweep_meanwhile)
+    assert upload(api, RUNS, GOOD).status_code == 202
+    assert tried == [False]
+    assert orphan.exists()
+    assert sweep().files == 0
+
+
+def test_a_submission_waits_while_an_orphan_is_deleted(tmp_path: Path) -> None:
+    entered = threading.Event()
+
+    def store() -> None:
+        with storing():
+            entered.set()
+
+    with sweeping():
+        thread = threading.Thread(target=store)
+        thread.start()
+        assert not entered.wait(0.3)
+    thread.join()
+    assert entered.is_set()
+
+
+def test_submissions_do_not_wait_for_each_other() -> None:
+    with storing(), storing():
+        pass
+    with storing(), pytest.raises(BlockingIOError), sweeping():
+        pass
+
+
+def test_a_file_that_went_missing_comes_back_with_the_same_submission(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
+    run = submit(GOOD)
+    submit(POOR)
+    stored_path(run.sha256).unlink()
+    assert upload(api, RUNS, GOOD).status_code == 200
+    assert stored_path(run.sha256).read_text() == GOOD
