@@ -15,7 +15,7 @@ def test_nothing_is_lost_doubled_or_different_while_processes_are_killed_and_fro
     if kind == "services" and not (installed() or os.environ.get("EVALHUB_TEST_REQUIRED")):
         pytest.skip("no PostgreSQL or Redis to start")
     with service_on(kind) as service:
-        tally = Chaos(service, Goals(seconds=20), seed=1).run()
+        tally = Chaos(service, Goals(seconds=15), seed=1).run()
     assert tally.clean, tally
     assert len(tally.accepted) >= 20
     assert tally.faults["kills"] >= 3
