@@ -6,7 +6,7 @@ BIND ?= 127.0.0.1:8000
 SEED ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test test-services chaos check audit bench clean
+.PHONY: demo serve admin test test-services chaos check audit bench calibrate clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -42,6 +42,9 @@ audit: .venv/.audit  ## known weaknesses of the installed packages; asks the adv
 
 bench: .venv/.test  ## measured times
 	$(BIN)/python -m tests.benchmarks
+
+calibrate: .venv/.test  ## how often every significance test finds what is not there
+	$(BIN)/python -m tests.benchmarks.calibrate
 
 clean:
 	rm -rf .venv .evalhub .mypy_cache .ruff_cache .pytest_cache .hypothesis

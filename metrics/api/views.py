@@ -30,6 +30,7 @@ from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
+from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.models import Evaluation
 from metrics.services.comparison import Comparison, compare_runs
 from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
@@ -138,8 +139,8 @@ class ComparisonView(APIView):
             parameter("measure", "the measure to compare by; the collection's first where left out"),
             parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
             parameter("baseline", "a run id: compare every other run with this one only"),
-            parameter("test", "paired_t"),
-            parameter("correction", "holm, bonferroni or none"),
+            parameter("test", ", ".join(TESTS)),
+            parameter("correction", ", ".join(CORRECTIONS)),
             parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER),
             CONFIDENCE,
             SCORES,

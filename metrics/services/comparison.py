@@ -10,7 +10,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.significance import CORRECTIONS, TESTS
-from metrics.engine.significance.pairs import Matrix, PairedResult, all_pairs, baseline_pairs
+from metrics.engine.significance.pairs import Options, PairedResult, all_pairs, baseline_pairs
 from metrics.models import Evaluation
 from metrics.services.judged_views import vectors_of
 from metrics.services.leaderboard import active_qrels
@@ -18,7 +18,6 @@ from metrics.services.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
 
 MAX_RUNS = 200
-FEW_TOPICS = 25
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,10 @@ def compare_runs(*, collection: Collection, query: ComparisonQuery) -> Compariso
     order = np.argsort(sign * means, kind="stable")
     runs, values = [evaluations[i].run for i in order.tolist()], values[order]
     first, second = _family(runs, query)
-    result = TESTS[query.test](values, first, second, query.confidence)
+    result = TESTS[query.test].compare(values, first, second, Options(confidence=query.confidence))
     ranked = list(zip(runs, means[order].tolist(), strict=True))
     pairs = _pairs(runs, first, second, result, query)
-    return Comparison(query, qrels, values.shape[1], ranked, pairs, _warnings(query, values, common, result))
+    return Comparison(query, qrels, values.shape[1], ranked, pairs, _warnings(query, common, result))
 
 
 def _check(query: ComparisonQuery) -> None:
@@ -117,7 +116,8 @@ def _family(runs: list[Run], query: ComparisonQuery) -> tuple[Ints, Ints]:
 
 
 def _pairs(runs: list[Run], first: Ints, second: Ints, result: PairedResult, query: ComparisonQuery) -> list[Pair]:
-    adjusted = CORRECTIONS[query.correction](result.p_value)
+    simultaneous = TESTS[query.test].simultaneous
+    adjusted = result.p_value if simultaneous else CORRECTIONS[query.correction](result.p_value)
     significant: list[bool] = (adjusted < query.alpha).tolist()
     columns = (result.difference, result.low, result.high, result.statistic, result.p_value, adjusted)
     numbers = zip(*(column.tolist() for column in columns), strict=True)
@@ -129,15 +129,13 @@ def _pairs(runs: list[Run], first: Ints, second: Ints, result: PairedResult, que
     ]
 
 
-def _warnings(query: ComparisonQuery, values: Matrix, common: Flags, result: PairedResult) -> list[str]:
+def _warnings(query: ComparisonQuery, common: Flags, result: PairedResult) -> list[str]:
     warnings = []
     if query.measure.pools:
         warnings.append("norm='average' is one ratio for all topics: compared are the topics' own, as for norm='topic'")
-    topics = values.shape[1]
-    if topics < FEW_TOPICS:
-        warnings.append(f"only {topics} topics: differences must be large to be found")
-    if topics < len(common):
-        warnings.append(f"{len(common) - topics} topics left out, where a run has no value")
-    if np.isnan(result.statistic).any():
-        warnings.append("some differences are the same on every topic: their p is 0 and they have no statistic")
-    return warnings
+    left_out = np.count_nonzero(~common)
+    if left_out:
+        warnings.append(f"{left_out} topics left out, where a run has no value")
+    if TESTS[query.test].simultaneous and query.correction != "none":
+        warnings.append(f"{query.test} counts for all pairs at once: its p is not corrected again")
+    return [*warnings, *(caution.message for caution in result.cautions)]

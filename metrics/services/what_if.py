@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from metrics.engine.agreement.kendall import rank_correlations
+from metrics.engine.agreement.standings import has_ties, standings
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.steps import Matrix
-from metrics.engine.what_if import has_ties, rank_correlations, standings
 from metrics.models import Evaluation
 from metrics.services.judged_views import Mean, computed_means
 from metrics.services.leaderboard import active_qrels

@@ -4,7 +4,8 @@
 ir_measures; `... views` computes measures and curves from judged views; `... upload` takes a compressed run from upload
 to values;
 `python -m tests.benchmarks board` fills a database with 1,000 evaluated runs of 20 measures and reads leaderboards;
-`python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own.
+`python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own;
+`python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.peers import measure_peers
+from tests.benchmarks.statistics import measure_statistics
 from tests.benchmarks.views import measure_upload, measure_views
 from tests.reliability.servers import embedded_server, wait_until_evaluated
 
@@ -77,6 +79,7 @@ PARTS = {
     "peers": measure_peers,
     "views": measure_views,
     "upload": measure_upload,
+    "statistics": measure_statistics,
     "submit": measure_submission,
     "board": measure_boards,
 }

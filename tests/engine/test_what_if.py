@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from metrics.engine.agreement.kendall import rank_correlations
+from metrics.engine.agreement.standings import has_ties, standings
 from metrics.engine.differences import differences
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
-from metrics.engine.what_if import Grid, has_ties, rank_correlations, standings
+from metrics.engine.what_if import Grid
 
 STEEP = GainMap.parse("0-1-10-100")
 MEANS = st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6), min_size=1, max_size=5)

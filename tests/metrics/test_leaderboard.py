@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from metrics.engine.significance import TESTS
 from metrics.models import Evaluation, MetricVector
 from runs.models import Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
@@ -174,6 +175,25 @@ def test_identical_runs_have_p_one(api: APIClient, submit: Callable[..., Run]) -
     submit(GOOD, tag="two")
     (pair,) = api.get(COMPARISON).json()["pairs"]
     assert (pair["p_value"], pair["p_adjusted"], pair["significant"]) == (1.0, 1.0, False)
+
+
+@pytest.mark.parametrize("test", list(TESTS))
+def test_every_test_compares_runs(api: APIClient, collection: str, test: str) -> None:
+    many(api, 4)
+    answer = api.get(COMPARISON, {"measure": "AP", "test": test}).json()
+    assert (answer["test"], answer["family"]) == (test, 6)
+    assert any("only 3 topics" in warning for warning in answer["warnings"])
+    for pair in answer["pairs"]:
+        assert pair["low"] <= pair["difference"] <= pair["high"]
+        assert 0 <= pair["p_value"] <= pair["p_adjusted"] <= 1
+
+
+def test_p_values_that_count_for_all_pairs_are_not_corrected_again(api: APIClient, collection: str) -> None:
+    many(api, 4)
+    for correction, noted in (("holm", True), ("none", False)):
+        answer = api.get(COMPARISON, {"measure": "AP", "test": "tukey_hsd", "correction": correction}).json()
+        assert [pair["p_value"] for pair in answer["pairs"]] == [pair["p_adjusted"] for pair in answer["pairs"]]
+        assert any("not corrected again" in warning for warning in answer["warnings"]) is noted
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,59 @@
-"""TESTS and CORRECTIONS: how runs are compared over topics. A new test is a file and a line here."""
+"""TESTS, OMNIBUS and CORRECTIONS: how runs are compared over topics. A new test is a file and a line here."""
 
 from __future__ import annotations
 
-from metrics.engine.significance import paired_t
-from metrics.engine.significance.corrections import bonferroni, holm, uncorrected
-from metrics.engine.significance.pairs import Correction, PairedTest
+from metrics.engine.significance import (
+    anova,
+    bootstrap,
+    conover,
+    friedman,
+    kruskal_wallis,
+    mann_whitney,
+    nemenyi,
+    paired_t,
+    randomisation,
+    randomised_tukey_hsd,
+    sign,
+    tukey_hsd,
+    welch_t,
+    wilcoxon,
+)
+from metrics.engine.significance.corrections import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    bonferroni,
+    hochberg,
+    holm,
+    uncorrected,
+)
+from metrics.engine.significance.omnibus import OmnibusTest
+from metrics.engine.significance.pairs import Correction, SignificanceTest
 
-TESTS: dict[str, PairedTest] = {
-    "paired_t": paired_t.compare,
+TESTS: dict[str, SignificanceTest] = {
+    "paired_t": SignificanceTest(paired_t.compare),
+    "wilcoxon": SignificanceTest(wilcoxon.compare),
+    "sign": SignificanceTest(sign.compare),
+    "randomisation": SignificanceTest(randomisation.compare, draws=True),
+    "bootstrap": SignificanceTest(bootstrap.compare, draws=True),
+    "tukey_hsd": SignificanceTest(tukey_hsd.compare, simultaneous=True, omnibus="anova"),
+    "randomised_tukey_hsd": SignificanceTest(randomised_tukey_hsd.compare, simultaneous=True, draws=True),
+    "nemenyi": SignificanceTest(nemenyi.compare, simultaneous=True, omnibus="friedman"),
+    "conover": SignificanceTest(conover.compare, omnibus="friedman"),
+    "welch_t": SignificanceTest(welch_t.compare, paired=False),
+    "mann_whitney": SignificanceTest(mann_whitney.compare, paired=False, omnibus="kruskal_wallis"),
+}
+
+OMNIBUS: dict[str, OmnibusTest] = {
+    "anova": anova.analyse,
+    "friedman": friedman.analyse,
+    "kruskal_wallis": kruskal_wallis.analyse,
 }
 
 CORRECTIONS: dict[str, Correction] = {
     "holm": holm,
+    "hochberg": hochberg,
     "bonferroni": bonferroni,
+    "benjamini_hochberg": benjamini_hochberg,
+    "benjamini_yekutieli": benjamini_yekutieli,
     "none": uncorrected,
 }

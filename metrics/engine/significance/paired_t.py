@@ -5,57 +5,76 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.pairs import Matrix, PairedResult
+from metrics.engine.significance.cautions import constant_differences, few_topics, skewed, skewness
+from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks
 
-# Pairs whose differences are held at once: bounds the memory at 8 bytes x topics x this.
-_CHUNK = 65_536
+_SKEWED = "Student's t is then an approximation, to be held against the sign test"
 
 
-def compare(values: Matrix, first: Ints, second: Ints, confidence: float = 0.95) -> PairedResult:
+def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
     """Two-sided paired t test of each pair, with the t interval of the mean difference.
 
     Formula: t = mean(d) / (sd(d) / sqrt(n)), d the per-topic differences, n - 1 degrees of freedom
+    Assumes: differences from a normal distribution, or enough topics for their mean to be near one
     Source: Student (1908); for retrieval Hull, SIGIR 1993
-    Identical runs have p = 1. A difference that is the same on every topic has no spread: p = 0 and no statistic.
+    Note: Identical runs have p = 1. A difference that is the same on every topic has no spread: p = 0 and no
+    statistic.
     """
+    check(values, "a paired t test")
     topics = values.shape[1]
-    if topics < 2:
-        raise StatisticsError(f"a paired t test needs at least 2 common topics, here are {topics}")
-    parts = [
-        _mean_and_error(values, first[at : at + _CHUNK], second[at : at + _CHUNK])
-        for at in range(0, len(first), _CHUNK)
-    ]
-    difference, error = (np.concatenate(part) for part in zip(*parts, strict=True))
-    statistic, p_value = _t_test(difference, error, topics - 1)
-    margin = special.stdtrit(topics - 1, (1 + confidence) / 2) * error
-    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value)
+    difference, error, asymmetry = moments(values, first, second)
+    statistic, p_value = t_test(difference, error, topics - 1)
+    margin = special.stdtrit(topics - 1, (1 + options.confidence) / 2) * error
+    exact = np.zeros(len(first), np.bool_)
+    cautions = (*few_topics(topics), *constant_differences(statistic), *skewed(asymmetry, topics, _SKEWED))
+    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
 
 
-def _mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    differences = values[first] - values[second]
-    # Divided by the largest first: squares of huge gains would overflow.
-    largest = np.maximum(np.abs(values[first]).max(axis=1), np.abs(values[second]).max(axis=1))
-    scale = np.where(largest > 0, largest, 1.0)
-    mean, error = _scaled_mean_and_error(differences / scale[:, None])
-    return mean * scale, error * scale
+def mean_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
+    """The mean difference of each pair and both ends of its t interval."""
+    difference, error, _ = moments(values, first, second)
+    margin = special.stdtrit(values.shape[1] - 1, (1 + confidence) / 2) * error
+    return difference, difference - margin, difference + margin
 
 
-def _scaled_mean_and_error(differences: Matrix) -> tuple[Floats, Floats]:
-    mean = differences.mean(axis=1)
-    error = differences.std(axis=1, ddof=1) / np.sqrt(differences.shape[1])
-    # Differences that agree to the last bits have a spread of rounding errors only.
-    noise = 4 * np.finfo(np.float64).eps
-    mean = np.where(np.abs(differences).max(axis=1) <= noise, 0.0, mean)
-    return mean, np.where(np.ptp(differences, axis=1) <= noise, 0.0, error)
+def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+    """The mean difference of each pair and its standard error, 0 where the differences agree but for rounding."""
+    difference, error, _ = moments(values, first, second)
+    return difference, error
 
 
-def _t_test(difference: Floats, error: Floats, freedom: int) -> tuple[Floats, Floats]:
+def t_test(difference: Floats, error: Floats, freedom: int | Floats) -> tuple[Floats, Floats]:
+    """Statistic and two-sided p of each pair; without spread p is 1 for no difference, else 0 and no statistic."""
     spread = error > 0
     statistic = np.full(len(difference), np.nan)
     np.divide(difference, error, out=statistic, where=spread)
-    p_value = np.where(difference == 0, 1.0, 0.0)
-    p_value[spread] = 2 * special.stdtr(freedom, -np.abs(statistic[spread]))
     statistic[~spread & (difference == 0)] = 0.0
-    return statistic, p_value
+    p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
+    return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, 0.0))
+
+
+def moments(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
+    """Mean, standard error and skewness of each pair's differences."""
+    largest = np.abs(values).max(axis=1)
+    parts = [_moments_at_once(values, largest, *chunk) for chunk in chunks(first, second, values.shape[1])]
+    difference, error, asymmetry = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return difference, error, asymmetry
+
+
+def _moments_at_once(values: Matrix, largest: Floats, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
+    # Divided by the largest first: squares of huge gains would overflow.
+    scale = np.maximum(largest[first], largest[second])
+    scale[scale == 0] = 1.0
+    differences = (values[first] - values[second]) / scale[:, None]
+    topics = differences.shape[1]
+    mean = differences.mean(axis=1)
+    centred = differences - mean[:, None]
+    squares = np.square(centred)
+    error = np.sqrt(squares.sum(axis=1) / (topics - 1) / topics)
+    # Differences that agree to the last bits have a spread of rounding errors only.
+    noise = 4 * np.finfo(np.float64).eps
+    high, low = differences.max(axis=1), differences.min(axis=1)
+    mean = np.where(np.maximum(high, -low) <= noise, 0.0, mean)
+    error = np.where(high - low <= noise, 0.0, error)
+    return mean * scale, error * scale, skewness(squares, centred)

@@ -1,34 +1,108 @@
-"""What every paired test takes and gives."""
+"""What every test of pairs takes and gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.errors import StatisticsError
+from metrics.engine.ranking import Flags, Floats, Ints
 
 Matrix = npt.NDArray[np.float64]
+
+MAX_RESAMPLES = 10_000_000
+# Values that agree to so many of the larger one are equal: the same figure summed in another order.
+ROUNDING = 1e-12
+# Differences that are held at once: few enough for a cache.
+_HELD = 1 << 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a test may be told; each reads what concerns it.
+
+    `confidence` of the intervals; `resamples` (B) and `seed` of tests that draw, `threads` to draw with (the answer is
+    the same for any number); `min_difference` below or at which the sign test takes two values for equal; `zeros` is
+    what Wilcoxon's test does with equal values, 'drop' them or rank them and drop then ('pratt'), and `ties` says which
+    differences tie for it: those equal to the last bit ('exact', as for SciPy), or to 12 digits ('rounded').
+    Raises StatisticsError for a value without a meaning.
+    """
+
+    confidence: float = 0.95
+    resamples: int = 100_000
+    seed: int = 0
+    threads: int = 1
+    min_difference: float = 0.0
+    zeros: str = "drop"
+    ties: str = "exact"
+
+    def __post_init__(self) -> None:
+        for name, fits, meaning in (
+            ("confidence", 0 < self.confidence < 1, "between 0 and 1"),
+            ("resamples", 1 <= self.resamples <= MAX_RESAMPLES, f"between 1 and {MAX_RESAMPLES:,}"),
+            ("seed", self.seed >= 0, "0 or above"),
+            ("threads", self.threads >= 1, "1 or above"),
+            ("min_difference", 0 <= self.min_difference < np.inf, "0 or above"),
+            ("zeros", self.zeros in ("drop", "pratt"), "'drop' or 'pratt'"),
+            ("ties", self.ties in ("exact", "rounded"), "'exact' or 'rounded'"),
+        ):
+            if not fits:
+                message = f"{name} must be {meaning}, not {getattr(self, name)!r}"
+                raise StatisticsError(message, code="bad_parameter", pointer=name)
+
+
+DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something a reader of the result must know: a stable code and a sentence."""
+
+    code: str
+    message: str
 
 
 @dataclass(frozen=True)
 class PairedResult:
-    """One entry per pair: mean difference, bounds of its interval, test statistic (NaN where infinite), p value."""
+    """One entry per pair: mean difference, bounds of its interval, test statistic (NaN where infinite), p value.
+
+    `exact` marks the pairs whose p is of the exact distribution under the null hypothesis, not of an approximation or
+    a sample of it. The interval is always one of the mean difference: Student's, where the test has none of its own.
+    """
 
     difference: Floats
     low: Floats
     high: Floats
     statistic: Floats
     p_value: Floats
+    exact: Flags
+    cautions: tuple[Caution, ...] = ()
 
 
-PairedTest = Callable[[Matrix, Ints, Ints, float], PairedResult]
-"""test(values (runs, topics), first run of each pair, second run of each pair, confidence) -> PairedResult"""
+PairedTest = Callable[[Matrix, Ints, Ints, Options], PairedResult]
+"""test(values (runs, topics), first run of each pair, second run of each pair, options) -> PairedResult"""
 
 Correction = Callable[[Floats], Floats]
 """correction(p values of one family) -> adjusted p values, same order"""
+
+
+@dataclass(frozen=True)
+class SignificanceTest:
+    """An entry of TESTS.
+
+    `simultaneous` marks tests whose p values already count for all pairs of the runs given: no correction belongs on
+    top. `draws` marks those that read `resamples` and `seed`; `omnibus` names the test of all runs at once that a
+    post-hoc test goes with.
+    """
+
+    compare: PairedTest
+    paired: bool = True
+    simultaneous: bool = False
+    draws: bool = False
+    omnibus: str | None = None
 
 
 def all_pairs(runs: int) -> tuple[Ints, Ints]:
@@ -41,3 +115,28 @@ def baseline_pairs(runs: int, baseline: int) -> tuple[Ints, Ints]:
     """Every other run against the baseline."""
     others = np.delete(np.arange(runs), baseline)
     return others, np.full(len(others), baseline)
+
+
+def check(values: Matrix, test: str, runs: int = 1) -> None:
+    """StatisticsError for fewer than 2 topics or `runs` runs, or a value that is not a number."""
+    if values.shape[1] < 2:
+        message = f"{test} needs at least 2 common topics, here are {values.shape[1]}"
+        raise StatisticsError(message, code="too_few_topics")
+    if len(values) < runs:
+        raise StatisticsError(f"{test} needs at least {runs} runs, here are {len(values)}", code="too_few_runs")
+    if not np.isfinite(values).all():
+        raise StatisticsError(f"{test} needs a finite value of every run on every topic: leave out topics without one")
+
+
+def chunks(first: Ints, second: Ints, topics: int) -> Iterator[tuple[Ints, Ints]]:
+    """The pairs in pieces that bound what is held at once; at least one piece."""
+    size = max(1, _HELD // topics)
+    for at in range(0, max(len(first), 1), size):
+        yield first[at : at + size], second[at : at + size]
+
+
+def noise_of(values: Matrix, first: Ints, second: Ints) -> Floats:
+    """Of each pair, the difference that rounding alone can make: smaller ones are ties."""
+    largest = np.abs(values).max(axis=1)
+    noise: Floats = ROUNDING * np.maximum(largest[first], largest[second])
+    return noise

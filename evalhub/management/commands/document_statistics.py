@@ -1,0 +1,72 @@
+"""evalhub document_statistics: the reference in docs/statistics.md, made from the docstrings of the tables."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management import BaseCommand
+
+from metrics.engine.agreement import COEFFICIENTS
+from metrics.engine.agreement.intervals import rank_intervals
+from metrics.engine.design import topic_set_size
+from metrics.engine.design.discriminative_power import discriminative_power
+from metrics.engine.design.swap_rates import swap_rates
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
+from metrics.engine.significance.effect_sizes import (
+    cohen_d,
+    hedges_g,
+    relative_difference,
+    standardised_difference,
+)
+from metrics.engine.significance.tiers import tiers
+
+_SECTION = re.compile(
+    r"^(Formula|Assumes|Controls|Range|Groups|Tiers|Source|Elsewhere|Note|Shapes|Raises)(?::| (?=StatisticsError))",
+    re.MULTILINE,
+)
+_LEFT_OUT = ("Shapes", "Raises")
+_EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference)
+_DESIGN = (
+    tiers,
+    rank_intervals,
+    discriminative_power,
+    swap_rates,
+    topic_set_size.power_of_t,
+    topic_set_size.power_of_anova,
+    topic_set_size.half_width,
+)
+
+
+class Command(BaseCommand):
+    help = "Print the reference of docs/statistics.md."
+
+    def handle(self, **options: Any) -> None:
+        self.stdout.write(reference(), ending="")
+
+
+def reference() -> str:
+    """The reference as Markdown."""
+    parts: list[tuple[str, dict[str, Callable[..., Any]]]] = [
+        ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
+        ("Tests of all runs at once", {**OMNIBUS}),
+        ("Corrections", {**CORRECTIONS}),
+        ("Effect sizes", {function.__name__: function for function in _EFFECT_SIZES}),
+        ("Orders of systems", {**COEFFICIENTS}),
+        ("Groups, ranks and design", {function.__name__: function for function in _DESIGN}),
+    ]
+    return "\n".join(line for title, functions in parts for line in _part(title, functions))
+
+
+def _part(title: str, functions: dict[str, Callable[..., Any]]) -> list[str]:
+    entries = (line for name, function in functions.items() for line in _entry(name, function))
+    return [f"### {title}", "", *entries]
+
+
+def _entry(name: str, function: Callable[..., Any]) -> list[str]:
+    text = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
+    sections = zip(text[1::2], (" ".join(body.split()) for body in text[2::2]), strict=True)
+    lines = [f"- {section}: {body}" for section, body in sections if section not in _LEFT_OUT]
+    return [f"**`{name}`** {' '.join(text[0].split())}", "", *lines, ""]

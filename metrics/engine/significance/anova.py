@@ -1,0 +1,91 @@
+"""Two-way analysis of variance: runs and topics, one value each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from metrics.engine.ranking import Floats
+from metrics.engine.significance.cautions import few_topics, uneven_spread
+from metrics.engine.significance.omnibus import OmnibusResult, Source
+from metrics.engine.significance.pairs import ROUNDING, Matrix, check
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """Sums of squares of runs, topics and what neither explains; `scale` is what values were divided by before."""
+
+    runs: float
+    topics: float
+    residual: float
+    residuals: Matrix
+    scale: float
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the residual."""
+        runs, topics = self.residuals.shape
+        return int((runs - 1) * (topics - 1))
+
+    @property
+    def residual_variance(self) -> float:
+        """V_E2 in the units of the values."""
+        return self.residual / self.freedom * self.scale**2
+
+
+def analyse(values: Matrix) -> OmnibusResult:
+    """Two-way analysis of variance without replication: do the runs differ, topics set aside?
+
+    Formula: F = MS(runs) / MS(residual), x[i,t] = mean + run i + topic t + residual; k - 1 and (k - 1)(n - 1) degrees
+    of freedom
+    Assumes: normal residuals of one spread; runs and topics that do not interact
+    Source: Fisher (1925); for retrieval Tague-Sutcliffe and Blustein, TREC-3, 1995
+    Note: The effect is partial eta squared, SS(runs) / (SS(runs) + SS(residual)).
+    """
+    check(values, "an analysis of variance", runs=2)
+    parts = two_way(values)
+    runs, topics = values.shape
+    by_run = _source("runs", parts.runs, runs - 1, parts)
+    by_topic = _source("topics", parts.topics, topics - 1, parts)
+    rest = parts.residual * parts.scale**2
+    sources = (by_run, by_topic, Source("residual", rest, parts.freedom, parts.residual_variance))
+    explained = parts.runs + parts.residual
+    return OmnibusResult(
+        by_run.statistic,
+        (runs - 1, parts.freedom),
+        by_run.p_value if by_run.p_value is not None else 1.0,
+        parts.runs / explained if explained else 0.0,
+        sources,
+        (*few_topics(topics), *uneven_spread(parts.residuals)),
+    )
+
+
+def two_way(values: Matrix) -> TwoWay:
+    """The parts of the variation; those that are rounding only are 0."""
+    # Divided by the largest first: squares of huge gains would overflow.
+    scale = float(np.abs(values).max()) or 1.0
+    scaled = values / scale
+    centred = scaled - scaled.mean()
+    run, topic = centred.mean(axis=1), centred.mean(axis=0)
+    residuals = centred - run[:, None] - topic
+    runs, topics = values.shape
+    sizes = (topics * _squares(run), runs * _squares(topic), _squares(residuals))
+    noise = values.size * ROUNDING**2
+    by_run, by_topic, rest = (size if size > noise else 0.0 for size in sizes)
+    return TwoWay(by_run, by_topic, rest, residuals, scale)
+
+
+def _squares(values: Floats | Matrix) -> float:
+    return float(np.square(values).sum())
+
+
+def _source(name: str, squares: float, freedom: int, parts: TwoWay) -> Source:
+    size = squares * parts.scale**2
+    if parts.residual == 0:
+        return Source(name, size, freedom, size / freedom, None if squares else 0.0, 0.0 if squares else 1.0)
+    statistic = squares / freedom / (parts.residual / parts.freedom)
+    return Source(
+        name, size, freedom, size / freedom, statistic, float(special.fdtrc(freedom, parts.freedom, statistic))
+    )

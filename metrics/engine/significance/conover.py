@@ -1,0 +1,32 @@
+"""Conover's post-hoc test of Friedman's rank sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.ranking import Ints
+from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.friedman import rank_by_topic
+from metrics.engine.significance.paired_t import mean_interval, t_test
+from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
+
+
+def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+    """Conover's test of each pair's rank sums, with the t interval of each mean difference.
+
+    Formula: t = (R_i - R_j) / sqrt(2 (n A - sum of R^2) / ((n - 1)(k - 1))), R the rank sums, A the sum of all squared
+    ranks; (n - 1)(k - 1) degrees of freedom
+    Assumes: topics that are independent, and that Friedman's test has found a difference
+    Source: Conover, Practical Nonparametric Statistics, 3rd edition, 1999, section 5.8
+    Note: p is of the pair alone and wants a correction; it depends on all runs. Identical runs have p = 1.
+    """
+    check(values, "Conover's test", runs=2)
+    runs, topics = values.shape
+    ranked = rank_by_topic(values)
+    freedom = (topics - 1) * (runs - 1)
+    left = topics * ranked.squares - float(np.square(ranked.sums).sum())
+    error = np.full(len(first), np.sqrt(2 * max(left, 0.0) / freedom))
+    statistic, p_value = t_test(ranked.sums[first] - ranked.sums[second], error, freedom)
+    interval = mean_interval(values, first, second, options.confidence)
+    exact = np.zeros(len(first), np.bool_)
+    return PairedResult(*interval, statistic, p_value, exact, tuple(few_topics(topics)))

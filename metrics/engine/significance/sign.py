@@ -1,0 +1,40 @@
+"""The sign test."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.significance.cautions import few_topics, heavy_ties
+from metrics.engine.significance.paired_t import mean_interval
+from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
+
+
+def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+    """Two-sided sign test of each pair, with the t interval of the mean difference.
+
+    Formula: p = 2 P(X <= min(wins, losses)), X binomial of wins + losses trials at 1/2; the statistic is the wins of
+    the first run. Topics whose |d| is at most `min_difference` are ties and dropped
+    Assumes: nothing about the differences but that topics are independent
+    Source: Dixon and Mood, JASA 41, 1946; for retrieval van Rijsbergen (1979), chapter 7
+    Note: Identical runs have p = 1.
+    """
+    check(values, "a sign test")
+    counted = [_count(values, *chunk, options.min_difference) for chunk in chunks(first, second, values.shape[1])]
+    wins, losses = (np.concatenate(part) for part in zip(*counted, strict=True))
+    trials = wins + losses
+    p_value = np.minimum(2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0)
+    interval = mean_interval(values, first, second, options.confidence)
+    tied = 1 - trials / values.shape[1]
+    cautions = (*few_topics(values.shape[1]), *heavy_ties(tied))
+    return PairedResult(*interval, wins, p_value, np.ones(len(first), np.bool_), cautions)
+
+
+def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Floats, Floats]:
+    """On how many topics the first run of each pair is ahead, and the second."""
+    differences = values[first] - values[second]
+    # A difference that is the least one but for rounding is a tie as well.
+    bound = (least + noise_of(values, first, second))[:, None]
+    wins, losses = np.count_nonzero(differences > bound, axis=1), np.count_nonzero(differences < -bound, axis=1)
+    return wins.astype(np.float64), losses.astype(np.float64)

@@ -1,0 +1,72 @@
+"""Groups of runs that a test does not separate: tiers for a board, letters for a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.ranking import Flags, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on.
+
+    Two runs share a group exactly when the test does not separate them. In a tier no run is separated from the tier's
+    best one.
+    """
+
+    tier: Ints
+    groups: tuple[tuple[int, ...], ...]
+
+
+def tiers(means: Floats, first: Ints, second: Ints, separated: Flags, *, lower_is_better: bool = False) -> Tiers:
+    """Tiers and groups from every pair's verdict; a pair that is not given counts as not separated.
+
+    Groups: a cover of what is not separated by sets without a separated pair (letters of a compact display: Piepho,
+    Journal of Computational and Graphical Statistics 13(2), 2004), here each filled greedily from the best run down.
+    Tiers: the best run opens the first one; the next run that is separated from a tier's best opens a new one.
+    """
+    runs = len(means)
+    alike = np.ones((runs, runs), np.bool_)
+    alike[first[separated], second[separated]] = alike[second[separated], first[separated]] = False
+    order = np.argsort(means if lower_is_better else -means, kind="stable")
+    alike = alike[np.ix_(order, order)]
+    membership: list[tuple[int, ...]] = [()] * runs
+    for number, members in enumerate(_cover(alike)):
+        for member in members.tolist():
+            membership[order[member]] += (number,)
+    tier = np.empty(runs, np.int64)
+    tier[order] = _tiers(alike)
+    return Tiers(tier, tuple(membership))
+
+
+def _tiers(alike: Flags) -> Ints:
+    tier, best, number = np.empty(len(alike), np.int64), 0, 1
+    for run in range(len(alike)):
+        if not alike[best, run]:
+            best, number = run, number + 1
+        tier[run] = number
+    return tier
+
+
+def _cover(alike: Flags) -> list[Ints]:
+    """Sets of runs, alike in each, such that every two that are alike share one; from the best run's on."""
+    open_pairs, sets = np.triu(alike), []
+    while open_pairs.any():
+        run = int(np.argmax(open_pairs.any(axis=1)))
+        other = int(np.argmax(open_pairs[run]))
+        members = _fill(alike, run, other)
+        open_pairs[np.ix_(members, members)] = False
+        sets.append(members)
+    return sets
+
+
+def _fill(alike: Flags, run: int, other: int) -> Ints:
+    """Every run that is alike to these two and to those that were let in before it."""
+    candidates = alike[run] & alike[other]
+    for candidate in range(len(alike)):
+        if candidates[candidate]:
+            candidates &= alike[candidate]
+    return np.flatnonzero(candidates)

@@ -1,0 +1,61 @@
+"""Corrections, analysis of variance and power against statsmodels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.anova import AnovaRM
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import FTestAnovaPower, TTestPower
+
+from metrics.engine.design.topic_set_size import power_of_anova, power_of_t, topics_for_anova, topics_for_t
+from metrics.engine.significance import CORRECTIONS, OMNIBUS
+
+THEIR_NAMES = {
+    "holm": "holm",
+    "hochberg": "simes-hochberg",
+    "bonferroni": "bonferroni",
+    "benjamini_hochberg": "fdr_bh",
+    "benjamini_yekutieli": "fdr_by",
+}
+
+
+@pytest.mark.parametrize("name", list(THEIR_NAMES))
+@pytest.mark.parametrize("decimals", [2, 12])
+def test_corrections_agree(name: str, decimals: int) -> None:
+    p_values = np.round(np.random.default_rng(6).random(80) ** 4, decimals)
+    expected = multipletests(p_values, method=THEIR_NAMES[name])[1]
+    np.testing.assert_allclose(CORRECTIONS[name](p_values), expected, rtol=1e-12)
+
+
+def test_every_correction_has_been_compared() -> None:
+    assert set(THEIR_NAMES) | {"none"} == set(CORRECTIONS)
+
+
+def test_the_analysis_of_variance_agrees() -> None:
+    values = np.random.default_rng(7).random((5, 30)) + np.linspace(0, 0.2, 5)[:, None]
+    rows = [(run, topic, value) for (run, topic), value in np.ndenumerate(values)]
+    table = AnovaRM(pd.DataFrame(rows, columns=["run", "topic", "value"]), "value", "topic", within=["run"]).fit()
+    theirs, ours = table.anova_table.loc["run"], OMNIBUS["anova"](values)
+    assert ours.statistic == pytest.approx(theirs["F Value"])
+    assert ours.p_value == pytest.approx(theirs["Pr > F"])
+    assert ours.freedom == (theirs["Num DF"], theirs["Den DF"])
+
+
+@pytest.mark.parametrize("topics", [3, 20, 150])
+def test_power_agrees(topics: int) -> None:
+    """Their effect size of the t test is d over its deviation; of the analysis, the deviation of the group means."""
+    t = TTestPower().power(0.1 / np.sqrt(0.08), topics, 0.05)
+    means = np.array([0.05, -0.05, *[0.0] * 6])
+    anova = FTestAnovaPower().power(np.sqrt((means**2).mean() / 0.04), 8 * topics, 0.05, k_groups=8)
+    assert power_of_t(topics, 0.1, 0.04) == pytest.approx(t, abs=1e-7)
+    assert power_of_anova(topics, 8, 0.1, 0.04) == pytest.approx(anova, abs=1e-7)
+
+
+def test_topic_set_sizes_agree() -> None:
+    t = TTestPower().solve_power(0.1 / np.sqrt(0.08), alpha=0.05, power=0.8)
+    assert topics_for_t(0.1, 0.04) == np.ceil(t)
+    means = np.array([0.05, -0.05, *[0.0] * 6])
+    anova = FTestAnovaPower().solve_power(np.sqrt((means**2).mean() / 0.04), alpha=0.05, power=0.8, k_groups=8)
+    assert topics_for_anova(8, 0.1, 0.04) == np.ceil(anova / 8)

@@ -1,0 +1,155 @@
+"""Orders of systems: how far they agree, how sure a rank is, and which systems stand together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from metrics.engine.agreement import COEFFICIENTS
+from metrics.engine.agreement.intervals import order_agreement, rank_intervals
+from metrics.engine.agreement.kendall import tau
+from metrics.engine.agreement.rbo import rbo
+from metrics.engine.agreement.standings import standings
+from metrics.engine.agreement.tau_ap import symmetric_tau_ap, tau_ap
+from metrics.engine.errors import StatisticsError
+from metrics.engine.ranking import Ints
+from metrics.engine.significance.pairs import all_pairs
+from metrics.engine.significance.tiers import Tiers, tiers
+
+MEANS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=8)
+# Scores of two raters of ten items, with what the R package ircor 1.0 answers for them (its own tests, to 4 decimals).
+PUBLISHED = [
+    (
+        [0.897, 0.372, 0.908, 0.898, 0.661, 0.062, 0.177, 0.384, 0.498, 0.992],
+        [0.82, 0.406, 0.817, 0.953, 0.673, 0.073, 0.364, 0.547, 0.589, 0.988],
+        0.8519, 0.8333, 0.7321,
+    ),
+    (
+        [0.266, 0.573, 0.202, 0.945, 0.629, 0.206, 0.687, 0.77, 0.718, 0.38],
+        [0.263, 0.843, 0.728, 0.928, 0.08, 0.114, 0.467, 0.641, 0.973, 0.644],
+        0.2504, 0.2880, 0.2970,
+    ),
+]  # fmt: skip
+
+
+def ranks(means: object) -> Ints:
+    return standings(np.array(means, np.float64)[None, :], np.array([False]))
+
+
+@pytest.mark.parametrize(("x", "y", "expected", "symmetric", "tied"), PUBLISHED)
+def test_ap_correlations_agree_with_published_values(
+    x: list[float], y: list[float], expected: float, symmetric: float, tied: float
+) -> None:
+    assert tau_ap(ranks(x), ranks(y))[0] == pytest.approx(expected, abs=5e-5)
+    assert symmetric_tau_ap(ranks(x), ranks(y))[0] == pytest.approx(symmetric, abs=5e-5)
+    assert symmetric_tau_ap(ranks(np.round(x, 1)), ranks(np.round(y, 1)))[0] == pytest.approx(tied, abs=5e-5)
+
+
+@given(MEANS)
+def test_tau_agrees_with_scipy(rows: list[tuple[int, int]]) -> None:
+    x, y = (list(column) for column in zip(*rows, strict=True))
+    expected = stats.kendalltau(x, y).statistic if len(set(x)) > 1 < len(set(y)) else math.nan
+    assert tau(ranks(x), ranks(y))[0] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def naive_rbo(x: Ints, y: Ints, p: float) -> float:
+    """Webber's sum over depths with sets of systems, and its last agreement for all depths beyond."""
+    size, total, agreement = len(x), 0.0, 0.0
+    for depth in range(1, 2000):
+        if depth <= size:
+            one = {i for i in range(size) if x[i] <= depth}
+            other = {i for i in range(size) if y[i] <= depth}
+            agreement = 2 * len(one & other) / (len(one) + len(other))
+        total += (1 - p) * p ** (depth - 1) * agreement
+    return total
+
+
+@given(MEANS, st.sampled_from([0.5, 0.9]))
+def test_rbo_is_the_sum_over_all_depths(rows: list[tuple[int, int]], p: float) -> None:
+    x, y = (ranks(column) for column in zip(*rows, strict=True))
+    assert rbo(x, y, p)[0] == pytest.approx(naive_rbo(x[0], y[0], p), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", list(COEFFICIENTS))
+def test_an_order_agrees_with_itself_and_not_with_its_reverse(name: str) -> None:
+    order = np.array([[1, 2, 3, 4, 5]])
+    assert COEFFICIENTS[name](order, order)[0] == pytest.approx(1.0)
+    assert COEFFICIENTS[name](order, 6 - order)[0] == pytest.approx(-1.0 if name != "rbo" else 0.7378, abs=1e-4)
+
+
+def test_the_top_counts_more_for_all_but_kendall() -> None:
+    order, top, bottom = (np.array([row]) for row in ([1, 2, 3, 4, 5], [2, 1, 3, 4, 5], [1, 2, 3, 5, 4]))
+    for name, coefficient in COEFFICIENTS.items():
+        above, below = coefficient(order, top)[0], coefficient(order, bottom)[0]
+        assert above < below or (name == "tau" and above == pytest.approx(below))
+
+
+def test_ranks_that_no_topic_changes_are_certain() -> None:
+    values = np.arange(4.0)[:, None] + np.random.default_rng(1).random(30) / 10
+    found = rank_intervals(values)
+    assert found.rank.tolist() == found.low.tolist() == found.high.tolist() == [4, 3, 2, 1]
+    assert found.share_first.tolist() == [0, 0, 0, 1]
+    assert rank_intervals(values, lower_is_better=True).rank.tolist() == [1, 2, 3, 4]
+
+
+def test_runs_alike_share_their_interval_and_the_seed_decides() -> None:
+    values = np.random.default_rng(2).random((6, 30))
+    values[3] = values[0]
+    found, again = rank_intervals(values), rank_intervals(values)
+    assert found.low[0] == found.low[3] < found.high[0] == found.high[3]
+    assert (found.low.tolist(), found.share_first.tolist()) == (again.low.tolist(), again.share_first.tolist())
+    assert (found.low <= found.rank).all()
+    assert (found.rank <= found.high).all()
+
+
+def test_two_measures_that_are_one_agree_on_every_sample_of_topics() -> None:
+    values = np.random.default_rng(3).random((8, 25))
+    for name in COEFFICIENTS:
+        same = order_agreement(values, values, name)
+        turned = order_agreement(values, -values, name, lower_is_better=(False, True))
+        assert (same.value, same.low, same.high) == pytest.approx((1, 1, 1))
+        assert turned == same
+    loose = order_agreement(values, np.random.default_rng(4).random((8, 25)))
+    assert -1 <= loose.low < loose.value < loose.high <= 1
+
+
+def test_orders_that_cannot_be_compared_are_refused() -> None:
+    values = np.ones((3, 10))
+    with pytest.raises(StatisticsError, match="same runs and topics"):
+        order_agreement(values, values[:2])
+    with pytest.raises(StatisticsError, match="known: tau, tau_ap"):
+        order_agreement(values, values, "pearson")
+    assert np.isnan(order_agreement(values, values).value)
+    assert np.isnan(order_agreement(values, values).low)
+
+
+def tiers_of(means: list[float], separated: set[tuple[int, int]]) -> Tiers:
+    first, second = all_pairs(len(means))
+    marks = [pair in separated for pair in zip(first.tolist(), second.tolist(), strict=True)]
+    return tiers(np.array(means), first, second, np.array(marks))
+
+
+def test_overlapping_groups_share_their_middle() -> None:
+    """a differs from c only: a and b are one group, b and c another; c is the first below a's tier."""
+    found = tiers_of([0.9, 0.8, 0.7], {(0, 2)})
+    assert found.groups == ((0,), (0, 1), (1,))
+    assert found.tier.tolist() == [1, 1, 2]
+    assert tiers_of([0.7, 0.8, 0.9], {(0, 2)}).tier.tolist() == [2, 1, 1]
+    assert tiers_of([0.5, 0.6], set()).groups == ((0,), (0,))
+
+
+@given(st.integers(2, 9), st.data())
+def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, data: st.DataObject) -> None:
+    pairs = [(i, j) for i in range(runs) for j in range(i + 1, runs)]
+    separated = set(data.draw(st.lists(st.sampled_from(pairs), unique=True)))
+    means = data.draw(st.lists(st.floats(0, 1), min_size=runs, max_size=runs))
+    found = tiers_of(means, separated)
+    for i, j in pairs:
+        assert bool(set(found.groups[i]) & set(found.groups[j])) == ((i, j) not in separated)
+    best = {number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run]) for number in found.tier}
+    assert all(means[best[n]] >= means[best[n + 1]] for n in best if n + 1 in best)
