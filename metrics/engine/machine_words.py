@@ -9,12 +9,12 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
+from metrics.engine.ranking import FINISH, MULTIPLIER
+
 NONE, ONE, TWO, THREE, FOUR, SIX, EIGHT, TEN = (np.uint64(number) for number in (0, 1, 2, 3, 4, 6, 8, 10))
 FIFTEEN, SIXTEEN, THIRTY_TWO, SIXTY_THREE, SIXTY_FOUR = (np.uint64(number) for number in (15, 16, 32, 63, 64))
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = 9, 10, 13, 32, 35, 43, 45, 46, 48, 57
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
 
 # Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
 # and the scan would take four times as long. A signed number added to one would make it a float.
@@ -46,10 +46,10 @@ def hash_of(words: Any, start: Any, end: Any, seed: Any) -> Any:
     """Equal to `metrics.engine.ranking.hash_spans`."""
     value, position = seed, start
     while position < end:
-        value = (value ^ word_at(words, position, end)) * _MULTIPLIER
+        value = (value ^ word_at(words, position, end)) * MULTIPLIER
         value ^= value >> THIRTY_TWO
         position += EIGHT
-    value = (value ^ (end - start)) * _FINISH
+    value = (value ^ (end - start)) * FINISH
     return value ^ (value >> THIRTY_TWO)
 
 

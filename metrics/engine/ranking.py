@@ -17,8 +17,8 @@ Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 
 WORD = 8
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
 _SHIFT = np.uint64(32)
 
 
@@ -67,9 +67,9 @@ def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Ha
     lengths = ends - starts
     hashes = np.full(len(starts), np.uint64(seed))
     for index in range(-(-int(lengths.max(initial=0)) // WORD)):
-        mixed = (hashes ^ span_words(data, starts, ends, index)) * _MULTIPLIER
+        mixed = (hashes ^ span_words(data, starts, ends, index)) * MULTIPLIER
         hashes = np.where(lengths > index * WORD, mixed ^ (mixed >> _SHIFT), hashes)
-    finished = (hashes ^ lengths.astype(np.uint64)) * _FINISH
+    finished = (hashes ^ lengths.astype(np.uint64)) * FINISH
     return finished ^ (finished >> _SHIFT)
 
 

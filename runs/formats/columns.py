@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,3 +74,19 @@ class Columns:
         """The bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
         start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
         return self.data[start:end].tobytes()
+
+
+def find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
+    """Rows that repeat a document of their topic, and the first row of each, by Python's own keyed hash.
+
+    Ids that share a hash of ours were made to, and could hide a duplicate.
+    """
+    content, pairs = columns.data.tobytes(), list[tuple[int, int]]()
+    for begin, end in pairwise(topic_starts.tolist()):
+        seen: dict[bytes, int] = {}
+        for row, (start, stop) in enumerate(columns.spans[begin:end, 2:4].tolist(), begin):
+            earlier = seen.setdefault(content[start:stop], row)
+            if earlier != row:
+                pairs.append((earlier, row))
+    found = np.array(pairs, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]

@@ -6,7 +6,6 @@ own notion of white space and numbers is wider (NBSP, U+2028, full-width digits,
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from runs.formats.columns import (
     NO_RANK,
     Columns,
     Layout,
+    find_duplicates_exactly,
 )
 from runs.formats.decimal_numbers import UNREAD, read_any_number, read_number
 from runs.formats.limits import Limits
@@ -288,20 +288,7 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
             columns.words, columns.spans, columns.hashes, topic_starts, bits, first, second
         )  # fmt: skip
         if collided:
-            return _find_duplicates_exactly(columns, topic_starts)
+            return find_duplicates_exactly(columns, topic_starts)
         if found <= room:
             return first[:found], second[:found]
         room = found
-
-
-def _find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
-    """The same by Python's own keyed hash: ids that share one of ours were made to, and could hide a duplicate."""
-    content, pairs = columns.data.tobytes(), list[tuple[int, int]]()
-    for begin, end in pairwise(topic_starts.tolist()):
-        seen: dict[bytes, int] = {}
-        for row, (start, stop) in enumerate(columns.spans[begin:end, 2:4].tolist(), begin):
-            earlier = seen.setdefault(content[start:stop], row)
-            if earlier != row:
-                pairs.append((earlier, row))
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.ranking import WORD, Bytes, Flags, Floats, Hashes, Ints, Positions
+from metrics.engine.ranking import FINISH, MULTIPLIER, WORD, Bytes, Flags, Floats, Hashes, Ints, Positions
 from runs.formats.columns import (
     ABSENT,
     BAD_NUMBER,
@@ -31,12 +30,11 @@ from runs.formats.columns import (
     SLOW_NUMBER,
     Columns,
     Layout,
+    find_duplicates_exactly,
 )
 from runs.formats.limits import Limits
 
 Notes = npt.NDArray[np.int32]
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FINISH = np.uint64(0xC2B2AE3D27D4EB4F)
 _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
 _THIRTY_TWO, _ALL = np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
 _POWERS = 10.0 ** np.arange(23)
@@ -201,9 +199,9 @@ def _hash(words: Hashes, starts: Positions, ends: Positions, seed: int) -> Hashe
     hashes = np.full(len(sizes), np.uint64(seed))
     for offset in range(0, int(sizes.max(initial=0)), WORD):
         rows = np.flatnonzero(sizes > offset)
-        mixed = (hashes[rows] ^ _word(words, starts[rows], sizes[rows], offset)) * _MULTIPLIER
+        mixed = (hashes[rows] ^ _word(words, starts[rows], sizes[rows], offset)) * MULTIPLIER
         hashes[rows] = mixed ^ (mixed >> _THIRTY_TWO)
-    finished = (hashes ^ sizes.astype(np.uint64)) * _FINISH
+    finished = (hashes ^ sizes.astype(np.uint64)) * FINISH
     return finished ^ (finished >> _THIRTY_TWO)
 
 
@@ -227,15 +225,7 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     keys.sort()
     if not (keys[1:] == keys[:-1]).any():
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    content, pairs = columns.data.tobytes(), list[tuple[int, int]]()
-    for begin, end in pairwise(topic_starts.tolist()):
-        seen: dict[bytes, int] = {}
-        for row, (start, stop) in enumerate(columns.spans[begin:end, 2:4].tolist(), begin):
-            earlier = seen.setdefault(content[start:stop], row)
-            if earlier != row:
-                pairs.append((earlier, row))
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    return find_duplicates_exactly(columns, topic_starts)
 
 
 def last_topic(content: bytes) -> int:
