@@ -13,6 +13,7 @@ from evalhub.management.commands.document_measures import document
 from evalhub.management.commands.document_statistics import reference
 from evalhub.middleware import count_request
 from evalhub.monitoring import exposition
+from metrics.engine import machine_code
 from metrics.engine.grammar import parse_measure
 from runs.services.files import upload_folder
 
@@ -32,6 +33,7 @@ def test_the_reference_of_statistics_is_made_from_the_docstrings() -> None:
 
 def test_every_setting_that_is_read_is_documented_and_the_other_way_round() -> None:
     read = set(re.findall(r'env\.\w+\(\s*"(EVALHUB_\w+)"', (ROOT / "evalhub/settings.py").read_text()))
+    read |= {machine_code.FOLDER, machine_code.PROCESSOR}
     table = re.findall(r"^\| `(EVALHUB_\w+)`", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
     assert read == set(table)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from metrics.engine.ranking import WORD, Bytes, Floats, Hashes, Ints, Positions
+from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
 
 # What a scan notes of a row. A row without a note is good as it stands.
 FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
@@ -64,11 +64,6 @@ class Columns:
             self.data, self.line[rows], self.notes[rows], self.spans[rows], self.hashes[rows], self.number[rows],
             self.rank[rows],
         )  # fmt: skip
-
-    @property
-    def words(self) -> Any:
-        """`data` as overlapping machine words, one from every byte but the last seven."""
-        return np.ndarray(len(self.data) - WORD + 1, "<u8", self.data, strides=(1,))
 
     def text(self, row: int, column: int) -> bytes:
         """The bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""

@@ -1,279 +1,52 @@
-"""The scanning kernel: from the bytes of a run or qrels file to columns, in one pass of compiled code.
-
-Lines end at LF (one CR before it is dropped); columns are separated by spaces and tabs and by nothing else. Python's
-own notion of white space and numbers is wider (NBSP, U+2028, full-width digits, 1_000): it is not used here.
-"""
+"""The scan by compiled code: what `runs.formats.kernels.scanning` makes of a file."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metrics.engine.machine_words import (
-    ALL,
-    CR,
-    HASH_SIGN,
-    LF,
-    NONE,
-    ONE,
-    SIX,
-    SIXTY_THREE,
-    SPACE,
-    TAB,
-    compiled,
-    hash_of,
-    inlined,
-    same_bytes,
-    same_span,
-    trailing_zeros,
-)
-from metrics.engine.ranking import WORD, Ints
-from runs.formats.columns import (
-    ABSENT,
-    BAD_NUMBER,
-    CONTROL,
-    EXTRA,
-    EXTRA_NUMBER,
-    FEW,
-    HASH,
-    LONG_ID,
-    LONG_LINE,
-    NEW_LABEL,
-    NEW_TOPIC,
-    NO_RANK,
-    Columns,
-    Layout,
-    find_duplicates_exactly,
-)
-from runs.formats.decimal_numbers import UNREAD, read_any_number, read_number
+from metrics.engine.machine_code import Kernel
+from metrics.engine.ranking import Ints
+from runs.formats.columns import ABSENT, Columns, Layout, find_duplicates_exactly
 from runs.formats.limits import Limits
 
+_MODULE = "runs.formats.kernels.scanning"
+_SCAN = Kernel(
+    _MODULE,
+    "scan",
+    "uint64(uint8[::1], uint64[::1], uint64, uint64, uint64, uint64[::1], int64, uint64, uint64, uint64, uint64[::1], "
+    "uint64[::1], int32[::1], int32[::1], int32[:, ::1], uint64[::1], float64[::1], int64[::1])",
+)
+_LAST_TOPIC = Kernel(_MODULE, "last_topic", "uint64(uint8[::1], uint64)")
+_DUPLICATES = Kernel(
+    _MODULE,
+    "duplicates",
+    "int64(uint8[::1], int32[:, ::1], uint64[::1], int64[::1], int64[::1], int64[::1], int64[::1])",
+)
+KERNELS = (_SCAN, _LAST_TOPIC, _DUPLICATES)
 _BLOCK = 64
+_SPACE, _LF, _DELETE = 32, 10, b"\x7f"
 
 
-def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """The columns of whole lines; `first_line` is the 1-based number of the first of them."""
-    # Every line then ends in a newline, the last column may be read eight bytes at a time, and marks fill whole words.
-    padded = content + b"\n" * (2 * _BLOCK - len(content) % _BLOCK)
-    data = np.frombuffer(padded, np.uint8)
-    words = np.ndarray(len(data) - WORD + 1, "<u8", padded, strides=(1,))
-    blanks = np.packbits(data <= SPACE, bitorder="little").view("<u8")
-    size = int(np.count_nonzero(data == LF))
-    line, notes = np.empty(size, np.int32), np.empty(size, np.int32)
-    spans, hashes = np.empty((size, 8), np.int32), np.empty(size, np.uint64)
-    number, rank = np.empty(size, np.float64), np.empty(size, np.int64)
+def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+    """The columns of whole lines, the first `size` bytes, with padding somewhere after them."""
+    data = np.frombuffer(content, np.uint8)
+    blanks = np.packbits(data[: len(data) - len(data) % _BLOCK] <= _SPACE, bitorder="little").view("<u8")
+    lines = int(np.count_nonzero(data[:size] == _LF)) + 1
+    line, notes = np.empty(lines, np.int32), np.empty(lines, np.int32)
+    spans, hashes = np.empty((lines, 8), np.int32), np.empty(lines, np.uint64)
+    number, rank = np.empty(lines, np.float64), np.empty(lines, np.int64)
     places = np.array([layout.topic, layout.document, layout.number, layout.label, layout.rank], np.uint64)
-    rows = _scan(
-        data, words, blanks, np.uint64(len(content)), b"\x7f" in content, np.uint64(layout.columns), places, first_line,
-        np.uint64(seed), np.uint64(limits.id_length), np.uint64(limits.line_length),
+    rows = _SCAN(
+        data, blanks, size, _DELETE in content, layout.columns, places, first_line, seed, limits.id_length,
+        limits.line_length, *np.zeros((2, ABSENT + 1), np.uint64),
         line, notes, spans, hashes, number, rank,
     )  # fmt: skip
     return Columns(data, line, notes, spans, hashes, number, rank).take(slice(rows))
 
 
-@compiled
-def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tuple[Any, int, Any]:
-    """A line's first columns, one more than wanted at most: how many there are, a note, where the line ends."""
-    count, note = NONE, 0
-    while True:
-        while data[position] == SPACE or data[position] == TAB:
-            position += ONE
-        if data[position] == LF:
-            return count, note, position
-        if data[position] == CR and data[position + ONE] == LF:
-            return count, note, position + ONE
-        if count > wanted:
-            position += ONE
-            continue
-        starts[count] = position
-        while True:
-            while data[position] > SPACE:
-                position += ONE
-            byte = data[position]
-            if byte == SPACE or byte == TAB or byte == LF or (byte == CR and data[position + ONE] == LF):
-                break
-            note = CONTROL
-            position += ONE
-        ends[count] = position
-        count += ONE
-
-
-@inlined
-def _split_usual(
-    data: Any, blanks: Any, block: Any, left: Any, position: Any, starts: Any, ends: Any, columns: Any
-) -> tuple[bool, Any, Any, Any]:
-    """The columns of a line that has as many as wanted, one space or tab between them: False for any other line.
-
-    `left` holds the marks of blanks that are still ahead in their block of 64 bytes: one step a column, where looking
-    at every byte would take a step and a guess for each. Also returns the block, its marks, and where the line ends.
-    """
-    last, column = columns - ONE, NONE
-    while True:
-        while left == NONE:
-            block += ONE
-            left = blanks[block]
-        stop = (block << SIX) + trailing_zeros(left)
-        left &= left - ONE
-        byte = data[stop]
-        if column > last:
-            # The newline after a carriage return.
-            return byte == LF and stop == position, block, left, stop
-        if stop == position:
-            return False, block, left, stop
-        starts[column], ends[column] = position, stop
-        position = stop + ONE
-        if column == last and byte == LF:
-            return True, block, left, stop
-        if byte != (CR if column == last else SPACE) and (byte != TAB or column == last):
-            return False, block, left, stop
-        column += ONE
-
-
-@compiled
-def _split_any(data: Any, position: Any, starts: Any, ends: Any, columns: Any) -> tuple[Any, int, Any]:
-    """Any line's columns, what is odd about them, where it ends; columns that it lacks are empty ones at its end."""
-    count, note, stop = _split(data, position, starts, ends, columns)
-    if count > columns:
-        _, how = read_any_number(data, starts[columns], ends[columns])
-        note |= EXTRA if how & BAD_NUMBER else EXTRA | EXTRA_NUMBER
-    if NONE < count < columns:
-        note |= FEW
-        while count < columns:
-            starts[count] = ends[count] = stop
-            count += ONE
-    return count, note, stop
-
-
-@compiled
-def _has_delete(data: Any, position: Any, end: Any) -> bool:
-    while position < end:
-        if data[position] == 127:
-            return True
-        position += ONE
-    return False
-
-
-@inlined
-def _put_spans(spans: Any, row: Any, starts: Any, ends: Any, places: Any) -> None:
-    for index in range(4):
-        spans[row, 2 * index], spans[row, 2 * index + 1] = starts[places[index]], ends[places[index]]
-
-
-@compiled
-def _scan(
-    data: Any, words: Any, blanks: Any, size: Any, deletes: bool, columns: Any, places: Any, first_line: int, seed: Any,
-    id_length: Any, line_length: Any,
-    line: Any, notes: Any, spans: Any, hashes: Any, numbers: Any, ranks: Any,
-) -> Any:  # fmt: skip
-    topic, document, number, label, rank_column = places[0], places[1], places[2], places[3], places[4]
-    starts, ends = np.zeros(ABSENT + 1, np.uint64), np.zeros(ABSENT + 1, np.uint64)
-    topic_start, topic_end, label_start, label_end = NONE, NONE, NONE, NONE
-    position, row, current, block, left = NONE, NONE, first_line, NONE, blanks[0]
-    while position < size:
-        count, note = columns, 0
-        usual, block, left, stop = _split_usual(data, blanks, block, left, position, starts, ends, columns)
-        if not usual:
-            count, note, stop = _split_any(data, position, starts, ends, columns)
-            block = stop >> SIX
-            left = blanks[block] & ((ALL << (stop & SIXTY_THREE)) << ONE)
-        if count > NONE:
-            if data[starts[0]] == HASH_SIGN:
-                note |= HASH
-            if deletes and _has_delete(data, starts[0], ends[count - ONE]):
-                note |= CONTROL
-            if stop - position > line_length:
-                note |= LONG_LINE
-            line[row] = current
-            _put_spans(spans, row, starts, ends, places)
-            if ends[topic] - starts[topic] > id_length or ends[document] - starts[document] > id_length:
-                note |= LONG_ID
-            hashes[row] = hash_of(words, starts[document], ends[document], seed)
-            value, how = read_number(data, words, starts[number], ends[number])
-            if how == UNREAD:
-                value, how = read_any_number(data, starts[number], ends[number])
-            numbers[row] = value
-            note |= how
-            ranks[row] = -1
-            if rank_column != ABSENT:
-                value, how = read_number(data, words, starts[rank_column], ends[rank_column])
-                if how == UNREAD:
-                    value, how = read_any_number(data, starts[rank_column], ends[rank_column])
-                if how or value < 0:
-                    note |= NO_RANK
-                else:
-                    ranks[row] = np.int64(value)
-            if row == NONE or not same_bytes(words, starts[topic], ends[topic], topic_start, topic_end):
-                note |= NEW_TOPIC
-                topic_start, topic_end = starts[topic], ends[topic]
-            if row == NONE or not same_bytes(words, starts[label], ends[label], label_start, label_end):
-                note |= NEW_LABEL
-                label_start, label_end = starts[label], ends[label]
-            notes[row] = note
-            row += ONE
-        current += 1
-        position = stop + ONE
-    return row
-
-
-def last_topic(content: bytes) -> int:
-    """Where the last topic of some lines begins, which may go on after them; 0 where they have one topic only.
-
-    Comments and blank lines have no topic: without any other line, it is where the last line ends.
-    """
-    return int(_last_topic(np.frombuffer(content, np.uint8), np.uint64(content.rfind(b"\n") + 1)))
-
-
-@compiled
-def _last_topic(data: Any, end: Any) -> Any:
-    topic, topic_end, begin, line_end = NONE, NONE, NONE, end
-    while line_end > NONE:
-        line = line_end - ONE
-        while line > NONE and data[line - ONE] != LF:
-            line -= ONE
-        start = line
-        while data[start] == SPACE or data[start] == TAB:
-            start += ONE
-        stop = start
-        while data[stop] != SPACE and data[stop] != TAB and data[stop] != LF:
-            if data[stop] == CR and data[stop + ONE] == LF:
-                break
-            stop += ONE
-        if stop > start and data[start] != HASH_SIGN:
-            if topic_end > NONE and not same_span(data, start, stop, data, topic, topic_end):
-                return begin
-            topic, topic_end, begin = start, stop, line
-        line_end = line
-    return NONE if topic_end > NONE else end
-
-
-@compiled
-def _duplicates(
-    words: Any, spans: Any, hashes: Any, starts: Any, table_bits: int, first: Any, second: Any
-) -> tuple[int, bool]:  # fmt: skip
-    """Rows that repeat a document of their topic, each with its first row; and whether two documents share a hash."""
-    mask = np.uint64((1 << table_bits) - 1)
-    table = np.full(1 << table_bits, -1, np.int64)
-    found = 0
-    for topic in range(len(starts) - 1):
-        begin, end = starts[topic], starts[topic + 1]
-        for row in range(begin, end):
-            slot = hashes[row] & mask
-            while table[slot] >= begin and hashes[table[slot]] != hashes[row]:
-                slot = (slot + np.uint64(1)) & mask
-            earlier = table[slot]
-            if earlier < begin:
-                table[slot] = row
-                continue
-            if not same_bytes(
-                words, np.uint64(spans[earlier, 2]), np.uint64(spans[earlier, 3]),
-                np.uint64(spans[row, 2]), np.uint64(spans[row, 3]),
-            ):  # fmt: skip
-                return found, True
-            if found < len(first):
-                first[found], second[found] = earlier, row
-            found += 1
-    return found, False
+def last_topic(content: bytes, size: int) -> int:
+    """Where the last topic of some lines begins, 0 where they have one only, their end where none has a topic."""
+    return int(_LAST_TOPIC(np.frombuffer(content, np.uint8), content.rfind(b"\n", 0, size) + 1))
 
 
 def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
@@ -284,10 +57,9 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     room = 1024
     while True:
         first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-        found, collided = _duplicates(
-            columns.words, columns.spans, columns.hashes, topic_starts, bits, first, second
-        )  # fmt: skip
-        if collided:
+        table = np.full(1 << bits, -1, np.int64)
+        found = _DUPLICATES(columns.data, columns.spans, columns.hashes, topic_starts, table, first, second)
+        if found < 0:
             return find_duplicates_exactly(columns, topic_starts)
         if found <= room:
             return first[:found], second[:found]

@@ -25,8 +25,9 @@ from runs.formats.columns import (
     Layout,
 )
 from runs.formats.compression import Reader
+from runs.formats.freed_memory import keep_freed_memory
 from runs.formats.limits import Limits
-from runs.formats.scan import last_topic, scan
+from runs.formats.scan import PADDING, last_topic, scan
 
 PIECE = 1024 * 1024
 _LF = 10
@@ -66,6 +67,13 @@ class _Guard:
             self._report.check()
         return content
 
+    def read_whole(self, size: int) -> bytes:
+        """So many bytes, however few the stream gives at a time, or all there are."""
+        content = b""
+        while len(content) < size and (part := self.read(size - len(content))):
+            content += part
+        return content
+
 
 class TopicsInterleaved(Exception):
     """A topic comes back after another one: the file must be read whole to bring its topics together."""
@@ -87,37 +95,38 @@ class PieceReader:
         for columns in ahead(self._scan, self._pieces(stream, whole), THREADS):
             yield self._rows(columns)
 
-    def _scan(self, piece: tuple[bytes, int]) -> Columns:
-        content, line = piece
-        return scan(content, self.layout, line, self.seed, self.limits)
+    def _scan(self, piece: tuple[bytes, int, int]) -> Columns:
+        content, size, line = piece
+        return scan(content, size, self.layout, line, self.seed, self.limits)
 
-    def _pieces(self, stream: Reader, whole: bool) -> Iterator[tuple[bytes, int]]:
-        """The bytes of whole topics, as many as come at once, and the number of their first line."""
+    def _pieces(self, stream: Reader, whole: bool) -> Iterator[tuple[bytes, int, int]]:
+        """Bytes that begin with whole topics, as many as come at once; how many they are, and their first line."""
+        keep_freed_memory()
         guard = _Guard(stream, self.limits, self.report)
-        rest, line, ended = self._without_mark(_fill(guard, b"", 4)[0]), 1, False
+        rest, line, ended = self._without_mark(guard.read_whole(4)), 1, False
         usual = self.limits.bytes_at_once + 1 if whole else PIECE
         wanted = usual
         while not ended:
-            content, ended = _fill(guard, rest, max(wanted, len(rest) + 1))
-            self._check_room(content)
-            cut = len(content) if ended else last_topic(content)
+            content, size, ended = _fill(guard, rest, max(wanted, len(rest) + 1))
+            self._check_room(content, size)
+            cut = size if ended else last_topic(content, size)
             if cut or ended:
                 self._check_text(content, cut, line)
-                yield content[:cut], line
-                rest, wanted = content[cut:], usual
+                yield content, cut, line
+                rest, wanted = content[cut:size], usual
                 line = guard.ends + 1 - rest.count(b"\n")
             else:
                 # One topic fills the piece: read on until it ends.
-                columns = self._scan((content[: content.rfind(b"\n") + 1], line))
+                columns = self._scan((content, content.rfind(b"\n", 0, size) + 1, line))
                 self.check_documents(int(np.count_nonzero(columns.notes & HASH == 0)))
-                rest, wanted = content, min(2 * len(content), self.limits.bytes_at_once + 1)
+                rest, wanted = content[:size], min(2 * size, self.limits.bytes_at_once + 1)
         self.lines = guard.lines
 
-    def _check_room(self, content: bytes) -> None:
+    def _check_room(self, content: bytes, size: int) -> None:
         limits = self.limits
         # A line has a byte at least: what is shorter need not be counted.
-        long = len(content) > limits.lines_at_once and content.count(b"\n") > limits.lines_at_once
-        if long or len(content) > limits.bytes_at_once:
+        long = size > limits.lines_at_once and content.count(b"\n", 0, size) > limits.lines_at_once
+        if long or size > limits.bytes_at_once:
             message = (
                 f"more than {limits.bytes_at_once:,} bytes or {limits.lines_at_once:,} lines belong together; "
                 "the lines of a topic must follow each other in a file of this size"
@@ -250,16 +259,16 @@ def topic_segments(columns: Columns) -> tuple[list[bytes], Ints]:
     return [columns.text(row, TOPIC) for row in starts.tolist()], np.append(starts, len(columns.line))
 
 
-def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, bool]:
-    """`rest` and what follows it up to `wanted` bytes, and whether the file ends there."""
-    parts, size = [rest], len(rest)
-    while size < wanted:
+def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, int, bool]:
+    """`rest`, what follows it up to `wanted` bytes, and PADDING; their size without that, and whether the file ends
+    there."""
+    parts, size, ended = [rest], len(rest), False
+    while size < wanted and not ended:
         part = guard.read(min(PIECE, wanted - size))
-        if not part:
-            return b"".join(parts), True
         parts.append(part)
         size += len(part)
-    return b"".join(parts), False
+        ended = not part
+    return b"".join([*parts, PADDING]), size, ended
 
 
 def _without_comments(columns: Columns) -> Columns:

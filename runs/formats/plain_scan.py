@@ -48,9 +48,9 @@ _BLANKS = re.compile(rb"[ \t]")
 _NUMBER = re.compile(rb"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?([eE][+-]?[0-9]++)?")
 
 
-def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """The columns of whole lines; `first_line` is the 1-based number of the first of them."""
-    lines = _Lines.of(content + b"\n" * WORD, layout.columns)
+def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+    """The columns of whole lines, the first `size` bytes."""
+    lines = _Lines.of(content[:size] + b"\n" * WORD, layout.columns)
     starts, ends = lines.columns()
     spans = np.zeros((len(starts), 8), np.int32)
     for place, column in enumerate((layout.topic, layout.document, layout.number, layout.label)):
@@ -65,7 +65,7 @@ def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Lim
         notes |= _read_ranks(lines.data, starts[:, layout.rank], ends[:, layout.rank], rank)
     hashes = np.empty(len(notes), np.uint64)
     columns = Columns(lines.data, (lines.line + first_line).astype(np.int32), notes, spans, hashes, number, rank)
-    words = columns.words
+    words = np.ndarray(len(columns.data) - WORD + 1, "<u8", columns.data, strides=(1,))
     notes[_changes(words, spans[:, 0], spans[:, 1])] |= NEW_TOPIC
     notes[_changes(words, spans[:, 6], spans[:, 7])] |= NEW_LABEL
     return replace(columns, hashes=_hash(words, spans[:, 2], spans[:, 3], seed))
@@ -228,10 +228,10 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     return find_duplicates_exactly(columns, topic_starts)
 
 
-def last_topic(content: bytes) -> int:
+def last_topic(content: bytes, size: int) -> int:
     """Equal to the kernel's, line by line from the end: a piece's last topic is a small part of it."""
     topic, begin = b"", 0
-    line_end = end = content.rfind(b"\n") + 1
+    line_end = end = content.rfind(b"\n", 0, size) + 1
     while line_end:
         line = content.rfind(b"\n", 0, line_end - 1) + 1
         first = _BLANKS.split(content[line:line_end].lstrip(b" \t").removesuffix(b"\n").removesuffix(b"\r"), 1)[0]

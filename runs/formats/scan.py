@@ -5,7 +5,6 @@ Both give the same arrays. The service always uses the kernel; `plain_for` is a 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,41 +16,36 @@ from metrics.engine.ranking import Ints
 from runs.formats.columns import Columns, Layout
 from runs.formats.limits import Limits
 
-# Loading Numba and the kernel takes about half a second, in which the plain scan reads some 50 MB.
+# Compiling takes seconds once, in which the plain scan reads some hundred MB.
 PLAIN_BYTES = 32 * 1024 * 1024
 # Named as text, so that whoever uses one does not load the other.
 _KERNEL, _PLAIN = "runs.formats.kernel", "runs.formats.plain_scan"
 _COMPILED_SEARCH = "metrics.engine.search"
-_BLAS = "scipy.linalg"
+# Every line then ends in a newline, and the last columns may be read many bytes at a time.
+PADDING = b"\n" * 128
 _chosen = ContextVar("scan", default=_KERNEL)
 
 
 @contextmanager
 def plain_for(size: int) -> Iterator[None]:
-    """Scan with plain NumPy inside, where all there is to read has no more than PLAIN_BYTES."""
-    token = _chosen.set(_PLAIN if size <= PLAIN_BYTES else _KERNEL)
+    """Scan with plain NumPy inside, where nothing is compiled yet and there are no more than PLAIN_BYTES to read."""
+    token = _chosen.set(_PLAIN if size <= PLAIN_BYTES and not _compiled() else _KERNEL)
     try:
-        if size > PLAIN_BYTES:
-            _load_kernel()
         yield
     finally:
         _chosen.reset(token)
 
 
-def _load_kernel() -> None:
-    """Load compiled code without BLAS: Numba looks for it with its first function, by importing scipy.linalg, which
-    takes a quarter of a second and is not used here."""
-    blocked = sys.modules.setdefault(_BLAS, None)  # type: ignore[arg-type]
-    try:
-        last_topic(b"")
-    finally:
-        if blocked is None:
-            del sys.modules[_BLAS]
+def _compiled() -> bool:
+    return all(kernel.compiled for name in (_KERNEL, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
 
 
-def scan(content: bytes, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """The columns of whole lines; `first_line` is the 1-based number of the first of them."""
-    columns: Columns = _code().scan(content, layout, first_line, seed, limits)
+def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
+    """The columns of whole lines: the first `size` bytes. `first_line` is the 1-based number of the first of them.
+
+    The last line may lack its newline where PADDING follows it at once; PADDING follows somewhere in any case.
+    """
+    columns: Columns = _code().scan(content, size, layout, first_line, seed, limits)
     return columns
 
 
@@ -61,12 +55,12 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     return pairs
 
 
-def last_topic(content: bytes) -> int:
-    """Where the last topic of some lines begins, which may go on after them; 0 where they have one topic only.
+def last_topic(content: bytes, size: int) -> int:
+    """Where the last topic of some lines, the first `size` bytes, begins; 0 where they have one topic only.
 
     Comments and blank lines have no topic: without any other line, it is where the last line ends.
     """
-    begin: int = _code().last_topic(content)
+    begin: int = _code().last_topic(content, size)
     return begin
 
 

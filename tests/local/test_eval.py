@@ -18,6 +18,7 @@ from evalhub.local.options import parser
 from metrics.engine.grammar import parse_measure
 from metrics.engine.trec_eval.table import ENTRIES
 from runs.formats import scan
+from runs.formats.warm_up import warm_up
 from tests.engine.build import judged_run
 from tests.local.conftest import RUN, Call
 
@@ -285,18 +286,23 @@ finally:
 """
 
 
-@pytest.mark.parametrize("plain", [True, False])
-def test_small_files_load_neither_the_kernel_nor_the_service(files: Files, tmp_path: Path, plain: bool) -> None:
+@pytest.mark.parametrize("large", [True, False])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_neither_the_compiler_nor_the_service_is_loaded(
+    files: Files, tmp_path: Path, large: bool, compiled: bool
+) -> None:
     """Django, Numba, SciPy and the YAML reader each take longer than evaluating a small run."""
     qrels, run = files
-    if not plain:
+    if large:
         run.write_text(RUN + f"# {'-' * 8000}\n" * (scan.PLAIN_BYTES // 8000))
+    warm_up()
+    folder = {} if compiled else {"EVALHUB_KERNELS": str(tmp_path / "kernels")}
     done = subprocess.run(
         [sys.executable, "-c", LOADED, "eval", "-c", "-q", "-m", "all_trec", qrels, run],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, **folder},
     )  # fmt: skip
-    assert ("numba" in done.stderr) is not plain
-    for name in ("django", "rest_framework", "celery", *(["scipy", "yaml"] if plain else [])):
+    assert ("'numba'" in done.stderr) is (large and not compiled)
+    for name in ("django", "rest_framework", "celery", *([] if large else ["scipy", "yaml"])):
         assert f"'{name}'" not in done.stderr
     assert done.stdout.count("relstring") == 4
 

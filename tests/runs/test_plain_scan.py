@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Ints
 from runs.formats import kernel, plain_scan, scan
 from runs.formats.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Columns, Layout
@@ -24,8 +26,8 @@ LAYOUTS = [RUN, CHECKED_RUN, QRELS, KNOWN]
 
 
 def assert_equal(content: bytes, layout: Layout, limits: Limits = LIMITS, line: int = 1, seed: int = 5) -> Columns:
-    compiled = kernel.scan(content, layout, line, seed, limits)
-    plain = plain_scan.scan(content, layout, line, seed, limits)
+    padded, size = content + scan.PADDING, len(content)
+    compiled, plain = (code.scan(padded, size, layout, line, seed, limits) for code in (kernel, plain_scan))
     # What follows the content is each one's own: newlines, so many as it may look ahead.
     assert all(bytes(columns.data).startswith(content) for columns in (plain, compiled))
     for part in fields(Columns)[1:]:
@@ -34,7 +36,7 @@ def assert_equal(content: bytes, layout: Layout, limits: Limits = LIMITS, line: 
         assert np.array_equal(ours, theirs, equal_nan=part.name == "number"), part.name
     signs = [np.signbit(columns.number[~np.isnan(columns.number)]).tolist() for columns in (plain, compiled)]
     assert signs[0] == signs[1]
-    assert plain_scan.last_topic(content) == kernel.last_topic(content)
+    assert plain_scan.last_topic(padded, size) == kernel.last_topic(padded, size)
     assert_same_duplicates(compiled, np.append(np.flatnonzero(compiled.notes & NEW_TOPIC), len(compiled.line)))
     return compiled
 
@@ -135,11 +137,20 @@ def scanners(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return used
 
 
-def test_the_kernel_scans_unless_a_command_has_little_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("size", "compiled", "expected"),
+    [
+        (scan.PLAIN_BYTES, False, "runs.formats.plain_scan"),
+        (scan.PLAIN_BYTES + 1, False, "runs.formats.kernel"),
+        (scan.PLAIN_BYTES, True, "runs.formats.kernel"),
+        (None, False, "runs.formats.kernel"),
+    ],
+)
+def test_a_command_with_little_to_read_does_not_wait_for_the_compiler(
+    size: int | None, compiled: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used, content = scanners(monkeypatch), b"1 Q0 a 1 1 t\n"
-    with scan.plain_for(scan.PLAIN_BYTES):
+    monkeypatch.setattr(Kernel, "compiled", compiled)
+    with scan.plain_for(size) if size is not None else nullcontext():
         check_run(lambda: in_memory(content, LIMITS))
-    with scan.plain_for(scan.PLAIN_BYTES + 1):
-        check_run(lambda: in_memory(content, LIMITS))
-    check_run(lambda: in_memory(content, LIMITS))
-    assert used == ["runs.formats.plain_scan", "runs.formats.kernel", "runs.formats.kernel"]
+    assert used == [expected]

@@ -21,6 +21,7 @@ from runs.formats.compression import in_memory
 from runs.formats.kernel import find_duplicates, scan
 from runs.formats.limits import Limits
 from runs.formats.pieces import TopicsInterleaved
+from runs.formats.scan import PADDING
 from runs.formats.trec_run import RunSummary, check_run, read_run, use_run
 
 LIMITS = Limits()
@@ -281,7 +282,7 @@ def test_a_topic_may_span_several_pieces(monkeypatch: pytest.MonkeyPatch, size: 
 def test_two_ids_made_to_share_a_hash_hide_no_duplicate() -> None:
     """Whoever finds ids that collide under any seed could list a relevant document twice."""
     content = "".join(f"1 Q0 {name} 1 {index} t\n" for index, name in enumerate(["a", "b", "c", "b", "a"])).encode()
-    columns = scan(content, RUN, 1, 0, LIMITS)
+    columns = scan(content + PADDING, len(content), RUN, 1, 0, LIMITS)
     columns = replace(columns, hashes=np.full_like(columns.hashes, 7))
     first, second = find_duplicates(columns, np.array([0, 5]))
     assert (first.tolist(), second.tolist()) == ([1, 0], [3, 4])
@@ -671,6 +672,6 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
 )
 def test_the_hash_of_the_kernel_is_that_of_numpy(names: list[str], seed: int) -> None:
     content = "".join(f"1 Q0 {name} 1 1 t\n" for name in names).encode()
-    columns = scan(content, RUN, 1, seed, LIMITS)
+    columns = scan(content + PADDING, len(content), RUN, 1, seed, LIMITS)
     expected = hash_spans(columns.data, columns.spans[:, 2], columns.spans[:, 3], seed)
     assert columns.hashes.tolist() == expected.tolist()

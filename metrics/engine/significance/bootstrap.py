@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
+from metrics.engine.kernels.sizes import BINS
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_resamples, few_topics
 from metrics.engine.significance.pair_pass import count_shifted, quantiles
@@ -77,6 +78,7 @@ def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Opti
     wanted = min(options.resamples, max(_FEWEST, min(_RESAMPLES, _VALUES // max(pairs, 1))))
     spread = values - values.mean(axis=1, keepdims=True)
     sums, found = resampled_sums(spread, Plan(draw_weights, wanted, options.seed)), np.empty((pairs, 2))
-    quantiles(sums, first, second, _REACH * topics * error, levels, found)
+    place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)
+    quantiles(sums, first, second, _REACH * topics * error, levels, place, bins, found)
     ends = difference[:, None] + found / topics
     return difference, ends[:, 0], ends[:, 1]

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from metrics.engine.kernels.sizes import TILE
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_resamples, few_topics
-from metrics.engine.significance.pair_pass import TILE
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
 from metrics.engine.significance.resampling import (

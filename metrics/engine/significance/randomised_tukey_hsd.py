@@ -42,7 +42,8 @@ def draw_ranges(whole: Matrix, options: Options) -> Floats:
 
     def draw(blocks: range) -> Ints:
         for block in blocks:
-            shuffled_ranges(by_topic.copy(), state_of(options.seed, block), ranges[block * BLOCK : (block + 1) * BLOCK])
+            part = ranges[block * BLOCK : (block + 1) * BLOCK]
+            shuffled_ranges(by_topic.copy(), state_of(options.seed, block), np.empty(len(whole), np.int64), part)
         return np.zeros(1, np.int64)
 
     in_threads(draw, -(-options.resamples // BLOCK), options.threads)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metrics.engine.kernels.sizes import TILE
 from metrics.engine.ranking import Floats, Hashes, Ints
-from metrics.engine.significance.pair_pass import TILE, add_up, count_extreme, draw_topics
+from metrics.engine.significance.pair_pass import add_up, count_extreme, draw_topics
 from metrics.engine.significance.pairs import Matrix
 
 BLOCK = 8 * TILE
@@ -49,7 +50,7 @@ class Plan:
     def sums(self, block: int, whole: Matrix) -> Matrix:
         """Of each run in each resample of a block; shape (tiles, runs, TILE)."""
         sums = np.empty((BLOCK // TILE, len(whole), TILE))
-        add_up(whole, self.draw(self.seed, block, whole.shape[1]), sums)
+        add_up(np.ascontiguousarray(whole), self.draw(self.seed, block, whole.shape[1]), sums)
         return sums
 
 

@@ -1,4 +1,4 @@
-"""Compiled code over machine words: eight bytes of a file at once, little-endian, and how it is compiled."""
+"""What kernels have in common: how they are compiled, and eight bytes of a file at once as a machine word."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
+from numba import uint64
 from numba.extending import intrinsic
 
 from metrics.engine.ranking import FINISH, MULTIPLIER
@@ -18,9 +19,9 @@ TAB, LF, CR, SPACE, HASH_SIGN, PLUS, MINUS, POINT, ZERO, NINE = 9, 10, 13, 32, 3
 
 # Positions are unsigned throughout: with signed ones every access would first ask whether it counts from the end,
 # and the scan would take four times as long. A signed number added to one would make it a float.
-compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
-# Handing three arrays to a function costs more than parsing a number: what runs for every row is put in place.
-inlined = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+compiled = numba.njit(error_model="numpy")
+# Handing an array to a function takes seven numbers: what runs for every row is put in place.
+inlined = numba.njit(error_model="numpy", forceinline=True)
 
 
 def _trailing_zeros(_: Any, word: Any) -> Any:
@@ -34,19 +35,32 @@ def _trailing_zeros(_: Any, word: Any) -> Any:
 trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
+def _load_word(_: Any, data: Any, position: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(start, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(place, align=1)
+
+    return uint64(data, position), generate
+
+
+# The eight bytes of `data` from `position` on as one number, little-endian.
+load_word: Any = intrinsic(_load_word)
+
+
 @inlined
-def word_at(words: Any, position: Any, end: Any) -> Any:
+def word_at(data: Any, position: Any, end: Any) -> Any:
     """Eight bytes from `position`, those from `end` on as zeros; a machine word at once, little-endian."""
-    left = end - position
-    return words[position] if left >= EIGHT else words[position] & (ALL >> (SIXTY_FOUR - EIGHT * left))
+    word, left = load_word(data, position), end - position
+    return word if left >= EIGHT else word & (ALL >> (SIXTY_FOUR - EIGHT * left))
 
 
 @inlined
-def hash_of(words: Any, start: Any, end: Any, seed: Any) -> Any:
+def hash_of(data: Any, start: Any, end: Any, seed: Any) -> Any:
     """Equal to `metrics.engine.ranking.hash_spans`."""
     value, position = seed, start
     while position < end:
-        value = (value ^ word_at(words, position, end)) * MULTIPLIER
+        value = (value ^ word_at(data, position, end)) * MULTIPLIER
         value ^= value >> THIRTY_TWO
         position += EIGHT
     value = (value ^ (end - start)) * FINISH
@@ -54,12 +68,12 @@ def hash_of(words: Any, start: Any, end: Any, seed: Any) -> Any:
 
 
 @inlined
-def same_bytes(words: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
+def same_bytes(data: Any, a: Any, a_end: Any, b: Any, b_end: Any) -> bool:
     """Whether two spans hold the same bytes."""
     if a_end - a != b_end - b:
         return False
     while a < a_end:
-        if word_at(words, a, a_end) != word_at(words, b, b_end):
+        if word_at(data, a, a_end) != word_at(data, b, b_end):
             return False
         a += EIGHT
         b += EIGHT
@@ -71,7 +85,7 @@ def same_span(data: Any, start: Any, end: Any, other: Any, other_start: Any, oth
     """Whether a span holds the bytes of a span of other data, without a look beyond the end of either."""
     if end - start != other_end - other_start:
         return False
-    for offset in range(end - start):  # noqa: SIM110 the compiler knows loops better
+    for offset in range(end - start):
         if data[start + offset] != other[other_start + offset]:
             return False
     return True

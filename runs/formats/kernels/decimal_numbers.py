@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.machine_words import (
+from metrics.engine.kernels.words import (
     EIGHT,
     FIFTEEN,
     FOUR,
@@ -22,6 +22,7 @@ from metrics.engine.machine_words import (
     ZERO,
     compiled,
     inlined,
+    load_word,
     trailing_zeros,
 )
 from runs.formats.columns import BAD_NUMBER, FRACTION, SLOW_NUMBER
@@ -54,23 +55,20 @@ def _digits(word: Any, length: Any) -> tuple[Any, Any]:
 
 
 @inlined
-def read_number(data: Any, words: Any, start: Any, end: Any) -> tuple[Any, Any]:
-    """A decimal number of few digits (seven before a point, eight after it), and a note: UNREAD for any other text.
-
-    It calls nothing itself: a call here would count references to the arrays, for every row.
-    """
+def read_number(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
+    """A decimal number of few digits (seven before a point, eight after it), and a note: UNREAD for any other text."""
     negative = np.uint64(data[start] == MINUS)
     first = start + negative
     length = end - first
-    points = words[first] ^ _POINTS
+    points = load_word(data, first) ^ _POINTS
     point = trailing_zeros((points - _ONES) & ~points & _HIGH_BITS) >> THREE
     whole = min(point, length)
     fraction = length - whole - np.uint64(point < length)
     beyond = (point == EIGHT) & (length > EIGHT)
     if beyond | (fraction > EIGHT) | (whole + fraction - ONE >= FIFTEEN):
         return np.nan, UNREAD
-    above, odd = _digits(words[first], whole)
-    below, also = _digits(words[first + whole + ONE], fraction)
+    above, odd = _digits(load_word(data, first), whole)
+    below, also = _digits(load_word(data, first + whole + ONE), fraction)
     if odd | also:
         return np.nan, UNREAD
     value = np.float64(above * _TENS[fraction] + below) / _POWERS[fraction]

@@ -1,0 +1,8 @@
+"""How large the pieces are that kernels and their callers agree on."""
+
+from __future__ import annotations
+
+# Resamples looked at together: the sums of a thousand runs then fit a cache.
+TILE = 128
+# In how many bins a distribution is counted for its quantiles.
+BINS = 1024
