@@ -4,9 +4,10 @@ BIN := .venv/bin
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
+JOBS ?= logical
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test test-services chaos check audit bench calibrate clean
+.PHONY: demo serve admin test test-services chaos fuzz check audit bench calibrate clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -19,10 +20,10 @@ admin: .venv/.run  ## make an administrator and a token: make admin NAME=alice
 	@$(BIN)/evalhub create_admin $(NAME)
 
 test: .venv/.test  ## every test that needs no outside service
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-services: .venv/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
-	EVALHUB_TEST_ON=services $(BIN)/python -m pytest tests/runs tests/metrics tests/web
+	EVALHUB_TEST_ON=services $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/runs tests/metrics tests/web
 
 chaos: .venv/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50

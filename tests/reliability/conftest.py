@@ -24,6 +24,13 @@ def own_database() -> Iterator[str]:
     administer(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def own_redis_url() -> str:
+    """The Redis that the environment names, another one of its 16 databases for each process of tests."""
+    base, _, number = os.environ["EVALHUB_TEST_REDIS_URL"].rpartition("/")
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return f"{base}/{(int(number) + process) % 16}"
+
+
 @pytest.fixture(scope="session")
 def database_url() -> Iterator[str]:
     """The database of the servers that tests share."""
@@ -50,7 +57,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def separate(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("separate")
-    with separate_servers(data, database_url, os.environ["EVALHUB_TEST_REDIS_URL"]) as server:
+    with separate_servers(data, database_url, own_redis_url()) as server:
         yield server
 
 
