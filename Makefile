@@ -29,6 +29,9 @@ chaos: .venv/.test  ## the long form of the kill tests, half an hour: on SQLite,
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
 
+fuzz: .venv/.test  ## made-up files for the readers: 54,000 texts
+	EVALHUB_TEST_READER_EXAMPLES=3000 $(BIN)/python -m pytest -m reader tests/runs tests/engine/test_measures.py
+
 check: .venv/.check  ## format, lint, types, migrations, whether the installed packages fit each other
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

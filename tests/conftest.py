@@ -16,10 +16,14 @@ from metrics.models import Evaluation
 from metrics.services.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.rates import RATES
+from tests.readers import tried
 
-# Compiled kernels and databases make times uneven; a failing example is what counts.
+# Compiled kernels and databases make times uneven; a failing example is what counts. A change is tried with the same
+# examples each time; `make fuzz`, or a number of examples, draws new ones.
+EXAMPLES = os.environ.get("EVALHUB_TEST_EXAMPLES")
+DRAWN_ANEW = EXAMPLES or os.environ.get("EVALHUB_TEST_READER_EXAMPLES")
 hypothesis.settings.register_profile(
-    "evalhub", deadline=None, max_examples=int(os.environ.get("EVALHUB_TEST_EXAMPLES", "50"))
+    "evalhub", deadline=None, derandomize=not DRAWN_ANEW, max_examples=int(EXAMPLES or "50")
 )
 hypothesis.settings.load_profile("evalhub")
 
@@ -36,6 +40,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if tried:
+        terminalreporter.write_line(f"readers: {tried.total():,} examples of {len(tried)} properties")
 
 
 @pytest.fixture(scope="session")

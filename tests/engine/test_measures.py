@@ -13,6 +13,7 @@ from metrics.engine.grammar import Measure, parse_measure, parse_measures
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff
 from tests.engine.build import judged_run, ranked
+from tests.readers import of_a_reader
 
 LEVELS = st.lists(st.integers(-1, 3), min_size=1, max_size=25)
 
@@ -242,9 +243,19 @@ def test_a_list_is_split_outside_brackets_only() -> None:
     assert names == ["nDCG@10", "P(rel=2,judged_only=True)@5", "AP"]
 
 
-@given(st.text(max_size=60))
+# What names are made of, so that some have a meaning and others nearly have one.
+NAME_PARTS = st.sampled_from(
+    [*MEASURES, "ndcg_cut_10", "map", "P_5", "@", "@5", "@0", "@0.5", "@1000000000", "(", ")", "=", ",", "'", '"', " ",
+     "rel=2", "p=0.8", "p=nan", "dis='jk'", "b=2", "b=1e999", "gains='0:0,1:1'", "gains='0:-1'", "judged_only=True",
+     "rel=", "rel=99999999999999999999", "-1", "\0", "\u0661", "\ud7ff", "None", "((", "))"]
+)  # fmt: skip
+
+
+@of_a_reader
+@given(st.text(max_size=60) | st.lists(NAME_PARTS, max_size=12).map("".join))
 def test_any_text_is_a_measure_or_a_measure_error(text: str) -> None:
     try:
         assert parse_measure(parse_measure(text).name)
     except MeasureError as error:
         assert error.message
+        assert error.code

@@ -24,6 +24,7 @@ from runs.formats.known_documents import KnownSummary, read_known
 from runs.formats.limits import Limits
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
+from tests.readers import of_a_reader
 
 LIMITS = Limits()
 KNOWN = "1 a\n1 b\n2 x\n1 expected 4\n"
@@ -162,6 +163,7 @@ TOPICS = st.sampled_from(["1", "2", "é"])
 ROWS = st.lists(st.tuples(TOPICS, IDS | st.integers(1, 2)), min_size=1)
 
 
+@of_a_reader
 @given(ROWS)
 def test_a_file_is_read_as_a_dictionary_reads_it(rows: list[tuple[str, str | int]]) -> None:
     content, wanted = "", (dict[str, list[str]](), dict[str, int]())
@@ -178,6 +180,7 @@ def test_a_file_is_read_as_a_dictionary_reads_it(rows: list[tuple[str, str | int
 PARTS = st.sampled_from([b"1", b"a", b"expected", b"4", b"#", b" ", b"\t", b"\r", b"\n", b"\0", b"\xc3\xa9", b"\xff"])
 
 
+@of_a_reader
 @given(st.binary(max_size=60) | st.lists(PARTS, max_size=40).map(b"".join))
 def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(content: bytes) -> None:
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metrics.engine.machine_code import Kernel
@@ -18,6 +18,7 @@ from runs.formats.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Colu
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.trec_run import check_run
+from tests.readers import of_a_reader
 from tests.runs.test_trec_run import NUMBERS, file
 
 LIMITS = Limits()
@@ -78,6 +79,7 @@ def test_every_line_is_split_and_noted_alike(content: bytes, layout: Layout) -> 
         assert_equal(content, layout, limits, line=7)
 
 
+@of_a_reader
 @given(content=file(), layout=st.sampled_from(LAYOUTS), limits=st.sampled_from([LIMITS, NARROW]))
 def test_files_are_read_alike(content: bytes, layout: Layout, limits: Limits) -> None:
     assert_equal(content, layout, limits)
@@ -89,12 +91,12 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@of_a_reader
 @given(
     content=st.lists(PIECES, max_size=60).map(b"".join) | st.binary(max_size=200),
     layout=st.sampled_from(LAYOUTS), limits=st.sampled_from([LIMITS, NARROW]), seed=st.integers(0, 2**63 - 1),
 )  # fmt: skip
 @example(content=b"1 0 a 1 \r", layout=QRELS, limits=LIMITS, seed=0)
-@settings(max_examples=400)
 def test_any_bytes_are_read_alike(content: bytes, layout: Layout, limits: Limits, seed: int) -> None:
     assert_equal(content, layout, limits, seed=seed)
 
@@ -108,6 +110,7 @@ def test_real_and_odd_files_are_read_alike(real_data: Path) -> None:
             assert_equal(path.read_bytes(), layout)
 
 
+@of_a_reader
 @given(
     documents=st.lists(st.sampled_from("abcdef"), max_size=30), cuts=st.lists(st.integers(0, 30), max_size=4),
     collide=st.booleans(),

@@ -14,6 +14,7 @@ from metrics.engine.errors import FileReport, InvalidFile, UnsupportedFile
 from runs.formats import topic as topic_module
 from runs.formats.topic import TopicText
 from runs.formats.topics import FORMATS, read_topics
+from tests.readers import of_a_reader
 
 REAL_DATA = os.environ.get("EVALHUB_REAL_DATA", "")
 
@@ -226,6 +227,7 @@ PIECES = st.lists(
 ).map(b"".join)
 
 
+@of_a_reader
 @given(st.binary() | PIECES, st.sampled_from([None, *FORMATS]))
 def test_any_bytes_are_read_or_refused(content: bytes, format: str | None) -> None:
     try:
@@ -236,6 +238,7 @@ def test_any_bytes_are_read_or_refused(content: bytes, format: str | None) -> No
         assert len({topic.topic_id for topic in found}) == len(found) > 0
 
 
+@of_a_reader
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=10))
 def test_any_json_value_is_read_or_refused(value: object) -> None:
     try:

@@ -14,7 +14,9 @@ from metrics.engine.errors import FileTooLarge, InvalidFile
 from runs.formats import pieces
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
+from runs.formats.scan import plain_for
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
+from tests.readers import of_a_reader
 
 LIMITS = Limits()
 GOOD = "1 0 a 2\n1 0 b 0\n2 0 x 1\n"
@@ -178,6 +180,7 @@ ROW = st.tuples(
 )
 
 
+@of_a_reader
 @given(st.lists(ROW, min_size=1, max_size=30))
 def test_qrels_are_read_as_a_dictionary_reads_them(rows: list[tuple[str, str, str, int]]) -> None:
     given_levels: dict[tuple[str, str, str], int] = {}
@@ -193,6 +196,22 @@ def test_qrels_are_read_as_a_dictionary_reads_them(rows: list[tuple[str, str, st
     if not expected:
         assert levels_of(content) == highest
         assert_iterations_are_kept(content, given_levels)
+
+
+PARTS = st.sampled_from(
+    [b"1", b"0", b"2", b"-1", b"1.0", b"99999999999", b"a", b"d-1", b"#", b" ", b" ", b"\t", b"\n", b"\n", b"\r\n",
+     b"\0", b"\xc3\xa9", b"\xff", b"\xef\xbb\xbf", b"1 0 a 1\n", b"1 1 a 2\n"]
+)  # fmt: skip
+
+
+@of_a_reader
+@given(st.binary(max_size=60) | st.lists(PARTS, max_size=40).map(b"".join))
+def test_any_bytes_are_read_or_refused_alike_by_both_scans(content: bytes) -> None:
+    found = problems(content)
+    with plain_for(len(content)):
+        assert problems(content) == found
+        plain = {} if found else levels_of(content)
+    assert found or levels_of(content) == plain
 
 
 def subtopics_of(content: str) -> list[tuple[str, str, int, int]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.errors import FileTooLarge, InvalidFile
@@ -23,6 +23,7 @@ from runs.formats.limits import Limits
 from runs.formats.pieces import TopicsInterleaved
 from runs.formats.scan import PADDING
 from runs.formats.trec_run import RunSummary, check_run, read_run, use_run
+from tests.readers import of_a_reader
 
 LIMITS = Limits()
 Rows = dict[str, list[tuple[str, float]]]
@@ -181,6 +182,7 @@ def test_a_score_is_the_nearest_double(text: str) -> None:
     assert (score, math.copysign(1, score)) == (float(text), math.copysign(1, float(text)))
 
 
+@of_a_reader
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_scores_printed_with_17_digits_come_back_exactly(scores: list[float]) -> None:
     for form in ("%r", "%.17g", "%.17e", "%.20f"):
@@ -637,8 +639,8 @@ def tiny_pieces() -> Any:
         yield lambda size: small_pieces(patch, size)
 
 
+@of_a_reader
 @given(content=file(), size=st.sampled_from([1, 8, 16, 30, 60, 10_000]))
-@settings(max_examples=150)
 def test_every_file_is_read_as_a_plain_reader_reads_it(
     tiny_pieces: Callable[[int], None], content: bytes, size: int
 ) -> None:
@@ -657,6 +659,7 @@ def test_every_file_is_read_as_a_plain_reader_reads_it(
     assert summary.grouped or len(rankings) > 1 or expected
 
 
+@of_a_reader
 @given(st.lists(st.binary(max_size=40) | st.text(max_size=30).map(str.encode), max_size=12), st.sampled_from([3, 50]))
 def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     tiny_pieces: Callable[[int], None], lines: list[bytes], size: int
@@ -666,6 +669,7 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     assert found or rows_of(b"\n".join(lines))
 
 
+@of_a_reader
 @given(
     st.lists(st.text("abcxyz0189-_\u00e9\U0001f600", min_size=1, max_size=40), min_size=1, max_size=20),
     st.integers(0, 2**63 - 1),
