@@ -120,14 +120,18 @@ def curve_measures(text: str) -> list[Measure]:
 
 
 def _raw_and_ideal(
-    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal = "recall_base", worth: Floats | None = None
+    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal = "recall_base", by: tuple[Discount, float] | None = None
 ) -> tuple[Steps, Steps]:
+    """What a curve and its normalised form have in common: made once for a run."""
+    return run.once(("steps", depth, gains, ideal, by), lambda: _cumulated(run, depth, gains, ideal, by))
+
+
+def _cumulated(
+    run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, by: tuple[Discount, float] | None
+) -> tuple[Steps, Steps]:
+    worth = 1.0 / discount(np.arange(1, depth + 1), *by) if by else None
     best = best_gains(run, gains, ideal)
     return Steps.cumulated(run.gains(gains), depth, worth), Steps.cumulated(best, depth, worth)
-
-
-def _worth(depth: int, dis: Discount, b: float) -> Floats:
-    return 1.0 / discount(np.arange(1, depth + 1), dis, b)
 
 
 def _cg_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
@@ -135,7 +139,7 @@ def _cg_curve(run: JudgedRun, depth: int, gains: GainMap) -> Curve:
 
 
 def _dcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float) -> Curve:
-    return Curve(*_raw_and_ideal(run, depth, gains, worth=_worth(depth, dis, b)), cumulates=True)
+    return Curve(*_raw_and_ideal(run, depth, gains, by=(dis, b)), cumulates=True)
 
 
 def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: Norm) -> Curve:
@@ -143,7 +147,7 @@ def _ncg_curve(run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal, norm: N
 
 
 def _ndcg_curve(run: JudgedRun, depth: int, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm) -> Curve:
-    return _normalised(*_raw_and_ideal(run, depth, gains, ideal, _worth(depth, dis, b)), norm)
+    return _normalised(*_raw_and_ideal(run, depth, gains, ideal, (dis, b)), norm)
 
 
 def _normalised(raw: Steps, ideal: Steps, norm: Norm = "topic") -> Curve:

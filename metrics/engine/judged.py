@@ -155,7 +155,8 @@ class JudgedRun:
     def _memo(self) -> dict[Hashable, Any]:
         return {}
 
-    def _once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """What several measures or curves make of the run, made by the first of them."""
         if key not in self._memo:
             self._memo[key] = make()
         found: _T = self._memo[key]
@@ -207,15 +208,15 @@ class JudgedRun:
 
     def num_rel(self, rel: int = 1) -> Ints:
         """Size of the recall base per topic; shape (topics,)."""
-        return self._once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))
+        return self.once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))
 
     def relevant(self, rel: int = 1) -> Relevant:
         """The retrieved documents of level `rel` or more."""
-        return self._once(("relevant", rel), lambda: self._relevant(rel))
+        return self.once(("relevant", rel), lambda: self._relevant(rel))
 
     def _at_least(self, level: int) -> Ints:
         """The rows of this level or more; found once, and taken by number, which is quicker than by flag."""
-        return self._once(("at least", level), lambda: np.flatnonzero(self.level >= level))
+        return self.once(("at least", level), lambda: np.flatnonzero(self.level >= level))
 
     def _relevant(self, rel: int) -> Relevant:
         chosen = self._at_least(rel)
@@ -242,7 +243,7 @@ class JudgedRun:
 
     def gains(self, gains: GainMap) -> RankedGains:
         """The retrieved documents with a gain above 0."""
-        return self._once(("gains", gains), lambda: self._gains(gains))
+        return self.once(("gains", gains), lambda: self._gains(gains))
 
     def _gains(self, gains: GainMap) -> RankedGains:
         rows = self._at_least(gains.lowest)
@@ -253,11 +254,11 @@ class JudgedRun:
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
         """The ideal ranking: every judged document with a gain, in descending order of gain."""
-        return self._once(("ideal", gains), lambda: _best_order(self.recall_base, gains))
+        return self.once(("ideal", gains), lambda: _best_order(self.recall_base, gains))
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
         """The best order of what the run itself retrieved."""
-        return self._once(("retrieved ideal", gains), lambda: _best_order(self._retrieved_base, gains))
+        return self.once(("retrieved ideal", gains), lambda: _best_order(self._retrieved_base, gains))
 
     @cached_property
     def _retrieved_base(self) -> RecallBase:
@@ -265,7 +266,7 @@ class JudgedRun:
 
     def coverage(self, rel: int = 1) -> Coverage:
         """The subtopics that the retrieved documents are relevant to."""
-        return self._once(("coverage", rel), lambda: self._coverage(rel))
+        return self.once(("coverage", rel), lambda: self._coverage(rel))
 
     def _coverage(self, rel: int) -> Coverage:
         if self.subtopics:
@@ -275,7 +276,7 @@ class JudgedRun:
 
     def ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
         """The subtopics that the greedy ideal ranking is relevant to, down to `depth`."""
-        return self._once(("ideal coverage", rel, alpha, depth), lambda: self._ideal_coverage(rel, alpha, depth))
+        return self.once(("ideal coverage", rel, alpha, depth), lambda: self._ideal_coverage(rel, alpha, depth))
 
     def _ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
         if self.subtopics:

@@ -13,10 +13,13 @@ def running_sum(topic: Ints, values: Floats) -> Floats:
     Each topic's total is taken off again after its last row, so no topic's figures depend on those before it.
     """
     topics = int(topic[-1]) + 1 if len(topic) else 0
-    ends = np.searchsorted(topic, np.arange(topics), side="right")
-    totals = np.bincount(topic, values, topics)
-    sums: Floats = np.cumsum(np.insert(np.asarray(values, np.float64), ends, -totals))[np.arange(len(topic)) + topic]
-    return sums
+    places = np.arange(len(topic)) + topic
+    sums = np.empty(len(topic) + topics)
+    sums[places] = values
+    ends = np.searchsorted(topic, np.arange(topics), side="right") + np.arange(topics)
+    sums[ends] = -np.bincount(topic, values, topics)
+    running: Floats = np.cumsum(sums, out=sums)[places]
+    return running
 
 
 def running_product(topic: Ints, values: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -35,7 +36,7 @@ class Steps:
         gain = seen.gain if worth is None else seen.gain * worth[seen.rank - 1]
         return cls(seen.topic, seen.rank, running_sum(seen.topic, gain), seen.n_topics, depth)
 
-    @property
+    @cached_property
     def change(self) -> Floats:
         """By how much each row moves its topic."""
         return self.value - before(self.topic, self.value, 0.0)
