@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import DataError, InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.shortcuts import render
 from rest_framework import exceptions
 from rest_framework.pagination import LimitOffsetPagination
@@ -66,11 +66,13 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
 
 
 def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
-    """A full storage, a silent database, a server that ends: nothing was stored, and the request may succeed later."""
+    """A full storage, a silent database or client, a server that ends: nothing was stored, trying again may help."""
     if getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE):
         _log.error("the storage is full", exc_info=error)
         body = _problem(507, "storage_full", "the server's storage is full; nothing was stored, try again later")
         return _response(body, context, {"Retry-After": _FULL_SECONDS})
+    if isinstance(error, UnreadablePostError):
+        return _response(_problem(408, "body_too_slow", "the body of the request did not arrive in time"), context)
     if isinstance(error, RuntimeError) and _ENDING in str(error):
         body = _problem(503, "shutting_down", "the server is being restarted; try again in a moment")
         return _response(body, context, {"Retry-After": _RETRY_SECONDS})

@@ -13,6 +13,7 @@ from evalhub.processes import FIGURES_VARIABLE, SHARED_MEMORY
 from evalhub.request_figures import fold_ended_process
 
 wsgi_app = "evalhub.wsgi:application"
+worker_class = "evalhub.web_worker.PatientWorker"
 threads = 4
 # Kernels are loaded once, before the fork.
 preload_app = True

@@ -57,7 +57,9 @@ class Server:
         output = self.manage("create_admin", f"admin-{time.monotonic_ns()}")
         token = output.rsplit("token:", 1)[1].strip()
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60)
+        # The server closes what was silent for five seconds; a request must not meet it on the way.
+        limits = httpx.Limits(keepalive_expiry=2)
+        return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60, limits=limits)
 
     def stop(self) -> None:
         for process in self.processes:
