@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.core.cache import cache
+from django.db import connections
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
@@ -26,6 +27,13 @@ hypothesis.settings.register_profile(
     "evalhub", deadline=None, derandomize=not DRAWN_ANEW, max_examples=int(EXAMPLES or "50")
 )
 hypothesis.settings.load_profile("evalhub")
+
+
+def pytest_configure() -> None:
+    """SQLite's test database is in memory, one for each process; only Django's own backend is known for it."""
+    if connections["default"].vendor == "sqlite":
+        connections.settings["default"]["TEST"]["NAME"] = ":memory:"
+
 
 SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 

@@ -1,0 +1,1 @@
+"""Django's SQLite with a fairer wait for the right to write."""
