@@ -46,6 +46,14 @@ class ContextFilter(logging.Filter):
         return True
 
 
+class NoProbes(logging.Filter):
+    """Drops Django's line for every probe that finds the service not ready; evalhub.probes tells each change once."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        path = getattr(getattr(record, "request", None), "path_info", "")
+        return (path, getattr(record, "status_code", 0)) != ("/readyz", 503)
+
+
 def hide_secrets(text: str) -> str:
     """The text without tokens, and without the content of rows."""
     return _ROW.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))

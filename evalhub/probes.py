@@ -6,7 +6,9 @@ import functools
 import hmac
 import logging
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -34,8 +36,10 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when everything is there that a submission needs, else 503 with the reasons."""
     reasons = list(_reasons())
+    STANDING.note(reasons)
     warnings = [] if reasons else list(_warnings())
-    body = {"ready": not reasons, "reasons": reasons, "warnings": warnings}
+    said = [{"code": reason.code, "detail": reason.detail} for reason in reasons]
+    body = {"ready": not reasons, "reasons": said, "warnings": warnings}
     return _fresh(JsonResponse(body, status=503 if reasons else 200))
 
 
@@ -58,28 +62,57 @@ def metrics(request: HttpRequest) -> HttpResponse:
 PROBES: dict[str, Callable[[HttpRequest], HttpResponse]] = {"healthz": healthz, "readyz": readyz, "metrics": metrics}
 
 
-def _reasons() -> Iterator[dict[str, str]]:
-    """Why a submission would not be accepted or evaluated; what the database says in detail is for the log."""
+@dataclass(frozen=True)
+class Reason:
+    """Why the service is not ready; the cause, such as what the database says, is for the log alone."""
+
+    code: str
+    detail: str
+    cause: str = ""
+
+
+class Standing:
+    """Whether this process found the service ready when it was last asked, so that the log tells each change once."""
+
+    def __init__(self) -> None:
+        self._known: list[str] = []
+        self._lock = threading.Lock()
+
+    def note(self, reasons: list[Reason]) -> None:
+        codes = [reason.code for reason in reasons]
+        with self._lock:
+            if codes == self._known:
+                return
+            self._known = codes
+        if reasons:
+            _log.warning("not ready: %s", "; ".join(reason.cause or reason.detail for reason in reasons))
+        else:
+            _log.warning("ready again")
+
+
+STANDING = Standing()
+
+
+def _reasons() -> Iterator[Reason]:
+    """Why a submission would not be accepted or evaluated."""
     try:
         yield from _database_reasons()
     except DatabaseError as error:
-        _log.warning("not ready: %s", error)
-        yield _reason("database_unavailable", "the database does not answer")
+        yield Reason("database_unavailable", "the database does not answer", str(error))
     try:
         with tempfile.TemporaryFile(dir=upload_folder(), buffering=0) as file:
             file.write(b"ready?")
     except OSError as error:
-        _log.warning("not ready: %s", error)
-        yield _reason("data_not_writable", "nothing can be written into the data folder")
+        yield Reason("data_not_writable", "nothing can be written into the data folder", str(error))
 
 
-def _database_reasons() -> Iterator[dict[str, str]]:
+def _database_reasons() -> Iterator[Reason]:
     applied = MigrationRecorder(connection).applied_migrations()
     missing = sorted(".".join(name) for name in _newest_migrations() - applied.keys())
     if missing:
-        yield _reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
+        yield Reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
     elif not any(last.alive for last in last_rounds()):
-        yield _reason("no_dispatcher_round", f"no worker's dispatcher went round in the last {ALIVE_SECONDS:.0f} s")
+        yield Reason("no_dispatcher_round", f"no worker's dispatcher went round in the last {ALIVE_SECONDS:.0f} s")
 
 
 def _warnings() -> Iterator[dict[str, str]]:

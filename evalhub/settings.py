@@ -248,8 +248,8 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {name: {"()": f"evalhub.logs.{made.__name__}"} for name, made in FORMATTERS.items()},
-    "filters": {"context": {"()": "evalhub.logs.ContextFilter"}},
+    "filters": {"context": {"()": "evalhub.logs.ContextFilter"}, "no_probes": {"()": "evalhub.logs.NoProbes"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": EVALHUB_LOG_FORMAT, "filters": ["context"]}},
-    "loggers": {"django.request": {"level": "ERROR"}},
+    "loggers": {"django.request": {"level": "ERROR", "filters": ["no_probes"]}},
     "root": {"handlers": ["stderr"], "level": EVALHUB_LOG_LEVEL},
 }
