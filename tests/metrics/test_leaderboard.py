@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -117,6 +118,21 @@ def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: C
     board = api.get(BOARD).json()
     assert tags(board) == [(1, "good")]
     assert board["states"] == {"evaluated": 1, "failed": 1, "queued": 1}
+
+
+def test_ranks_are_those_of_the_runs_that_are_there(api: APIClient, submit: Callable[..., Run]) -> None:
+    """A24: every run stands for itself, there is no best or last one of a team; each deletion moves up who is below."""
+    contents = {f"run-{number}": (GOOD, POOR)[number % 2] + f"3 Q0 y{number} 9 0.{number} t\n" for number in range(6)}
+    runs = {tag: submit(content, tag=tag) for tag, content in contents.items()}
+    order = list(runs)
+    random.Random(1).shuffle(order)
+    for gone in order[:-1]:
+        assert api.delete(f"/api/v1/runs/{runs.pop(gone).pk}/").status_code == 204
+        values = {tag: api.get(f"/api/v1/runs/{run.pk}/values/").json()["means"]["nDCG@10"]["mean"] for tag, run in
+                  runs.items()}  # fmt: skip
+        expected = [(1 + sum(other > mean for other in values.values()), tag) for tag, mean in values.items()]
+        board = api.get("/api/v1/collections/small/leaderboard/?sort=nDCG@10").json()["results"]
+        assert [(row["rank"], row["run"]["tag"]) for row in board] == sorted(expected, key=lambda entry: entry[0])
 
 
 def test_a_collection_without_judgements_says_so(api: APIClient) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
@@ -12,10 +12,11 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from metrics.models import Evaluation
 from runs.api.origin import address_of, network_of
-from runs.models import QuotaCounter, RateCounter, Run, User
+from runs.models import Membership, QuotaCounter, RateCounter, Run, Team, User
 from runs.services.rates import RATES, Rates
-from tests.conftest import GOOD, client_of, upload
+from tests.conftest import GOOD, client_of, evaluate_all, upload
 
 RUNS = "collections/small/runs/"
 
@@ -53,6 +54,45 @@ def test_a_deleted_run_stays_counted(api: APIClient, collection: str) -> None:
     run = send(api, 0).json()["id"]
     api.delete(f"/api/v1/runs/{run}/")
     assert send(api, 0).status_code == 429
+
+
+def test_what_becomes_of_a_run_does_not_change_what_was_counted(api: APIClient, collection: str) -> None:
+    """A7: a run counts once, when it is accepted: failing, another try, other scores, new judgements are free."""
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 2})
+    run = send(api, 1).json()["id"]
+    Evaluation.objects.update(state="failed", error_code="evaluation_timeout")
+    for scores in ("float64", "float32"):
+        assert api.post(f"/api/v1/runs/{run}/evaluations/", {"scores": scores}).status_code == 202
+    assert upload(api, "collections/small/qrels/", "1 0 a 1\n").status_code == 201
+    assert evaluate_all() > 0
+    assert send(api, 2).status_code == 202
+    assert send(api, 3).json()["code"] == "quota_exceeded"
+    assert QuotaCounter.objects.get().used == 2
+
+
+def test_a_day_begins_at_midnight_utc(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A7: by the moment at which the run is stored."""
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
+    assert send(api, 1).status_code == 202
+    assert send(api, 2).status_code == 429
+    yesterday = timezone.now() - timedelta(days=1)
+    Run.objects.update(created_at=yesterday)
+    QuotaCounter.objects.update(day=yesterday.astimezone(UTC).date())
+    assert send(api, 2).status_code == 202
+    assert send(api, 3).status_code == 429
+
+
+def test_who_changes_teams_takes_no_quota_along(api: APIClient, alice: User, bob: User, collection: str) -> None:
+    """A7: a quota is a team's: a member more or less changes nothing, and a second account none of the first one's."""
+    api.patch("/api/v1/collections/small/", {"daily_submissions": 1})
+    team = Team.objects.create(slug="both", name="Both")
+    for user in (alice, bob):
+        Membership.objects.create(team=team, user=user, role="member")
+    assert send(api, 1, team="both").status_code == 202
+    assert send(client_of(bob), 2, team="both").status_code == 429
+    Membership.objects.filter(user=bob).exclude(team__personal_of=bob).delete()
+    assert send(client_of(bob), 2).status_code == 202
+    assert send(client_of(bob), 3).status_code == 429
 
 
 def test_every_team_has_its_own_quota(api: APIClient, bob: User, collection: str) -> None:
