@@ -1,0 +1,90 @@
+"""Upgrades of an install that holds something, and workers of the release before them (case F29)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from metrics.services.integrity import find_faults
+from runs.models import Collection, Membership
+
+FIRST = [("runs", "0001_initial"), ("metrics", "0001_initial")]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def newest() -> list[tuple[str, str]]:
+    graph = MigrationExecutor(connection).loader.graph
+    return [node for node in graph.leaf_nodes() if node[0] in ("runs", "metrics")]
+
+
+def before_newest() -> list[tuple[str, str]]:
+    """What the release before knew: every app's last migration but one."""
+    loader = MigrationExecutor(connection).loader
+    known = []
+    for app, last in newest():
+        own = [node for node in loader.graph.forwards_plan((app, last)) if node[0] == app]
+        known.append(own[-2] if len(own) > 1 else own[-1])
+    return known
+
+
+@pytest.fixture
+def restored() -> Iterator[None]:
+    """Whatever happens, the next test finds the schema of today."""
+    yield
+    MigrationExecutor(connection).migrate(newest())
+
+
+def fill(apps: Any) -> Any:
+    """An owner's collection with an evaluated run, in the models of some release; returns the evaluation."""
+    user = apps.get_model("runs", "User").objects.create(username="olive")
+    team = apps.get_model("runs", "Team").objects.create(slug="olive", name="Olive", personal_of=user)
+    team.members.add(user)
+    collection = apps.get_model("runs", "Collection").objects.create(slug="old", name="Old", team=team, measures=["AP"])
+    qrels = apps.get_model("runs", "Qrels").objects.create(
+        collection=collection, version=1, active=True, sha256="0" * 64, size=8, lines=1, judgements=1, topics=1,
+        topic_ids=["1"], levels={"1": 1},
+    )  # fmt: skip
+    run = apps.get_model("runs", "Run").objects.create(
+        collection=collection, team=team, tag="old", sha256="1" * 64, size=9, lines=1, documents=1, topics=1,
+        tied_documents=0, grouped=True,
+    )  # fmt: skip
+    return work(apps, run, qrels)
+
+
+def work(apps: Any, run: Any, qrels: Any) -> Any:
+    """What a worker writes."""
+    models = {name: apps.get_model("metrics", name) for name in ("Evaluation", "JudgedView", "MetricVector")}
+    evaluation = models["Evaluation"].objects.create(run_id=run.pk, qrels_id=qrels.pk, scores="float64")
+    models["JudgedView"].objects.create(evaluation=evaluation, content=b"")
+    values = {"mean": 0.5, "topics": 1, "content": b"\0" * 8}
+    models["MetricVector"].objects.create(evaluation=evaluation, measure="AP", **values)
+    models["Evaluation"].objects.filter(pk=evaluation.pk).update(state="evaluated", since=timezone.now(), seconds=0.1)
+    return evaluation
+
+
+def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate(FIRST)
+    evaluation = fill(executor.loader.project_state(FIRST).apps)
+    MigrationExecutor(connection).migrate(newest())
+    collection = Collection.objects.get(slug="old")
+    (run,) = collection.runs.all()
+    assert (run.tag, run.known_documents, collection.blind) == ("old", 0, False)
+    (kept,) = run.evaluations.all()
+    assert (kept.pk, kept.state, kept.vectors.get().mean) == (evaluation.pk, "evaluated", 0.5)
+    # Who was alone in a team before there were owners owns it.
+    assert Membership.objects.filter(team__slug="olive", role="owner").count() == 1
+    assert {finding.code for finding in find_faults(fast=True) if not finding.note} <= {"file_missing"}
+
+
+def test_workers_of_the_release_before_go_on_after_a_migration(restored: None) -> None:
+    """They are replaced after the web server: what they read must still be there, what they write be accepted."""
+    old = MigrationExecutor(connection).loader.project_state(before_newest()).apps
+    evaluation = fill(old)
+    again = old.get_model("metrics", "Evaluation").objects.select_related("run__collection", "qrels")
+    assert again.get(pk=evaluation.pk).run.collection.slug == "old"
