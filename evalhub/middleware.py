@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote_plus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
 from evalhub.api import slow_down, token_in_address
@@ -89,6 +90,20 @@ class ContentSecurityPolicy:
         response = self.get_response(request)
         policy = _DOCS_POLICY if request.path == "/api/v1/docs/" else _POLICY
         response.setdefault("Content-Security-Policy", policy)
+        return response
+
+
+class PrivateAnswers:
+    """What is answered depends on who asks: no cache that others share may keep it, and none may use it unasked."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            patch_cache_control(response, private=True, no_cache=True)
+        patch_vary_headers(response, ("Authorization", "Cookie"))
         return response
 
 

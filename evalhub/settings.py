@@ -127,6 +127,7 @@ MIDDLEWARE = [
     "evalhub.middleware.NoTokenInAddress",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "evalhub.middleware.AddressRate",
+    "evalhub.middleware.PrivateAnswers",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 
 from metrics.api.queries import board_query, choice_in, comparison_query, integer_in, measures_in
+from metrics.api.unchanged import of_measures, unchanged_page
 from metrics.charts import HEIGHT, PALETTES, WIDTH, as_svg, curve_chart
 from metrics.engine.curves import CURVES, MAX_DEPTH, curve_measure
 from metrics.engine.errors import PROBLEMS_SHOWN, EvalHubError
@@ -22,6 +23,7 @@ from metrics.engine.measures.definition import show
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.models import Evaluation
 from metrics.services.comparison import compare_runs
+from metrics.services.fingerprints import Fingerprint, of_boards, of_run, of_topics
 from metrics.services.leaderboard import read_leaderboard
 from metrics.services.status import statuses
 from metrics.services.values import RunValues, find_evaluation, is_stale, read_curve, read_values
@@ -66,7 +68,22 @@ class Problem:
         return self.code in _STATES
 
 
+def _collection_fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """None where the judgements are blind: a tag would tell of every change behind them."""
+    found = visible_collection(request, slug)
+    return of_boards(found) + of_topics(found) if can_see_scores(request.user, found) else None
+
+
+def _run_fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
+    """None where the judgements are blind."""
+    found = visible_run(request, run_id)
+    if not can_see_scores(request.user, found.collection):
+        return None
+    return *of_run(found), of_topics(found.collection)
+
+
 @page
+@unchanged_page(_collection_fingerprint)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """A collection with its leaderboard."""
     collection = counted_collection(request, slug)
@@ -80,6 +97,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @page
+@unchanged_page(_run_fingerprint)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """A run: what it is, its means, its values topic by topic and a curve."""
     run = visible_run(request, run_id)
@@ -126,6 +144,7 @@ def curve_picture(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
+@unchanged_page(_collection_fingerprint)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The runs of a collection under one measure and one test."""
     collection = visible_collection(request, slug)
@@ -137,6 +156,7 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @page
+@unchanged_page(of_measures)
 def measures_page(request: HttpRequest) -> HttpResponse:
     """Every measure there is."""
     measures = [

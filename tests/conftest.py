@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db import connections
 from rest_framework.test import APIClient
 
+from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation
 from metrics.services.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
@@ -63,9 +64,10 @@ def real_data() -> Path:
 
 @pytest.fixture(autouse=True)
 def own_data_folder(settings: Any, tmp_path: Path) -> None:
-    """Every test has a data folder, a cache and rates of its own."""
+    """Every test has a data folder, a cache, remembered answers and rates of its own."""
     settings.EVALHUB_DATA = tmp_path / "data"
     cache.clear()
+    MEMORY.forget()
     RATES.forget()
 
 

@@ -15,6 +15,7 @@ from metrics.api.answers import numbers, read_from, topic_curves
 from metrics.api.parameters import CONFIDENCE, PER_TOPIC, SCORES, VERSION, parameter
 from metrics.api.queries import check_size, curve_query, evaluation_in, query_of, recall_query
 from metrics.api.serializers import PrecisionRecallSerializer, RunCurvesSerializer
+from metrics.api.unchanged import of_scored_run, unchanged
 from metrics.engine.curves import CURVES
 from metrics.engine.intervals import Band
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
@@ -41,6 +42,7 @@ class RunCurveView(APIView):
             VERSION,
         ],
     )
+    @unchanged(of_scored_run)
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         text = query_of(request)
@@ -72,6 +74,7 @@ class PrecisionRecallView(APIView):
             VERSION,
         ],
     )
+    @unchanged(of_scored_run)
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         text = query_of(request)

@@ -13,6 +13,7 @@ from metrics.api.answers import number, run_name
 from metrics.api.parameters import SCORES, parameter
 from metrics.api.queries import difference_query, query_of
 from metrics.api.serializers import DifferenceSerializer
+from metrics.api.unchanged import of_collection, unchanged
 from metrics.services.difference import Difference, Side, read_difference
 from runs.api.access import scored_collection
 
@@ -31,6 +32,7 @@ class DifferenceView(APIView):
             SCORES,
         ],
     )
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = difference_query(query_of(request), found)

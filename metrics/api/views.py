@@ -15,7 +15,14 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import coverage, numbers, read_from, run_name
 from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, SCORES, VERSION, parameter
-from metrics.api.queries import board_query, comparison_query, evaluation_in, measures_in, query_of, scores_in
+from metrics.api.queries import (
+    board_query,
+    comparison_query,
+    evaluation_in,
+    measures_in,
+    query_of,
+    scores_in,
+)
 from metrics.api.serializers import (
     ComparisonSerializer,
     EvaluationSerializer,
@@ -25,6 +32,7 @@ from metrics.api.serializers import (
     ProgressSerializer,
     RunValuesSerializer,
 )
+from metrics.api.unchanged import of_collection, of_measures, of_scored_run, unchanged
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
@@ -44,6 +52,7 @@ class RunValuesView(APIView):
     """A run's values for every topic, and their means. What is not stored is computed from the judged view."""
 
     @extend_schema(responses=RunValuesSerializer, parameters=[MEASURE_NAMES, SCORES, VERSION])
+    @unchanged(of_scored_run)
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         query = query_of(request)
@@ -116,6 +125,7 @@ class LeaderboardView(APIView):
             SCORES,
         ],
     )
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = board_query(query_of(request), found)
@@ -146,6 +156,7 @@ class ComparisonView(APIView):
             SCORES,
         ],
     )
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = comparison_query(query_of(request), found)
@@ -159,6 +170,7 @@ class MeasureList(generics.GenericAPIView[Any]):
     queryset = Evaluation.objects.none()
 
     @extend_schema(responses=MeasureSerializer(many=True))
+    @unchanged(of_measures)
     def get(self, request: Request) -> Response:
         return Response([measure_as_json(definition) for definition in MEASURES.values()])
 
@@ -167,6 +179,7 @@ class MeasureDetail(APIView):
     """One measure, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5."""
 
     @extend_schema(responses=MeasureSerializer)
+    @unchanged(of_measures)
     def get(self, request: Request, measure: str) -> Response:
         definition = MEASURES.get(measure) or parse_measure(measure).definition
         return Response(measure_as_json(definition))

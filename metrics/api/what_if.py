@@ -13,6 +13,7 @@ from metrics.api.answers import number, numbers, run_name
 from metrics.api.parameters import SCORES, parameter
 from metrics.api.queries import query_of, what_if_query
 from metrics.api.serializers import WhatIfSerializer
+from metrics.api.unchanged import of_collection, unchanged
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.services.what_if import Combination, WhatIf, ask_what_if
 from runs.api.access import scored_collection
@@ -39,6 +40,7 @@ class WhatIfView(APIView):
             SCORES,
         ],
     )
+    @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = what_if_query(query_of(request))

@@ -38,7 +38,11 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    found = Collection.objects.visible_to(request.user).select_related("team").filter(slug=slug).first()
+    return _the(Collection.objects.visible_to(request.user).select_related("team"), slug)
+
+
+def _the(collections: QuerySet[Collection], slug: str) -> Collection:
+    found = collections.filter(slug=slug).first()
     if found is None:
         raise Http404(f"there is no collection {slug!r}")
     return found
@@ -59,8 +63,7 @@ def scored_collection(request: HttpRequest | Request, slug: str) -> Collection:
 
 def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
     """The same with its numbers of topics and runs and its active qrels version."""
-    visible_collection(request, slug)
-    return collections_of(request.user).get(slug=slug)
+    return _the(collections_of(request.user), slug)
 
 
 def managed_collection(request: Request, slug: str) -> Collection:

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from runs.models import Run
 from tests.conftest import GOOD, POOR
 
-# Without the query of the token: read as anybody. The most that each may ask.
+# Without the query of the token: read as anybody. The most that each may ask the first time.
 ENDPOINTS = {
     "collections/": 2,
     "collections/small/": 2,
@@ -20,20 +20,20 @@ ENDPOINTS = {
     "collections/small/qrels/": 3,
     "collections/small/qrels/1/": 2,
     "collections/small/runs/": 5,
-    "collections/small/leaderboard/": 8,
-    "collections/small/leaderboard/?measures=P@3": 12,
-    "collections/small/comparison/": 4,
-    "collections/small/comparison/?measure=P@3": 5,
-    "collections/small/what-if/": 4,
-    "collections/small/what-if/?gains=linear;exp&b=2,10&depths=5,10&measures=P@3": 4,
-    "collections/small/difference/?runs={run},{other}": 4,
-    "collections/small/difference/?runs={run},{other}&measure=Rprec": 5,
+    "collections/small/leaderboard/": 11,
+    "collections/small/leaderboard/?measures=P@3": 15,
+    "collections/small/comparison/": 8,
+    "collections/small/comparison/?measure=P@3": 9,
+    "collections/small/what-if/": 7,
+    "collections/small/what-if/?gains=linear;exp&b=2,10&depths=5,10&measures=P@3": 7,
+    "collections/small/difference/?runs={run},{other}": 7,
+    "collections/small/difference/?runs={run},{other}&measure=Rprec": 8,
     "runs/{run}/": 3,
-    "runs/{run}/values/": 3,
-    "runs/{run}/values/?measures=P@3,DCG": 4,
-    "runs/{run}/curve/": 3,
-    "runs/{run}/curve/?measures=nDCG,CG,P,R&readings=true&per_topic=true": 3,
-    "runs/{run}/precision-recall/?rel=all": 3,
+    "runs/{run}/values/": 5,
+    "runs/{run}/values/?measures=P@3,DCG": 6,
+    "runs/{run}/curve/": 5,
+    "runs/{run}/curve/?measures=nDCG,CG,P,R&readings=true&per_topic=true": 5,
+    "runs/{run}/precision-recall/?rel=all": 5,
     "runs/{run}/evaluations/": 2,
     "measures/": 0,
     "measures/nDCG/": 0,
@@ -48,3 +48,20 @@ def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable
         answer = anonymous.get("/api/v1/" + path.format(run=run.pk, other=other.pk))
     assert answer.status_code == 200
     assert len(queries) <= ENDPOINTS[path], "\n".join(query["sql"] for query in queries)
+
+
+KINDS = (
+    "leaderboard", "comparison", "what-if", "difference", "orders", "design", "values", "curve", "precision-recall",
+)  # fmt: skip
+REMEMBERED = [path for path in ENDPOINTS if "/export/" not in path and any(f"/{kind}/" in path for kind in KINDS)]
+
+
+@pytest.mark.parametrize("path", REMEMBERED)
+def test_what_is_unchanged_costs_few_queries(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:
+    path = "/api/v1/" + path.format(run=submit(GOOD).pk, other=submit(POOR).pk)
+    first = anonymous.get(path)
+    with CaptureQueriesContext(connection) as again:
+        assert anonymous.get(path).content == first.content
+    with CaptureQueriesContext(connection) as known:
+        assert anonymous.get(path, headers={"If-None-Match": first["ETag"]}).status_code == 304
+    assert max(len(again), len(known)) <= 3

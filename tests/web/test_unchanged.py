@@ -1,0 +1,236 @@
+"""304 for what is unchanged, and never for what is not: every kind of change gives another tag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from metrics.api.unchanged import MEMORY
+from metrics.models import Evaluation
+from metrics.services.lifecycle import claim, fail
+from runs.models import Collection, Membership, Run, Team
+from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
+from tests.web.worlds import People, add_qrels, make_collection, make_people, make_runs, run_ids, submit_form
+
+PATHS = (
+    "/api/v1/collections/one/leaderboard/", "/api/v1/collections/one/leaderboard/?measures=P@3&limit=1",
+    "/api/v1/collections/one/comparison/", "/api/v1/collections/one/what-if/",
+    "/api/v1/collections/one/difference/?runs={run},{other}", "/api/v1/runs/{run}/values/",
+    "/api/v1/runs/{run}/curve/", "/api/v1/runs/{run}/precision-recall/", "/api/v1/measures/", "/api/v1/measures/AP/",
+    "/collections/one/", "/collections/one/comparison/", "/runs/{run}/", "/measures/",
+)  # fmt: skip
+BOARD, PAGE, VALUES = PATHS[0], "/collections/one/", "/api/v1/runs/{run}/values/"
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return make_people()
+
+
+@pytest.fixture
+def run(people: People) -> str:
+    add_qrels(people, make_collection(people, "one"))
+    return make_runs(people, "one")
+
+
+def client_for(people: People, path: str, role: str = "participant") -> Any:
+    return people.api[role] if path.startswith("/api/") else people.browsers[role]
+
+
+def shown(answer: Any) -> bytes:
+    """Without what a form carries, which differs each time."""
+    return re.sub(rb'csrfmiddlewaretoken" value="\w+', b"", answer.content)
+
+
+def ask(people: People, path: str, role: str = "participant", known: str = "") -> Any:
+    ids = [*run_ids("one"), "", ""]
+    headers = {"If-None-Match": known} if known else {}
+    return client_for(people, path, role).get(path.format(run=ids[0], other=ids[1]), headers=headers)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_unchanged_is_not_sent_again(people: People, run: str, path: str) -> None:
+    # A page with a form sets a cookie with it; from then on it is the same page.
+    ask(people, path)
+    first = ask(people, path)
+    assert first.status_code == 200, first.content
+    assert first["Cache-Control"] == "private, no-cache"
+    assert {"Authorization", "Cookie"} <= set(first["Vary"].split(", "))
+    for known in (first["ETag"], first["ETag"].removeprefix("W/"), f'"other", {first["ETag"]}', "*"):
+        again = ask(people, path, known=known)
+        assert (again.status_code, again.content) == (304, b"")
+        assert (again["ETag"], again["Cache-Control"]) == (first["ETag"], "private, no-cache")
+    assert shown(ask(people, path, known='W/"other"')) == shown(first)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_remembered_is_what_is_made(people: People, run: str, path: str) -> None:
+    remembered = [shown(ask(people, path)) for _ in range(2)]
+    MEMORY.forget()
+    assert remembered == [shown(ask(people, path))] * 2
+
+
+def submit_one(people: People) -> None:
+    """A run more, not evaluated yet."""
+    assert submit_form(people.api["other"], "one", GOOD, team="others", tag="late").status_code == 202
+
+
+def finish_one(people: People) -> None:
+    assert evaluate_all() == 1
+
+
+def fail_one(people: People) -> None:
+    submit_one(people)
+    lease = claim(Evaluation.objects.get(state="queued").pk)
+    assert lease
+    assert fail(lease, code="evaluation_timeout", message="too long")
+
+
+def delete_one(people: People) -> None:
+    run = Run.objects.filter(team__slug="others").latest("created_at")
+    assert people.api["other"].delete(f"/api/v1/runs/{run.pk}/").status_code == 204
+
+
+def judge_anew(people: People) -> None:
+    add_qrels(people, "one", QRELS.replace("1 0 a 2", "1 0 a 1"))
+
+
+def activate_first(people: People) -> None:
+    assert people.api["owner"].post("/api/v1/collections/one/qrels/1/activate/").status_code == 200
+
+
+def change(people: People, **fields: Any) -> None:
+    assert people.api["owner"].patch("/api/v1/collections/one/", fields).status_code == 200
+
+
+CHANGES: dict[str, Callable[[People], object]] = {
+    "a new run": submit_one,
+    "an evaluation finished": finish_one,
+    "a deleted run": delete_one,
+    "a failed evaluation": fail_one,
+    "new judgements": judge_anew,
+    "evaluated under them": lambda people: evaluate_all(),
+    "the earlier judgements": activate_first,
+    "another name": lambda people: change(people, name="Renamed"),
+    "other measures": lambda people: change(people, measures=["P@1"]),
+    "other scores": lambda people: change(people, scores="float32"),
+    "evaluated with them": lambda people: evaluate_all(),
+    "a team renamed": lambda people: Team.objects.filter(slug="guests").update(slug="visitors"),
+}
+
+
+def test_every_change_of_a_board_changes_its_tag(people: People, run: str) -> None:
+    """One after another, as they come; the answer behind the new tag is the one that is made anew."""
+    tags = {path: ask(people, path)["ETag"] for path in (BOARD, PAGE)}
+    for name, make in CHANGES.items():
+        make(people)
+        for path, known in list(tags.items()):
+            answer = ask(people, path, known=known)
+            assert (answer.status_code, answer["ETag"] == known) == (200, False), (name, path)
+            MEMORY.forget()
+            assert shown(ask(people, path)) == shown(answer), (name, path)
+            tags[path] = answer["ETag"]
+
+
+def test_every_change_of_a_run_changes_the_tag_of_its_values(people: People, run: str) -> None:
+    tags = [ask(people, VALUES)["ETag"]]
+    described = lambda people: people.api["participant"].patch(f"/api/v1/runs/{run}/", {"description": "x"})  # noqa: E731
+    changes = {"described": described, "judged": judge_anew, "evaluated": lambda people: evaluate_all(),
+               "other measures": lambda people: change(people, measures=["P@1"])}  # fmt: skip
+    for name, make in changes.items():
+        make(people)
+        answer = ask(people, VALUES, known=tags[-1])
+        assert (answer.status_code, answer["ETag"] in tags) == (200, False), name
+        tags.append(answer["ETag"])
+    topics = "/runs/{run}/"
+    before = ask(people, topics)["ETag"]
+    assert upload(people.api["owner"], "collections/one/topics/", "1\tanother\n", "put").status_code == 200
+    assert ask(people, topics, known=before).status_code == 200
+
+
+def test_who_joins_or_leaves_a_team_gets_another_tag_or_nothing(people: People, run: str) -> None:
+    Collection.objects.update(visibility="team")
+    assert ask(people, BOARD, "other").status_code == 404
+    lab, other = Team.objects.get(slug="lab"), people.users["other"]
+    Membership.objects.create(team=lab, user=other, role="member")
+    as_member = ask(people, BOARD, "other")["ETag"]
+    Membership.objects.filter(team=lab, user=other).update(role="owner")
+    as_owner = ask(people, BOARD, "other", as_member)
+    assert (as_owner.status_code, as_owner["ETag"] == as_member) == (200, False)
+    Membership.objects.filter(team=lab, user=other).delete()
+    # The body is remembered, but not for somebody who may not see it any more.
+    assert ask(people, BOARD, "other", as_owner["ETag"]).status_code == 404
+
+
+def test_pages_say_who_reads_them(people: People, run: str) -> None:
+    pages = {role: ask(people, PAGE, role) for role in ("anonymous", "participant", "owner")}
+    assert len({page["ETag"] for page in pages.values()}) == 3
+    for role in ("participant", "owner"):
+        assert [name for name in pages if f">{role}<" in pages[name].content.decode()] == [role]
+
+
+def test_nothing_blind_has_a_tag_for_outsiders(people: People) -> None:
+    add_qrels(people, make_collection(people, "one", blind=True))
+    make_runs(people, "one")
+    for path in PATHS:
+        if "measures/" not in path:
+            for role in ("anonymous", "participant", "other"):
+                answer = ask(people, path, role, "*")
+                assert answer.status_code in {200, 403, 404}, (path, role)
+                assert "ETag" not in answer, (path, role)
+                assert answer["Cache-Control"] == "private, no-cache"
+    known = ask(people, BOARD, "owner")["ETag"]
+    assert ask(people, BOARD, "owner", known).status_code == 304
+    assert ask(people, BOARD, "participant", known).status_code == 403
+    assert people.api["owner"].post("/api/v1/collections/one/release/").status_code == 200
+    released = ask(people, BOARD, "participant", known)
+    assert released.status_code == 200
+    assert ask(people, BOARD, "owner", known)["ETag"] != known
+    for path in (BOARD, PAGE, VALUES):
+        assert ask(people, path, "anonymous")["ETag"], path
+
+
+def test_a_problem_is_never_remembered(people: People, run: str) -> None:
+    for path, status in ((f"{BOARD}?measures=foo", 400), (f"{PAGE}?measures=foo", 400), (f"{BOARD}?limit=0", 400)):
+        for _ in range(2):
+            answer = ask(people, path)
+            assert (answer.status_code, "ETag" in answer) == (status, False), path
+
+
+def test_the_memory_is_bounded(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(ask(people, BOARD).content)
+    monkeypatch.setattr("metrics.api.unchanged._ALL", 3 * size)
+    for limit in range(1, 20):
+        ask(people, f"{BOARD}?limit={limit}")
+    kept = [len(body) for body, _ in MEMORY._bodies.values()]
+    assert sum(kept) == MEMORY._size <= 3 * size
+    monkeypatch.setattr("metrics.api.unchanged._LARGEST", 10)
+    MEMORY.forget()
+    assert ask(people, BOARD).content == ask(people, BOARD).content
+    assert not MEMORY._bodies
+
+
+def test_no_answer_may_be_kept_by_a_cache_that_others_share(people: People, run: str) -> None:
+    for name in ("collections", "teams", "tokens", "home"):
+        answer = client_for(people, reverse(name)).get(reverse(name))
+        assert answer["Cache-Control"] == "private, no-cache", name
+        assert {"Authorization", "Cookie"} <= set(answer["Vary"].replace(" ", "").split(",")), name
+
+
+def test_a_compressed_answer_keeps_its_tag(people: People, run: str) -> None:
+    plain = ask(people, BOARD)
+    zipped = people.api["participant"].get(BOARD, headers={"Accept-Encoding": "gzip"})
+    assert (zipped["Content-Encoding"], zipped["ETag"]) == ("gzip", plain["ETag"])
+
+
+def test_another_host_gets_its_own_addresses(people: People, run: str) -> None:
+    client: APIClient = client_of(people.users["participant"])
+    pages = [
+        client.get(f"{BOARD}?limit=1", headers={"Host": host}).json()["next"] for host in ("testserver", "localhost")
+    ]
+    assert [page.split("/")[2] for page in pages] == ["testserver", "localhost"]
