@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 
-from metrics.api.queries import board_query, choice_in, comparison_query, integer_in, measures_in
+from metrics.api.queries import board_query, choice_in, comparison_query, integer_in, measures_in, standings_query
 from metrics.api.unchanged import of_measures, unchanged_page
 from metrics.charts import HEIGHT, PALETTES, WIDTH, as_svg, curve_chart
 from metrics.engine.curves import CURVES, MAX_DEPTH, curve_measure
@@ -25,6 +25,7 @@ from metrics.models import Evaluation
 from metrics.services.comparison import compare_runs
 from metrics.services.fingerprints import Fingerprint, of_boards, of_run, of_topics
 from metrics.services.leaderboard import read_leaderboard
+from metrics.services.standings import read_standings
 from metrics.services.status import statuses
 from metrics.services.values import RunValues, find_evaluation, is_stale, read_curve, read_values
 from metrics.tables import (
@@ -39,7 +40,9 @@ from metrics.tables import (
     mean_cell,
     metadata_lines,
     pair_lines,
+    statistics_columns,
     topic_lines,
+    with_statistics,
 )
 from runs.api.access import check_scores, counted_collection, scored_run, visible_collection, visible_run
 from runs.models import Collection, Qrels, Run, can_see_scores
@@ -194,12 +197,16 @@ def _qrels(request: HttpRequest, collection: Collection) -> Qrels | None:
 
 def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    asked = board_query(query, collection)
+    asked, statistics = board_query(query, collection), standings_query(query)
     board = read_leaderboard(collection=collection, query=asked)
+    standings = read_standings(board=board, query=statistics) if statistics else None
+    lines = board_lines(board)
     return {
         "board": board,
         "columns": columns_of(board.measures, board.sort, board.descending),
-        "lines": board_lines(board),
+        "lines": with_statistics(lines, board, standings) if standings else lines,
+        "standings": standings,
+        "statistics": statistics_columns(board, standings) if standings else [],
         "paging": Paging(asked.offset, asked.limit, board.total),
         "waiting": [
             (state, board.states[state]) for state in ("queued", "evaluating", "failed") if state in board.states

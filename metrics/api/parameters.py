@@ -7,6 +7,8 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 
+from metrics.engine.significance import CORRECTIONS, TESTS
+
 
 def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR, choices: tuple[str, ...] = ()) -> OpenApiParameter:
     return OpenApiParameter(name, kind, description=text, enum=choices or None)
@@ -17,3 +19,20 @@ SCORES = parameter("scores", "float64 or float32; the collection's own where lef
 VERSION = parameter("qrels", "a qrels version; the active one where left out", OpenApiTypes.INT)
 CONFIDENCE = parameter("confidence", "of the intervals, 0.95 where left out", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
+RUNS = parameter("runs", "run ids separated by commas; all evaluated runs where left out")
+TEST = parameter("test", ", ".join(TESTS))
+CORRECTION = parameter("correction", ", ".join(CORRECTIONS))
+ALPHA = parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER)
+RESAMPLES = parameter("resamples", "B of a test that draws, 100,000 where left out", OpenApiTypes.INT)
+SEED = parameter("seed", "of everything that is drawn, 0 where left out", OpenApiTypes.INT)
+STATISTICS = (
+    parameter("statistics", "of intervals, tiers, ranks, baseline, separated by commas; or all; none where left out"),
+    parameter("baseline", "the id of a ranked run: hold every other one against it"),
+    TEST,
+    CORRECTION,
+    ALPHA,
+    CONFIDENCE,
+    RESAMPLES,
+    parameter("rank_resamples", "B of the rank intervals, 2,000 where left out", OpenApiTypes.INT),
+    SEED,
+)

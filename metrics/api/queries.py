@@ -32,20 +32,24 @@ from metrics.services.comparison import ComparisonQuery
 from metrics.services.curves import CurveQuery, RecallQuery
 from metrics.services.difference import DifferenceQuery
 from metrics.services.leaderboard import BoardQuery
+from metrics.services.standings import PARTS, StandingsQuery
 from metrics.services.values import find_evaluation
 from metrics.services.what_if import WhatIfQuery
 from runs.models import Collection, Run
 
 MAX_LIMIT = 200
 MAX_VALUES = 1_000_000
-_MAX_OFFSET = 1_000_000
-_MAX_VERSION = 10**6
+MAX_OFFSET = 1_000_000
+MAX_VERSION = 10**6
+MAX_SEED = 10**9 - 1
 _LEAST_SHARE = 0.0001
 _TRUE = ("true", "True", "1")
 _FLAGS = (*_TRUE, "false", "False", "0")
+RESAMPLES, _RANK_RESAMPLES = (100, 1_000_000), (100, 10_000)
 _GRID = ("family", "gains", "dis", "b", "depths")
 # Parameters that are lists, with what stands between their values: gain maps have commas of their own.
-_LISTS = dict.fromkeys(("measures", "runs", "family", "dis", "b", "depths", "preset", "rel"), ",") | {"gains": ";"}
+_NAMED = "measures runs sets systems tests family dis b depths preset rel statistics sizes differences"
+_LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
 _T = TypeVar("_T")
 
 
@@ -54,7 +58,7 @@ def measures_in(parameters: Mapping[str, str], name: str, default: list[str]) ->
     try:
         return parse_measures(parameters.get(name, "")) or [parse_measure(text) for text in default]
     except MeasureError as error:
-        raise _pointed(error, name) from error
+        raise pointed(error, name) from error
 
 
 def measure_in(parameters: Mapping[str, str], name: str, default: str) -> Measure:
@@ -93,8 +97,32 @@ def board_query(parameters: Mapping[str, str], collection: Collection) -> BoardQ
         sort=sort,
         descending=order == "desc" or (order is None and not sort.definition.lower_is_better),
         scores=scores_in(parameters),
-        offset=integer_in(parameters, "offset", 0, 0, _MAX_OFFSET),
+        offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
         limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),
+    )
+
+
+def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
+    """The statistics of a board; None where neither `statistics` nor a `baseline` asks for any."""
+    parts = _several(parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text))
+    baseline = run_id_in(parameters, "baseline")
+    if not (parts or baseline):
+        return None
+    if "baseline" in parts and not baseline:
+        raise InvalidInput("statistics=baseline needs the id of a run: baseline=...", pointer="baseline")
+    wanted = {*parts, "baseline"} if baseline else set(parts)
+    if "all" in parts:
+        wanted |= {"intervals", "tiers", "ranks"}
+    return StandingsQuery(
+        parts=tuple(part for part in PARTS if part in wanted),
+        baseline=baseline,
+        test=parameters.get("test") or "paired_t",
+        correction=parameters.get("correction") or "holm",
+        alpha=share_in(parameters, "alpha", 0.05),
+        confidence=share_in(parameters, "confidence", 0.95),
+        resamples=integer_in(parameters, "resamples", 100_000, *RESAMPLES),
+        rank_resamples=integer_in(parameters, "rank_resamples", 2_000, *_RANK_RESAMPLES),
+        seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
     )
 
 
@@ -105,14 +133,18 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         baseline=_run_id(parameters["baseline"], "baseline") if parameters.get("baseline") else None,
         test=parameters.get("test") or "paired_t",
         correction=parameters.get("correction") or "holm",
-        alpha=_share_in(parameters, "alpha", 0.05),
-        confidence=_share_in(parameters, "confidence", 0.95),
+        alpha=share_in(parameters, "alpha", 0.05),
+        confidence=share_in(parameters, "confidence", 0.95),
         scores=scores_in(parameters),
     )
 
 
 def _run_ids(parameters: Mapping[str, str]) -> list[str]:
     return [_run_id(run, "runs") for run in parameters.get("runs", "").split(",") if run]
+
+
+def run_id_in(parameters: Mapping[str, str], name: str) -> str | None:
+    return _run_id(parameters[name], name) if parameters.get(name) else None
 
 
 def _run_id(text: str, name: str) -> str:
@@ -122,7 +154,7 @@ def _run_id(text: str, name: str) -> str:
         raise InvalidInput(f"{text[:40]!r} is not the id of a run", pointer=name) from error
 
 
-def _share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
+def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
     text = parameters.get(name) or str(default)
     try:
         share = float(text) if text.isascii() and "_" not in text else -1.0
@@ -140,11 +172,11 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
     try:
         measures = curve_measures(parameters.get(name) or "nDCG")
     except MeasureError as error:
-        raise _pointed(error, name) from error
+        raise pointed(error, name) from error
     return CurveQuery(
         measures=measures,
         depth=integer_in(parameters, "depth", 100, 1, MAX_DEPTH),
-        confidence=_share_in(parameters, "confidence", 0.95),
+        confidence=share_in(parameters, "confidence", 0.95),
         per_topic=flag_in(parameters, "per_topic"),
         with_readings=flag_in(parameters, "readings"),
     )
@@ -162,7 +194,7 @@ def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
         levels=None if rel == "all" else _several({"rel": rel}, "rel", lambda level: REL.read("rel", level)),
         interp=interp,
         rounding=rounding,
-        confidence=_share_in(parameters, "confidence", 0.95),
+        confidence=share_in(parameters, "confidence", 0.95),
         per_topic=flag_in(parameters, "per_topic"),
     )
 
@@ -220,17 +252,17 @@ def _several(parameters: Mapping[str, str], name: str, read: Callable[[str], _T]
     try:
         return [read(part) for part in parts]
     except MeasureError as error:
-        raise _pointed(error, name) from error
+        raise pointed(error, name) from error
 
 
 def _word_in(parameters: Mapping[str, str], known: Parameter) -> Any:
     try:
         return known.read(known.name, parameters.get(known.name) or known.default)
     except MeasureError as error:
-        raise _pointed(error, known.name) from error
+        raise pointed(error, known.name) from error
 
 
-def _pointed(error: MeasureError, name: str) -> MeasureError:
+def pointed(error: MeasureError, name: str) -> MeasureError:
     return MeasureError(error.message, code=error.code, pointer=name)
 
 
@@ -243,7 +275,7 @@ def check_size(values: int) -> None:
 
 def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
     """The evaluation of the run to read, by `qrels` and `scores`."""
-    version = integer_in(parameters, "qrels", 0, 0, _MAX_VERSION) or None
+    version = integer_in(parameters, "qrels", 0, 0, MAX_VERSION) or None
     return find_evaluation(run=run, scores=scores_in(parameters), version=version)
 
 

@@ -6,12 +6,18 @@ from typing import Any
 
 from rest_framework import serializers
 
+from metrics.api.statistics_serializers import BoardStatisticsSerializer, StandingSerializer
 from metrics.models import Evaluation
 
 
 class MeanSerializer(serializers.Serializer[Any]):
     mean = serializers.FloatField(allow_null=True)
     topics = serializers.IntegerField(help_text="topics with a value")
+
+
+class BoundedMeanSerializer(MeanSerializer):
+    low = serializers.FloatField(required=False, allow_null=True, help_text="of its interval, where asked for")
+    high = serializers.FloatField(required=False, allow_null=True)
 
 
 class RunNameSerializer(serializers.Serializer[Any]):
@@ -34,7 +40,8 @@ class RowSerializer(serializers.Serializer[Any]):
     tied_documents = serializers.IntegerField()
     qrels = serializers.IntegerField()
     engine_version = serializers.CharField()
-    values = serializers.DictField(child=MeanSerializer())
+    values = serializers.DictField(child=BoundedMeanSerializer())
+    statistics = StandingSerializer(required=False, allow_null=True)
 
 
 class LeaderboardSerializer(serializers.Serializer[Any]):
@@ -51,6 +58,7 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
     states = serializers.DictField(child=serializers.IntegerField())
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
+    statistics = BoardStatisticsSerializer(required=False)
     results = RowSerializer(many=True)
 
 

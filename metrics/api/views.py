@@ -14,7 +14,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.answers import coverage, numbers, read_from, run_name
-from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, SCORES, VERSION, parameter
+from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
 from metrics.api.queries import (
     board_query,
     comparison_query,
@@ -22,6 +22,7 @@ from metrics.api.queries import (
     measures_in,
     query_of,
     scores_in,
+    standings_query,
 )
 from metrics.api.serializers import (
     ComparisonSerializer,
@@ -32,6 +33,7 @@ from metrics.api.serializers import (
     ProgressSerializer,
     RunValuesSerializer,
 )
+from metrics.api.standings import row_statistics, standings_as_json
 from metrics.api.unchanged import of_collection, of_measures, of_scored_run, unchanged
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
@@ -43,6 +45,7 @@ from metrics.models import Evaluation
 from metrics.services.comparison import Comparison, compare_runs
 from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.lifecycle import queue_evaluation, queue_evaluations
+from metrics.services.standings import Standings, read_standings
 from metrics.services.values import read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.models import Collection, Scope
@@ -123,17 +126,20 @@ class LeaderboardView(APIView):
             parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
             parameter("offset", "rows to pass over", OpenApiTypes.INT),
             SCORES,
+            *STATISTICS,
         ],
     )
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = board_query(query_of(request), found)
+        parameters = query_of(request)
+        query, asked = board_query(parameters, found), standings_query(parameters)
         board = read_leaderboard(collection=found, query=query)
+        standings = read_standings(board=board, query=asked) if asked else None
         after, before = query.offset + query.limit, max(0, query.offset - query.limit)
         url = request.build_absolute_uri()
         body = {
-            **leaderboard_as_json(found, board),
+            **leaderboard_as_json(found, board, standings),
             "next": replace_query_param(url, "offset", after) if after < board.total else None,
             "previous": replace_query_param(url, "offset", before) if query.offset else None,
         }
@@ -192,8 +198,10 @@ def _new_scores(request: Request) -> str:
     return scores
 
 
-def leaderboard_as_json(collection: Collection, board: Leaderboard) -> dict[str, Any]:
-    """A board as the API answers it."""
+def leaderboard_as_json(
+    collection: Collection, board: Leaderboard, standings: Standings | None = None
+) -> dict[str, Any]:
+    """A board as the API answers it, with its statistics where they were asked for."""
     return {
         "collection": collection.slug,
         "qrels": board.qrels.version,
@@ -204,11 +212,12 @@ def leaderboard_as_json(collection: Collection, board: Leaderboard) -> dict[str,
         "count": board.total,
         "ranked": board.ranked,
         "states": board.states,
-        "results": [_row_as_json(row) for row in board.rows],
+        **({"statistics": standings_as_json(standings)} if standings else {}),
+        "results": [_row_as_json(row, standings) for row in board.rows],
     }
 
 
-def _row_as_json(row: Row) -> dict[str, Any]:
+def _row_as_json(row: Row, standings: Standings | None) -> dict[str, Any]:
     evaluation, run = row.evaluation, row.run
     return {
         "rank": row.rank,
@@ -219,6 +228,7 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,
         "values": {name: {"mean": mean, "topics": topics} for name, (mean, topics) in row.values.items()},
+        **(row_statistics(row, standings) if standings else {}),
     }
 
 

@@ -22,6 +22,24 @@ def column_band(values: Matrix, confidence: float) -> Band | None:
     return _around(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(rows), rows, confidence)
 
 
+def row_intervals(values: Matrix, confidence: float) -> Band:
+    """Student's t interval of every row's mean over the columns where it has a value; NaN with fewer than two of them.
+
+    Shapes: `values` (runs, topics), NaN where there is no value; both ends (runs,).
+    """
+    defined = np.isfinite(values)
+    n = defined.sum(axis=1)
+    # Each row by itself: its interval is the same whatever rows stand beside it.
+    largest = np.abs(values).max(axis=1, initial=0.0, where=defined)
+    largest[largest == 0] = 1.0
+    scaled = np.where(defined, values, 0.0) / largest[:, None]
+    mean = scaled.sum(axis=1) / np.maximum(n, 1)
+    squares = np.square(np.where(defined, scaled - mean[:, None], 0.0)).sum(axis=1)
+    freedom = np.where(n > 1, n - 1, np.nan)
+    margin = special.stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(squares / freedom / np.maximum(n, 1))
+    return (mean - margin) * largest, (mean + margin) * largest
+
+
 def mean_band(steps: Steps, confidence: float) -> Band:
     """Student's t interval of the mean over topics at every rank; two arrays of shape (depth,), for 2 topics or more.
 

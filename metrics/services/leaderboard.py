@@ -40,7 +40,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """One page of a board. `states` counts the live runs by state; `total` counts rows of all pages."""
+    """One page of a board. `states` counts the live runs by state; `total` counts rows of all pages.
+
+    `order` has every ranked evaluation with its mean, also those of other pages.
+    """
 
     qrels: Qrels
     scores: str
@@ -51,6 +54,7 @@ class Leaderboard:
     ranked: int
     states: dict[str, int]
     rows: list[Row] = field(default_factory=list)
+    order: list[tuple[int, float | None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,7 @@ def _stale(collection: Collection, qrels: Qrels, scores: str) -> QuerySet[Evalua
 
 def _ranked_rows(collection: Collection, board: Leaderboard, query: BoardQuery) -> list[Row]:
     order = _order(collection, board, query)
+    board.order.extend(order)
     ranks = _ranks([mean for _, mean in order])
     page = slice(query.offset, query.offset + query.limit)
     ids = [pk for pk, _ in order[page]]

@@ -4,6 +4,7 @@
 ir_measures; `... views` computes measures and curves from judged views; `... upload` takes a compressed run from upload
 to values;
 `python -m tests.benchmarks board` fills a database with 1,000 evaluated runs of 20 measures and reads leaderboards;
+`python -m tests.benchmarks standings` reads leaderboards with their statistics, orders and designs;
 `python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own;
 `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them.
 """
@@ -21,6 +22,7 @@ import numpy as np
 
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.peers import measure_peers
+from tests.benchmarks.standings import measure_standings
 from tests.benchmarks.statistics import measure_statistics
 from tests.benchmarks.views import measure_upload, measure_views
 from tests.reliability.servers import embedded_server, wait_until_evaluated
@@ -82,6 +84,7 @@ PARTS = {
     "statistics": measure_statistics,
     "submit": measure_submission,
     "board": measure_boards,
+    "standings": measure_standings,
 }
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def measure_boards() -> None:
     runner = get_runner(settings)(verbosity=0, interactive=False)
     databases = runner.setup_databases()
     try:
-        _fill()
+        fill(RUNS)
         names = ",".join(MEASURES)
         for title, query in (
             ("first page, 20 measures", {"measures": names}),
@@ -39,7 +39,7 @@ def measure_boards() -> None:
         runner.teardown_databases(databases)
 
 
-def _fill() -> None:
+def fill(number: int) -> None:
     """Rows as an evaluation leaves them, without the files behind them."""
     models = {name: apps.get_model("metrics", name) for name in ("Evaluation", "MetricVector")}
     runs = {name: apps.get_model("runs", name) for name in ("User", "Collection", "Qrels", "Run")}
@@ -51,13 +51,13 @@ def _fill() -> None:
     )  # fmt: skip
     fields = {"collection": collection, "team": team, "sha256": "0" * 64, "size": 1, "lines": 1, "documents": 1}
     rows = runs["Run"].objects.bulk_create(
-        runs["Run"](tag=f"r{i}", topics=TOPICS, tied_documents=0, grouped=True, **fields) for i in range(RUNS)
+        runs["Run"](tag=f"r{i}", topics=TOPICS, tied_documents=0, grouped=True, **fields) for i in range(number)
     )
     evaluations = models["Evaluation"].objects.bulk_create(
         models["Evaluation"](run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=TOPICS)
         for run in rows
     )
-    values = np.random.default_rng(1).random((RUNS, len(MEASURES), TOPICS))
+    values = np.random.default_rng(1).random((number, len(MEASURES), TOPICS))
     for evaluation, vectors in zip(evaluations, values, strict=True):
         models["MetricVector"].objects.bulk_create(
             models["MetricVector"](

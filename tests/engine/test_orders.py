@@ -153,3 +153,12 @@ def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, d
         assert bool(set(found.groups[i]) & set(found.groups[j])) == ((i, j) not in separated)
     best = {number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run]) for number in found.tier}
     assert all(means[best[n]] >= means[best[n + 1]] for n in best if n + 1 in best)
+
+
+def test_tiers_are_the_same_without_groups() -> None:
+    first, second = all_pairs(5)
+    separated = np.array([False, True, True, True, False, False, True, False, False, True])
+    means = np.array([0.9, 0.8, 0.5, 0.4, 0.1])
+    whole = tiers(means, first, second, separated)
+    alone = tiers(means, first, second, separated, with_groups=False)
+    assert (alone.tier.tolist(), alone.groups) == (whole.tier.tolist(), ((),) * 5)

@@ -39,7 +39,7 @@ LATE = "9 0 nothing 3\n" + "".join(f"{topic} 0 d{doc} {doc % 4}\n" for topic in 
 OUTSIDERS = ("anonymous", "participant", "member", "other")
 QUERIES = (
     "", "sort=AP&order=asc", "qrels=2", "measures=P@3,Judged@10", "measures=foo", "limit=1&offset=1",
-    "measure=DCG&depth=3&per_topic=true", "baseline={run}", "runs={run}", "depth=0", "status=received",
+    "measure=DCG&depth=3&per_topic=true", "statistics=all&baseline={run}", "runs={run}", "depth=0", "status=received",
     "status=evaluated", "status=queued", "status=failed",
 )  # fmt: skip
 MASKS = (

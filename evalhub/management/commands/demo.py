@@ -87,7 +87,8 @@ class Command(BaseCommand):
         raise CommandError(f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}")
 
     def _print_results(self, http: httpx.Client) -> None:
-        board = _send(http.get(f"collections/{_SIMULATED}/leaderboard/"))
+        asked = {"statistics": "intervals,tiers"}
+        board = _send(http.get(f"collections/{_SIMULATED}/leaderboard/", params=asked))
         self.stdout.write(f"\n{_board_text(board)}")
         comparison = _send(http.get(f"collections/{_SIMULATED}/comparison/", params={"measure": "nDCG@10"}))
         self.stdout.write(f"\n{_comparison_text(comparison)}")
@@ -137,10 +138,16 @@ def _send(answer: httpx.Response) -> Any:
 def _board_text(board: dict[str, Any]) -> str:
     names = board["measures"]
     lines = [f"SIMULATED collection, qrels version {board['qrels']}, ranked by {board['sort']}"]
-    lines.append(f"{'rank':>4}  {'run':<14}" + "".join(f"{name:>11}" for name in names))
+    columns = "".join(f"{name:>11}" for name in names)
+    lines.append(f"{'rank':>4}  {'run':<14}{columns}   95 % interval   tier")
     for row in board["results"]:
         values = "".join(f"{row['values'][name]['mean']:11.4f}" for name in names)
-        lines.append(f"{row['rank']:>4}  {row['run']['tag']:<14}{values}")
+        sort = row["values"][board["sort"]]
+        interval = f"{sort['low']:.4f} - {sort['high']:.4f}"
+        lines.append(
+            f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  {row['statistics']['tier']:>4}"
+        )
+    lines.append(f"A tier holds runs that a paired t test (Holm) does not separate from its best by {board['sort']}.")
     return "\n".join(lines)
 
 

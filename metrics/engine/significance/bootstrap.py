@@ -25,7 +25,7 @@ from metrics.engine.significance.resampling import (
 )
 
 # The interval looks at each resample of each pair: its ends move little beyond ten thousand.
-_RESAMPLES, _FEWEST, _VALUES = 10_000, 1_000, 500_000_000
+INTERVAL_RESAMPLES, _FEWEST, _VALUES = 10_000, 1_000, 500_000_000
 # Standard errors around the mean within which its ends are looked for.
 _REACH = 6.0
 
@@ -75,7 +75,7 @@ def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Opti
     end = special.ndtri((1 + options.confidence) / 2)
     shifted = bias + np.array([-end, end])
     levels = special.ndtr(bias + shifted / (1 - skewness[:, None] / (6 * np.sqrt(topics)) * shifted))
-    wanted = min(options.resamples, max(_FEWEST, min(_RESAMPLES, _VALUES // max(pairs, 1))))
+    wanted = min(options.resamples, max(_FEWEST, min(INTERVAL_RESAMPLES, _VALUES // max(pairs, 1))))
     spread = values - values.mean(axis=1, keepdims=True)
     sums, found = resampled_sums(spread, Plan(draw_weights, wanted, options.seed)), np.empty((pairs, 2))
     place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)

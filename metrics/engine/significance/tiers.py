@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from metrics.engine.ranking import Flags, Floats, Ints
 
 @dataclass(frozen=True)
 class Tiers:
-    """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on.
+    """One entry per run: its tier from 1 on, and the groups it is in, as indices from 0 on; none where not asked for.
 
     Two runs share a group exactly when the test does not separate them. In a tier no run is separated from the tier's
     best one.
@@ -21,7 +22,15 @@ class Tiers:
     groups: tuple[tuple[int, ...], ...]
 
 
-def tiers(means: Floats, first: Ints, second: Ints, separated: Flags, *, lower_is_better: bool = False) -> Tiers:
+def tiers(
+    means: Floats,
+    first: Ints,
+    second: Ints,
+    separated: Flags,
+    *,
+    lower_is_better: bool = False,
+    with_groups: bool = True,
+) -> Tiers:
     """Tiers and groups from every pair's verdict; a pair that is not given counts as not separated.
 
     Groups: a cover of what is not separated by sets without a separated pair (letters of a compact display: Piepho,
@@ -34,12 +43,19 @@ def tiers(means: Floats, first: Ints, second: Ints, separated: Flags, *, lower_i
     order = np.argsort(means if lower_is_better else -means, kind="stable")
     alike = alike[np.ix_(order, order)]
     membership: list[tuple[int, ...]] = [()] * runs
-    for number, members in enumerate(_cover(alike)):
+    for number, members in enumerate(_cover(alike) if with_groups else []):
         for member in members.tolist():
             membership[order[member]] += (number,)
     tier = np.empty(runs, np.int64)
     tier[order] = _tiers(alike)
     return Tiers(tier, tuple(membership))
+
+
+def letters_of(found: Tiers) -> list[str] | None:
+    """Each run's groups as letters, a for the best run's first; None where the alphabet, small and large, is short."""
+    if max((number for groups in found.groups for number in groups), default=0) >= len(string.ascii_letters):
+        return None
+    return ["".join(string.ascii_letters[number] for number in groups) for groups in found.groups]
 
 
 def _tiers(alike: Flags) -> Ints:

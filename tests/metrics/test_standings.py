@@ -1,0 +1,415 @@
+"""The statistics of a leaderboard: against SciPy and against counting one by one."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+from scipy import stats
+
+from metrics.api.unchanged import Memory
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.pairs import Matrix
+from metrics.engine.significance.resampling import draw_weights
+from metrics.models import MetricVector
+from metrics.services import effort, standings
+from runs.models import Collection, Run, User
+from tests.conftest import GOOD, POOR
+from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
+
+BOARD = "/api/v1/collections/board/leaderboard/"
+NOBODY = "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"
+RUNS, TOPICS = 9, 30
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests change what answers depend on behind the service's back: limits, stored values."""
+    monkeypatch.setattr(Memory, "keep", lambda *_: None)
+
+
+@pytest.fixture
+def values() -> Matrix:
+    return simulated(RUNS, TOPICS, spread=0.12, decimals=2)
+
+
+@pytest.fixture
+def board(alice: User, values: Matrix) -> Collection:
+    return make_board(alice.personal_team, {"AP": values, "P@10": simulated(RUNS, TOPICS, seed=6)})
+
+
+def rows_of(client: APIClient, **query: Any) -> dict[str, dict[str, Any]]:
+    """The rows by tag."""
+    answer = client.get(BOARD, query)
+    assert answer.status_code == 200, answer.content
+    return {row["run"]["tag"]: row for row in answer.json()["results"]}
+
+
+def id_of(tag: str) -> str:
+    return str(Run.objects.get(tag=tag).pk)
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """By the definition: each p times the number of those that are not smaller, never below an earlier one."""
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        least = max(least, min(1.0, (len(p_values) - place) * p_values[index]))
+        adjusted[index] = least
+    return adjusted
+
+
+def separated_by_scipy(values: Matrix) -> set[frozenset[int]]:
+    """Pairs of runs that a paired t test separates at 0.05 after Holm's correction."""
+    pairs = list(combinations(range(len(values)), 2))
+    p = holm([float(stats.ttest_rel(values[i], values[j]).pvalue) for i, j in pairs])
+    return {frozenset(pair) for pair, adjusted in zip(pairs, p, strict=True) if adjusted < 0.05}
+
+
+def test_a_plain_board_is_what_it_was(anonymous: APIClient, board: Collection) -> None:
+    body = anonymous.get(BOARD).json()
+    assert "statistics" not in body
+    assert set(body["results"][0]["values"]["AP"]) == {"mean", "topics"}
+    assert "statistics" not in body["results"][0]
+
+
+def test_intervals_of_means_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+    for confidence in (0.95, 0.8):
+        rows = rows_of(anonymous, statistics="intervals", confidence=confidence)
+        for index, of_run in enumerate(values):
+            shown = rows[f"r{index}"]["values"]["AP"]
+            expected = stats.t.interval(confidence, TOPICS - 1, of_run.mean(), stats.sem(of_run))
+            assert (shown["low"], shown["high"]) == pytest.approx(expected, abs=1e-12)
+            assert set(rows[f"r{index}"]["values"]["P@10"]) == {"mean", "topics", "low", "high"}
+
+
+def test_an_interval_is_of_the_topics_with_a_value(anonymous: APIClient, alice: User, values: Matrix) -> None:
+    values[0, :5], values[1, :], values[2, 1:] = np.nan, np.nan, np.nan
+    make_board(alice.personal_team, {"SearchLength": values})
+    rows = rows_of(anonymous, statistics="intervals")
+    left = values[0, 5:]
+    expected = stats.t.interval(0.95, len(left) - 1, left.mean(), stats.sem(left))
+    assert [rows["r0"]["values"]["SearchLength"][end] for end in ("low", "high")] == pytest.approx(expected)
+    for tag in ("r1", "r2"):
+        assert (rows[tag]["values"]["SearchLength"]["low"], rows[tag]["values"]["SearchLength"]["high"]) == (None, None)
+
+
+def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+    apart = separated_by_scipy(values)
+    assert 5 < len(apart) < 30
+    body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
+    order = [int(row["run"]["tag"][1:]) for row in body["results"]]
+    tier, best, expected = 1, order[0], []
+    for run in order:
+        if frozenset((best, run)) in apart:
+            tier, best = tier + 1, run
+        expected.append(tier)
+    assert [row["statistics"]["tier"] for row in body["results"]] == expected
+    groups = {int(row["run"]["tag"][1:]): set(row["statistics"]["groups"]) for row in body["results"]}
+    for i, j in combinations(range(RUNS), 2):
+        assert bool(groups[i] & groups[j]) == (frozenset((i, j)) not in apart)
+    summary = body["statistics"]
+    assert summary["tiers"] == {"count": tier, "family": 36, "significant": len(apart), "cautions": []}
+    stated = [summary[name] for name in ("measure", "runs", "topics", "test", "correction", "alpha", "resamples")]
+    assert stated == ["AP", RUNS, TOPICS, "paired_t", "holm", 0.05, None]
+
+
+def naive_rank_intervals(values: Matrix, resamples: int, seed: int) -> list[tuple[int, int, float]]:
+    """Rank by rank: the same draws of topics, everything else counted one by one."""
+    blocks = [draw_weights(seed, block, values.shape[1]) for block in range(-(-resamples // 1024))]
+    drawn = [tile[:, at] for block in blocks for tile in block for at in range(tile.shape[1])][:resamples]
+    ranks: list[list[int]] = [[] for _ in values]
+    for weights in drawn:
+        assert weights.sum() == values.shape[1]
+        sums = [float(sum(w * v for w, v in zip(weights, of_run, strict=True))) for of_run in values]
+        for run, total in enumerate(sums):
+            ranks[run].append(1 + sum(other > total for other in sums))
+    found = []
+    for of_run in ranks:
+        ordered = sorted(of_run)
+        low, high = (ordered[math.ceil(share * resamples - 1e-9) - 1] for share in (0.025, 0.975))
+        found.append((low, high, of_run.count(1) / resamples))
+    return found
+
+
+def test_rank_intervals_are_those_of_counting_one_by_one(anonymous: APIClient, alice: User) -> None:
+    values = simulated(RUNS, TOPICS)
+    make_board(alice.personal_team, {"AP": values})
+    rows = rows_of(anonymous, statistics="ranks", rank_resamples=1500, seed=3)
+    shown = [tuple(rows[f"r{index}"]["statistics"]["rank"].values()) for index in range(RUNS)]
+    assert shown == naive_rank_intervals(values, 1500, 3)
+    assert sum(share for *_, share in shown) == pytest.approx(1)
+
+
+def test_the_baseline_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+    middle = int(np.argsort(values.mean(axis=1))[RUNS // 2])
+    body = anonymous.get(BOARD, {"baseline": id_of(f"r{middle}"), "limit": 200}).json()
+    rows = {int(row["run"]["tag"][1:]): row["statistics"]["baseline"] for row in body["results"]}
+    others = [index for index in range(RUNS) if index != middle]
+    tests = [stats.ttest_rel(values[index], values[middle]) for index in others]
+    adjusted = holm([float(test.pvalue) for test in tests])
+    assert rows.pop(middle) is None
+    for index, test, p in zip(others, tests, adjusted, strict=True):
+        found, differences = rows[index], values[index] - values[middle]
+        assert found["difference"] == pytest.approx(differences.mean())
+        assert [found["low"], found["high"]] == pytest.approx(list(test.confidence_interval(0.95)))
+        assert (found["statistic"], found["p_value"]) == pytest.approx((test.statistic, test.pvalue))
+        assert found["p_adjusted"] == pytest.approx(p)
+        assert found["relative"] == pytest.approx(differences.mean() / values[middle].mean())
+        assert found["mark"] == (None if p >= 0.05 else "better" if differences.mean() > 0 else "worse")
+        counts = ((differences > 0).sum(), (differences == 0).sum(), (differences < 0).sum())
+        assert (found["wins"], found["ties"], found["losses"]) == counts
+    summary = body["statistics"]["baseline"]
+    significant = sum(p < 0.05 for p in adjusted)
+    assert (summary["run"], summary["family"], summary["significant"]) == (id_of(f"r{middle}"), RUNS - 1, significant)
+    assert {row["mark"] for row in rows.values()} == {"better", "worse", None}
+
+
+@pytest.mark.parametrize("test", list(TESTS))
+def test_every_test_makes_tiers_and_holds_runs_against_a_baseline(
+    anonymous: APIClient, board: Collection, test: str
+) -> None:
+    query = {"statistics": "all", "baseline": id_of("r0"), "test": test, "resamples": "1000", "seed": "7"}
+    body = anonymous.get(BOARD, query).json()
+    summary = body["statistics"]
+    assert (summary["test"], summary["resamples"], summary["seed"]) == (test, 1000 if TESTS[test].draws else None, 7)
+    noted = any(caution["code"] == "not_corrected_again" for caution in summary["tiers"]["cautions"])
+    assert noted is TESTS[test].simultaneous
+    for row in body["results"]:
+        against = row["statistics"]["baseline"]
+        assert row["statistics"]["tier"] >= 1
+        assert against is None or 0 <= against["p_value"] <= against["p_adjusted"] <= 1
+
+
+def test_a_page_shows_what_the_whole_board_has(anonymous: APIClient, board: Collection) -> None:
+    query = {"statistics": "all", "baseline": id_of("r0"), "measures": "P@10", "sort": "AP"}
+    whole = anonymous.get(BOARD, query).json()
+    for offset in (0, 4, 8):
+        page = anonymous.get(BOARD, {**query, "limit": 1, "offset": offset}).json()
+        assert page["results"] == whole["results"][offset : offset + 1]
+        assert page["statistics"] == whole["statistics"]
+    assert whole["statistics"]["measure"] == "AP"
+    assert set(whole["results"][0]["values"]) == {"P@10"}
+
+
+def test_the_worst_first_has_the_ranks_of_that_order(anonymous: APIClient, board: Collection) -> None:
+    best = anonymous.get(BOARD, {"statistics": "ranks,tiers"}).json()["results"]
+    worst = anonymous.get(BOARD, {"statistics": "ranks,tiers", "order": "asc"}).json()["results"]
+    assert [row["run"]["id"] for row in worst] == [row["run"]["id"] for row in best][::-1]
+    for rows in (best, worst):
+        tiers = [row["statistics"]["tier"] for row in rows]
+        assert (tiers[0], tiers) == (1, sorted(tiers))
+        for row in rows:
+            assert row["statistics"]["rank"]["low"] <= row["rank"] <= row["statistics"]["rank"]["high"]
+    assert best[0]["statistics"]["rank"]["share_first"] > 0.3
+
+
+def test_where_lower_is_better_the_lower_run_is_better(anonymous: APIClient, alice: User, values: Matrix) -> None:
+    make_board(alice.personal_team, {"SearchLength": values})
+    best = anonymous.get(BOARD).json()["results"][0]["run"]
+    rows = rows_of(anonymous, statistics="all", baseline=best["id"])
+    marks = {row["statistics"]["baseline"]["mark"] for tag, row in rows.items() if tag != best["tag"]}
+    assert marks == {"worse", None}
+    for row in rows.values():
+        against = row["statistics"]["baseline"]
+        assert against is None or (against["difference"] >= 0 and against["losses"] > against["wins"])
+    assert rows[best["tag"]]["statistics"]["tier"] == 1
+
+
+def test_stale_and_unvalued_rows_take_no_part(anonymous: APIClient, alice: User, values: Matrix) -> None:
+    collection = make_board(alice.personal_team, {"AP": values[:6]})
+    runs = list(Run.objects.order_by("created_at"))
+    qrels = add_version(collection, 2, [str(topic) for topic in range(TOPICS)])
+    turned = 1 - values[:4]
+    add_runs(qrels, runs[:4], {"AP": turned})
+    add_runs(qrels, [make_run(collection, "empty")], {"AP": np.full((1, TOPICS), np.nan)})
+    body = anonymous.get(BOARD, {"statistics": "all", "baseline": id_of("r0")}).json()
+    rows = {row["run"]["tag"]: row for row in body["results"]}
+    assert [tag for tag, row in rows.items() if row["stale"]] == ["r4", "r5"]
+    for tag in ("r4", "r5", "empty"):
+        assert rows[tag]["statistics"] is None
+        assert rows[tag]["values"]["AP"]["low"] is None
+    assert (body["statistics"]["runs"], body["statistics"]["tiers"]["family"]) == (4, 6)
+    expected = stats.ttest_rel(turned[1], turned[0]).pvalue
+    assert rows["r1"]["statistics"]["baseline"]["p_value"] == pytest.approx(expected)
+    for tag in ("r4", "empty"):
+        refused = anonymous.get(BOARD, {"baseline": id_of(tag)})
+        assert (refused.status_code, refused.json()["code"]) == (400, "unknown_run")
+
+
+def test_topics_without_a_value_of_every_run_are_left_out(anonymous: APIClient, alice: User, values: Matrix) -> None:
+    values[0, 3] = values[2, 7] = np.nan
+    make_board(alice.personal_team, {"AP": values})
+    body = anonymous.get(BOARD, {"statistics": "tiers", "baseline": id_of("r0")}).json()
+    assert body["statistics"]["topics"] == TOPICS - 2
+    assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["topics_left_out"]
+    common = np.delete(values, [3, 7], axis=1)
+    (row,) = [row for row in body["results"] if row["run"]["tag"] == "r1"]
+    expected = stats.ttest_rel(common[1], common[0]).pvalue
+    assert row["statistics"]["baseline"]["p_value"] == pytest.approx(expected)
+
+
+def test_what_is_remembered_is_never_stale(anonymous: APIClient, board: Collection, values: Matrix) -> None:
+    query = {"statistics": "all", "baseline": id_of("r0")}
+    before = anonymous.get(BOARD, query).json()
+    assert anonymous.get(BOARD, query).json() == before
+    qrels = board.active_qrels
+    assert qrels is not None
+    add_runs(qrels, [make_run(board, "new")], {"AP": values[:1], "P@10": values[:1]})
+    after = anonymous.get(BOARD, query).json()
+    assert (after["statistics"]["runs"], after["statistics"]["tiers"]["family"]) == (RUNS + 1, 45)
+    Run.objects.filter(tag="new").delete()
+    assert anonymous.get(BOARD, query).json() == before
+    # Whatever changes a mean makes another question of it, also where no id is new.
+    row = MetricVector.objects.get(evaluation__run__tag="r1", measure="AP")
+    row.content, row.mean = np.ones(TOPICS).tobytes(), 1.0
+    row.save()
+    assert anonymous.get(BOARD, query).json()["results"][0]["run"]["tag"] == "r1"
+    changed = rows_of(anonymous, **query)["r1"]["statistics"]
+    assert (changed["rank"]["share_first"], changed["tier"]) == (1.0, 1)
+
+
+def test_what_is_remembered_is_shown_to_nobody_who_may_not_see_it(
+    api: APIClient, anonymous: APIClient, board: Collection
+) -> None:
+    query = {"statistics": "all"}
+    assert anonymous.get(BOARD, query).status_code == 200
+    Collection.objects.update(visibility="team")
+    assert anonymous.get(BOARD, query).status_code == 404
+    assert api.get(BOARD, query).status_code == 200
+    Collection.objects.update(visibility="public", blind=True, released_at=None)
+    answer = anonymous.get(BOARD, query)
+    assert (answer.status_code, answer.json()["code"]) == (403, "blind")
+
+
+def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    small = "/api/v1/collections/small/leaderboard/"
+    body = anonymous.get(small, {"statistics": "all"}).json()
+    assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_runs"]
+    assert (body["statistics"]["tiers"], body["statistics"]["ranks"], body["statistics"]["topics"]) == (None,) * 3
+    row = body["results"][0]
+    assert row["statistics"] == {"tier": None, "groups": None, "rank": None, "baseline": None}
+    assert row["values"]["AP"]["low"] is not None
+    submit(POOR)
+    body = anonymous.get(small, {"statistics": "all", "measures": "AP,NumRelRet,nDCG(norm='average')@3"}).json()
+    assert body["statistics"]["tiers"]["cautions"][0]["code"] == "few_topics"
+    (caution,) = body["statistics"]["cautions"]
+    assert caution["code"] == "no_interval"
+    assert body["results"][0]["values"]["NumRelRet"]["low"] is None
+    pooled = anonymous.get(small, {"statistics": "tiers", "measures": "nDCG(norm='average')@3"}).json()
+    assert [caution["code"] for caution in pooled["statistics"]["cautions"]] == ["pooled_measure"]
+
+
+def test_a_board_without_common_topics_says_so(anonymous: APIClient, alice: User) -> None:
+    make_board(alice.personal_team, {"AP": np.array([[1.0, np.nan, 0.5], [np.nan, 0.5, 0.25]])})
+    body = anonymous.get(BOARD, {"statistics": "all"}).json()
+    assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_topics"]
+
+
+def test_queries_do_not_grow_with_the_board(anonymous: APIClient, board: Collection) -> None:
+    for query, most in (({}, 11), ({"statistics": "all", "baseline": id_of("r0")}, 15)):
+        with CaptureQueriesContext(connection) as queries:
+            anonymous.get(BOARD, query)
+        assert len(queries) <= most, "\n".join(entry["sql"][:200] for entry in queries)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "pointer"),
+    [
+        ({"statistics": "everything"}, "bad_parameter", "statistics"),
+        ({"statistics": "baseline"}, "invalid", "baseline"),
+        ({"baseline": "17"}, "invalid", "baseline"),
+        ({"baseline": NOBODY}, "unknown_run", "baseline"),
+        ({"statistics": "all", "test": "wishful"}, "unknown_test", "test"),
+        ({"statistics": "all", "correction": "wishful"}, "unknown_correction", "correction"),
+        ({"statistics": "all", "alpha": "2"}, "invalid", "alpha"),
+        ({"statistics": "all", "confidence": "nan"}, "invalid", "confidence"),
+        ({"statistics": "all", "resamples": "7"}, "invalid", "resamples"),
+        ({"statistics": "all", "rank_resamples": "99999"}, "invalid", "rank_resamples"),
+        ({"statistics": "all", "seed": "-1"}, "invalid", "seed"),
+    ],
+)
+def test_statistics_without_a_meaning_are_refused(
+    anonymous: APIClient, board: Collection, query: dict[str, str], code: str, pointer: str
+) -> None:
+    answer = anonymous.get(BOARD, query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_what_would_take_too_long_is_refused_and_says_what_to_narrow(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effort, "MAX_SECONDS", 1e-6)
+    for parts, pointer, words in (("tiers", "test", "another test"), ("ranks", "rank_resamples", "rank_resamples")):
+        answer = anonymous.get(BOARD, {"statistics": parts})
+        assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
+        assert words in answer.json()["detail"]
+        assert answer.json()["errors"][0]["pointer"] == pointer
+    assert anonymous.get(BOARD, {"statistics": "intervals"}).status_code == 200
+    monkeypatch.setattr(standings, "MAX_RUNS", RUNS - 1)
+    answer = anonymous.get(BOARD, {"statistics": "intervals"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many_runs")
+    assert anonymous.get(BOARD).status_code == 200
+
+
+def test_a_long_board_has_tiers_without_letters(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lettered = rows_of(anonymous, statistics="tiers")
+    monkeypatch.setattr(standings, "MAX_GROUPED_RUNS", RUNS - 1)
+    cache.clear()
+    body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
+    assert [caution["code"] for caution in body["statistics"]["tiers"]["cautions"]] == ["groups_left_out"]
+    for row in body["results"]:
+        assert row["statistics"]["groups"] is None
+        assert row["statistics"]["tier"] == lettered[row["run"]["tag"]]["statistics"]["tier"]
+
+
+def test_the_page_shows_intervals_marks_and_tiers_as_text(client: Client, board: Collection, values: Matrix) -> None:
+    plain = client.get("/collections/board/").content.decode()
+    assert "With intervals, tiers and ranks" in plain
+    assert "Tier" not in plain
+    shown = client.get("/collections/board/", {"statistics": "all", "baseline": id_of("r0")}).content.decode()
+    for name in ("95 % interval of AP", "Tier", "Groups", "Ranks", "Against the baseline", "Wins, ties, losses"):
+        assert f">{name}</th>" in shown
+    low, high = stats.t.interval(0.95, TOPICS - 1, values[1].mean(), stats.sem(values[1]))
+    assert f"{low:.4f} to {high:.4f}" in shown
+    assert "36 pairs differ" in shown
+    refused = client.get("/collections/board/", {"statistics": "all", "baseline": NOBODY})
+    assert refused.status_code == 400
+    assert "is not a ranked run" in refused.content.decode()
+
+
+@pytest.mark.real_data
+def test_the_board_of_a_real_track(anonymous: APIClient, alice: User, real_data: Path) -> None:
+    """TREC-6 ad hoc by average precision, as docs/statistics.md tells it."""
+    with (real_data / "score-matrices-urbano2019" / "adhoc6_ap.csv").open() as file:
+        _, *lines = csv.reader(file)
+    make_board(alice.personal_team, {"AP": np.array(lines, np.float64).T})
+    best = anonymous.get(BOARD).json()["results"][0]["run"]["id"]
+    body = anonymous.get(BOARD, {"statistics": "all", "baseline": best, "limit": 200}).json()
+    tiers = [row["statistics"]["tier"] for row in body["results"]]
+    assert (tiers.count(1), max(tiers), tiers) == (3, 4, sorted(tiers))
+    assert body["results"][9]["statistics"]["rank"]["low"] == 5
+    assert body["results"][9]["statistics"]["rank"]["high"] == 25
+    summary = body["statistics"]
+    families = [(summary[part]["family"], summary[part]["significant"]) for part in ("tiers", "baseline")]
+    assert families == [(2701, 816), (73, 73)]
+    (found,) = anonymous.get("/api/v1/collections/board/design/", {"sizes": "25"}).json()["measures"]
+    power, sizes, swaps = (found[name] for name in ("discriminative_power", "topic_set_size", "swap_rates"))
+    assert [round(power[name], 3) for name in ("share", "typical", "needed")] == [0.641, 0.057, 0.094]
+    assert (round(sizes["variance"], 4), round(sizes["detectable"], 3)) == (0.0201, 0.081)
+    assert sizes["detections"][0]["topics_t"] == 129
+    assert (round(swaps["sizes"][0]["rate"], 2), swaps["sizes"][0]["needed"]) == (0.14, pytest.approx(0.1))
