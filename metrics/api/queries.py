@@ -32,6 +32,7 @@ from metrics.services.comparison import ComparisonQuery
 from metrics.services.curves import CurveQuery, RecallQuery
 from metrics.services.difference import DifferenceQuery
 from metrics.services.leaderboard import BoardQuery
+from metrics.services.orders import OrdersQuery
 from metrics.services.standings import PARTS, StandingsQuery
 from metrics.services.values import find_evaluation
 from metrics.services.what_if import WhatIfQuery
@@ -220,6 +221,19 @@ def what_if_query(parameters: Mapping[str, str]) -> WhatIfQuery:
     if len(combinations) > MAX_COMBINATIONS:
         raise too_many_combinations()
     return WhatIfQuery(combinations, presets, _run_ids(parameters), scores_in(parameters))
+
+
+def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
+    """`qrels` is versions separated by commas."""
+    return OrdersQuery(
+        measures=measures_in(parameters, "measures", collection.measures),
+        versions=_several(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION)),
+        runs=_run_ids(parameters),
+        confidence=share_in(parameters, "confidence", 0.95),
+        resamples=integer_in(parameters, "resamples", 1_000, *_RANK_RESAMPLES),
+        seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
+        scores=scores_in(parameters),
+    )
 
 
 def _grid(parameters: Mapping[str, str]) -> Grid:

@@ -2,13 +2,20 @@
 
 from django.urls import path
 
-from metrics.api import curves, differences, views, what_if
+from metrics.api import (
+    curves,
+    differences,
+    orders,
+    views,
+    what_if,
+)
 
 urlpatterns = [
     path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
     path("collections/<slug:collection>/comparison/", views.ComparisonView.as_view(), name="comparison"),
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
+    path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
     path("collections/<slug:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),

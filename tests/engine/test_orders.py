@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from metrics.engine.agreement import COEFFICIENTS
-from metrics.engine.agreement.intervals import order_agreement, rank_intervals
+from metrics.engine.agreement.intervals import order_agreement, order_agreements, rank_intervals
 from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
 from metrics.engine.agreement.standings import standings
 from metrics.engine.agreement.tau_ap import symmetric_tau_ap, tau_ap
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Ints
-from metrics.engine.significance.pairs import all_pairs
+from metrics.engine.significance.pairs import Options, all_pairs
 from metrics.engine.significance.tiers import Tiers, tiers
 
 MEANS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=8)
@@ -153,6 +153,23 @@ def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, d
         assert bool(set(found.groups[i]) & set(found.groups[j])) == ((i, j) not in separated)
     best = {number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run]) for number in found.tier}
     assert all(means[best[n]] >= means[best[n + 1]] for n in best if n + 1 in best)
+
+
+def test_agreements_of_many_orders_are_those_of_every_two() -> None:
+    rng = np.random.default_rng(4)
+    values = [np.round(rng.random((6, 20)), 1) for _ in range(3)]
+    lower = np.array([False, True, False])
+    ranks = standings(np.array([of.mean(axis=1) for of in values]), lower)
+    options = Options(resamples=200, seed=2)
+    pairs = [(0, 1), (1, 2)]
+    for (a, b), found in zip(pairs, order_agreements(ranks, values, pairs, lower, options), strict=True):
+        for name in COEFFICIENTS:
+            one = order_agreement(values[a], values[b], name, options, lower_is_better=(bool(lower[a]), bool(lower[b])))
+            assert getattr(found, name) == one
+        turned = order_agreement(
+            values[b], values[a], "tau_ap", options, lower_is_better=(bool(lower[b]), bool(lower[a]))
+        )
+        assert found.tau_ap_reversed == turned
 
 
 def test_tiers_are_the_same_without_groups() -> None:

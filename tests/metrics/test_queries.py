@@ -24,6 +24,8 @@ ENDPOINTS = {
     "collections/small/leaderboard/?measures=P@3": 15,
     "collections/small/leaderboard/?statistics=all&baseline={run}": 14,
     "collections/small/leaderboard/?statistics=all&measures=P@3": 17,
+    "collections/small/orders/": 8,
+    "collections/small/orders/?measures=P@3,DCG": 9,
     "collections/small/comparison/": 8,
     "collections/small/comparison/?measure=P@3": 9,
     "collections/small/what-if/": 7,
