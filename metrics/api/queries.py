@@ -30,6 +30,7 @@ from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, Grid, to
 from metrics.models import Evaluation
 from metrics.services.comparison import ComparisonQuery
 from metrics.services.curves import CurveQuery, RecallQuery
+from metrics.services.design import DesignQuery
 from metrics.services.difference import DifferenceQuery
 from metrics.services.leaderboard import BoardQuery
 from metrics.services.orders import OrdersQuery
@@ -46,6 +47,8 @@ MAX_SEED = 10**9 - 1
 _LEAST_SHARE = 0.0001
 _TRUE = ("true", "True", "1")
 _FLAGS = (*_TRUE, "false", "False", "0")
+_MAX_SIZE, _MAX_TRIALS = 100_000, 1_000
+_LEAST_DIFFERENCE = 1e-6
 RESAMPLES, _RANK_RESAMPLES = (100, 1_000_000), (100, 10_000)
 _GRID = ("family", "gains", "dis", "b", "depths")
 # Parameters that are lists, with what stands between their values: gain maps have commas of their own.
@@ -234,6 +237,35 @@ def orders_query(parameters: Mapping[str, str], collection: Collection) -> Order
         seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
         scores=scores_in(parameters),
     )
+
+
+def design_query(parameters: Mapping[str, str], collection: Collection) -> DesignQuery:
+    differences = _several(parameters, "differences", lambda text: _positive("differences", text))
+    return DesignQuery(
+        measures=measures_in(parameters, "measures", collection.measures),
+        runs=_run_ids(parameters),
+        test=parameters.get("test") or "paired_t",
+        alpha=share_in(parameters, "alpha", 0.05),
+        power=share_in(parameters, "power", 0.8),
+        differences=differences or [0.05, 0.1],
+        sizes=_several(parameters, "sizes", lambda text: integer_in({"sizes": text}, "sizes", 0, 1, _MAX_SIZE)),
+        trials=integer_in(parameters, "trials", 50, 1, _MAX_TRIALS),
+        width=_positive("width", parameters.get("width") or "0.01"),
+        resamples=integer_in(parameters, "resamples", 10_000, *RESAMPLES),
+        seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
+        scores=scores_in(parameters),
+    )
+
+
+def _positive(name: str, text: str) -> float:
+    try:
+        value = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
+        value = -1.0
+    if not _LEAST_DIFFERENCE <= value <= 1 / _LEAST_DIFFERENCE:
+        message = f"{name}={text[:40]}: a number from {_LEAST_DIFFERENCE:g} to {1 / _LEAST_DIFFERENCE:g}"
+        raise InvalidInput(message, pointer=name)
+    return value
 
 
 def _grid(parameters: Mapping[str, str]) -> Grid:

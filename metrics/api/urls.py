@@ -4,6 +4,7 @@ from django.urls import path
 
 from metrics.api import (
     curves,
+    design,
     differences,
     orders,
     views,
@@ -16,6 +17,7 @@ urlpatterns = [
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
+    path("collections/<slug:collection>/design/", design.DesignView.as_view(), name="design"),
     path("collections/<slug:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),

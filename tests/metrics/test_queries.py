@@ -26,6 +26,8 @@ ENDPOINTS = {
     "collections/small/leaderboard/?statistics=all&measures=P@3": 17,
     "collections/small/orders/": 8,
     "collections/small/orders/?measures=P@3,DCG": 9,
+    "collections/small/design/": 7,
+    "collections/small/design/?measures=P@3": 8,
     "collections/small/comparison/": 8,
     "collections/small/comparison/?measure=P@3": 9,
     "collections/small/what-if/": 7,
