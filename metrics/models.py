@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 from django.db import models
 from django.db.models import Q
@@ -10,6 +12,35 @@ from django.utils import timezone
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
 from runs.models import Collection, Qrels, Run
+
+
+class Job(models.Model):
+    """Work that waits in the database and is leased to one worker at a time.
+
+    The queue is these rows: `state` moves only by compare-and-set updates (metrics/services/lifecycle.py). Every kind
+    of work has its own words for being in hand and being done; all of them queue and fail.
+    """
+
+    QUEUED, FAILED = "queued", "failed"
+    HELD: ClassVar[str]
+    DONE: ClassVar[str]
+    NOUN: ClassVar[str]
+
+    state: Any
+    since = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    dispatched_at = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+    error_code = models.CharField(max_length=50, blank=True)
+    error_message = models.TextField(blank=True)
+    traceback = models.TextField(blank=True, help_text="for administrators only")
+    seconds = models.FloatField(null=True)
+
+    class Meta:
+        abstract = True
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
@@ -22,11 +53,10 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         return self.filter(state=Evaluation.State.EVALUATED)
 
 
-class Evaluation(models.Model):
-    """One run judged by one qrels version, one way of comparing scores and one engine version.
+class Evaluation(Job):
+    """One run judged by one qrels version, one way of comparing scores and one engine version."""
 
-    The queue is these rows: `state` moves only by compare-and-set updates (metrics/services/lifecycle.py).
-    """
+    HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -40,17 +70,6 @@ class Evaluation(models.Model):
     scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
     engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
-    since = models.DateTimeField(default=timezone.now)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    lease_token = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
-    dispatched_at = models.DateTimeField(null=True)
-    not_before = models.DateTimeField(null=True)
-    error_code = models.CharField(max_length=50, blank=True)
-    error_message = models.TextField(blank=True)
-    traceback = models.TextField(blank=True, help_text="for administrators only")
-    seconds = models.FloatField(null=True)
     topics_answered = models.IntegerField(null=True)
 
     objects = EvaluationQuerySet.as_manager()
@@ -106,6 +125,10 @@ class MetricVector(models.Model):
     @property
     def values(self) -> Floats:
         return np.frombuffer(self.content, np.dtype("<f8"))
+
+
+# Every kind of work that workers take from the database, the most urgent first.
+JOBS: tuple[type[Job], ...] = (Evaluation,)
 
 
 class DispatcherRound(models.Model):

@@ -8,11 +8,19 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
-from metrics.services.lifecycle import due_evaluations, forget_dispatch, queue_missing, reap_expired, take_due
+from metrics.models import Evaluation, Job
+from metrics.services.lifecycle import (
+    due_jobs,
+    forget_dispatch,
+    queue_missing,
+    reap_expired,
+    take_due,
+)
 from metrics.services.rounds import RoundNotes
 from runs.services.sweeping import sweep
 
@@ -25,6 +33,9 @@ FAILED_SECONDS = 1.0
 BATCH = 50
 # No more than these wait in the broker: a long queue behind slow workers stays in the database.
 MESSAGES = 100
+
+Publish = Callable[[Any], None]
+"""publish(primary key of a job)"""
 
 
 def _no_message() -> int:
@@ -42,7 +53,7 @@ class Step:
 
 
 class Dispatcher(threading.Thread):
-    """Publishes due evaluations every 100 ms, returns expired leases to the queue, sweeps every hour; until stopped.
+    """Publishes due jobs every 100 ms, returns expired leases to the queue, sweeps every hour; until stopped.
 
     `waiting` tells how many messages the broker holds.
     """
@@ -94,20 +105,23 @@ class Dispatcher(threading.Thread):
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
-def publish_due(publish: Callable[[int], None], waiting: Callable[[], int] = _no_message) -> int:
-    """Publish what is due, as far as the broker has room; what could not be sent becomes due again.
+def publish_due(
+    publish: Publish, waiting: Callable[[], int] = _no_message, kind: type[Job] = Evaluation, most: int = BATCH
+) -> int:
+    """Publish what is due of one kind, `most` of it and as far as the broker has room; what could not be sent becomes
+    due again.
 
     A message that stays unanswered for a lease's time is sent again.
     """
     again_after = settings.EVALHUB_LEASE_SECONDS
-    if not due_evaluations(again_after).exists():
+    if not due_jobs(again_after, kind).exists():
         return 0
-    room = MESSAGES - waiting()
-    due = take_due(min(BATCH, room), again_after) if room > 0 else []
-    for sent, evaluation_id in enumerate(due):
+    room = min(most, MESSAGES - waiting())
+    due = take_due(room, again_after, kind) if room > 0 else []
+    for sent, pk in enumerate(due):
         try:
-            publish(evaluation_id)
+            publish(pk)
         except Exception:
-            forget_dispatch(due[sent:])
+            forget_dispatch(due[sent:], kind)
             raise
     return len(due)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
-from metrics.models import Evaluation, MetricVector
+from metrics.models import JOBS, Evaluation, Job, MetricVector
 from metrics.services.judged_views import load_view, means_of
 from metrics.services.lifecycle import cancel_evaluations, queue_missing, reap_expired
 from runs.formats.compression import Reader
@@ -112,23 +112,31 @@ def _parsed(collection: Collection) -> tuple[list[Measure], list[str]]:
 
 
 def _leases() -> Iterator[Finding]:
+    for kind in JOBS:
+        yield from _leases_of(kind)
+
+
+def _leases_of(kind: type[Job]) -> Iterator[Finding]:
     leased = Q(lease_token__isnull=False) | Q(lease_until__isnull=False)
     whole = Q(lease_token__isnull=False, lease_until__isnull=False)
-    evaluating = Q(state=_STATE.EVALUATING)
-    for evaluation in Evaluation.objects.filter((evaluating & ~whole) | (~evaluating & leased)):
-        text = f"{_name(evaluation)} is {evaluation.state} and its lease says otherwise; restore a backup"
-        yield Finding("lease_state", text)
+    held, rows = Q(state=kind.HELD), kind._default_manager.all()
+    for job in rows.filter((held & ~whole) | (~held & leased)):
+        yield Finding("lease_state", f"{_job(job)} is {job.state} and its lease says otherwise; restore a backup")
     lease = timedelta(seconds=settings.EVALHUB_LEASE_SECONDS)
-    for evaluation in Evaluation.objects.filter(evaluating, lease_until__lt=timezone.now() - lease):
-        text = f"{_name(evaluation)} holds a lease that ended at {evaluation.lease_until:%F %T}, and no worker reaped "
-        yield Finding("lease_expired", text + "it: start a worker; --repair queues the run again", reap_expired)
-    for evaluation in Evaluation.objects.filter(evaluating, lease_until__gt=timezone.now() + 2 * lease):
-        text = f"{_name(evaluation)} holds a lease until {evaluation.lease_until:%F %T}: did the clock jump? "
-        yield Finding("lease_too_long", text + "--repair ends it", _end_lease(evaluation))
+    for job in rows.filter(held, lease_until__lt=timezone.now() - lease):
+        text = f"{_job(job)} holds a lease that ended at {job.lease_until:%F %T}, and no worker reaped it: "
+        yield Finding("lease_expired", text + "start a worker; --repair queues it again", reap_expired)
+    for job in rows.filter(held, lease_until__gt=timezone.now() + 2 * lease):
+        text = f"{_job(job)} holds a lease until {job.lease_until:%F %T}: did the clock jump? --repair ends it"
+        yield Finding("lease_too_long", text, _end_lease(job))
 
 
-def _end_lease(evaluation: Evaluation) -> Callable[[], object]:
-    held = Evaluation.objects.filter(pk=evaluation.pk, lease_token=evaluation.lease_token)
+def _job(job: Job) -> str:
+    return _name(job) if isinstance(job, Evaluation) else str(job)
+
+
+def _end_lease(job: Job) -> Callable[[], object]:
+    held = type(job)._default_manager.filter(pk=job.pk, lease_token=job.lease_token)
     return lambda: held.update(lease_until=timezone.now() - timedelta(seconds=1)) and reap_expired()
 
 

@@ -1,4 +1,4 @@
-"""The life of an evaluation: queued, evaluating, evaluated, failed or cancelled.
+"""The life of a job: of an evaluation queued, evaluating, evaluated, failed or cancelled, and so of a comparison.
 
 Every move is one UPDATE that names the state it leaves, and the lease token where there is one: a count of 1 means
 the move is ours, 0 that somebody else made it. Times are the database's, so that workers' clocks do not matter.
@@ -17,7 +17,7 @@ from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterR
 from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
-from metrics.models import Evaluation
+from metrics.models import JOBS, Evaluation, Job
 from runs.models import Qrels, Run
 
 MAX_ATTEMPTS = 3
@@ -26,15 +26,19 @@ _RUN_DELETED = "run_deleted"
 
 
 class LeaseLost(Exception):
-    """Another worker took an evaluation over while this one was computing it."""
+    """Another worker took a job over while this one was at it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to finish one evaluation, until another one takes it."""
+    """The right to finish one job, until another worker takes it."""
 
-    evaluation_id: int
+    pk: Any
     token: uuid.UUID
+    kind: type[Job] = Evaluation
+
+    def __str__(self) -> str:
+        return f"{self.kind.NOUN} {self.pk}"
 
 
 def queue_evaluation(run: Run, scores: str | None = None) -> Evaluation | None:
@@ -43,27 +47,21 @@ def queue_evaluation(run: Run, scores: str | None = None) -> Evaluation | None:
     if qrels is None:
         return None
     identity: dict[str, Any] = {"run": run, "qrels": qrels, "scores": scores or run.collection.scores}
-    _try_failed_again(Evaluation.objects.filter(**identity, engine_version=ENGINE_VERSION))
-    return Evaluation.objects.get_or_create(**identity, engine_version=ENGINE_VERSION)[0]
+    evaluation, new = Evaluation.objects.get_or_create(**identity, engine_version=ENGINE_VERSION)
+    if not new and try_failed_again(Evaluation.objects.filter(pk=evaluation.pk)):
+        evaluation.refresh_from_db()
+    return evaluation
 
 
 def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
     """Queue every live run that these judgements have not met yet, and those that failed; returns how many."""
     scores = scores or qrels.collection.scores
     met = Evaluation.objects.current(qrels, scores)
-    again = _try_failed_again(met)
+    again = try_failed_again(met)
     runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(pk__in=met.values("run"))
     rows = [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
     Evaluation.objects.bulk_create(rows, 500, ignore_conflicts=True)
     return again + len(rows)
-
-
-def _try_failed_again(evaluations: QuerySet[Evaluation]) -> int:
-    """Whoever asks for an evaluation that failed asks to try it again, with all its attempts."""
-    return evaluations.filter(state=_STATE.FAILED).update(
-        state=_STATE.QUEUED, since=Now(), attempts=0, dispatched_at=None, not_before=None, error_code="",
-        error_message="", traceback="",
-    )  # fmt: skip
 
 
 def queue_missing() -> int:
@@ -80,15 +78,19 @@ def queue_missing() -> int:
     return len(rows)
 
 
-def claim(evaluation_id: int) -> Lease | None:
-    """Take a queued evaluation for one lease; None where it is not to be had."""
-    lease = Lease(evaluation_id, uuid.uuid4())
-    taken = Evaluation.objects.filter(_due(), pk=evaluation_id, state=_STATE.QUEUED).update(
-        state=_STATE.EVALUATING,
-        since=Now(),
-        attempts=F("attempts") + 1,
-        lease_token=lease.token,
-        lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS),
+def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
+    """Take a queued job for one lease; None where it is not to be had."""
+    lease = Lease(pk, uuid.uuid4(), kind)
+    taken = (
+        _rows(kind)
+        .filter(_due(), pk=pk, state=kind.QUEUED)
+        .update(
+            state=kind.HELD,
+            since=Now(),
+            attempts=F("attempts") + 1,
+            lease_token=lease.token,
+            lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS),
+        )
     )
     return lease if taken else None
 
@@ -98,27 +100,33 @@ def beat(lease: Lease) -> bool:
     return bool(_held(lease).update(lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS)))
 
 
+def note(lease: Lease, **changes: Any) -> bool:
+    """Write down how far a job has come; False where the lease was lost."""
+    return bool(_held(lease).update(**changes))
+
+
 def finish(lease: Lease, **results: Any) -> bool:
-    """Close an evaluation as evaluated; call inside the transaction that stores its vectors."""
-    return _leave(lease, _STATE.EVALUATED, error_code="", error_message="", traceback="", **results)
+    """Close a job as done; call inside the transaction that stores its results."""
+    return _leave(lease, lease.kind.DONE, error_code="", error_message="", traceback="", **results)
 
 
 def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
-    """Close an evaluation as failed, with the reason."""
-    return _leave(lease, _STATE.FAILED, error_code=code, error_message=message[:2000], traceback=traceback[-20_000:])
+    """Close a job as failed, with the reason."""
+    reason = {"error_code": code, "error_message": message[:2000], "traceback": traceback[-20_000:]}
+    return _leave(lease, lease.kind.FAILED, **reason)
 
 
 def release(lease: Lease, *, delay: float, burn: bool, code: str = "", traceback: str = "") -> bool:
-    """Give an evaluation back to the queue; `burn` keeps the attempt counted."""
+    """Give a job back to the queue; `burn` keeps the attempt counted."""
     changes: dict[str, Any] = {"not_before": _from_now(delay) if delay else None, "dispatched_at": None}
     if not burn:
         changes["attempts"] = F("attempts") - 1
-    return _leave(lease, _STATE.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
+    return _leave(lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
 
 
-def drop(lease: Lease) -> bool:
-    """Close the evaluation of a run that was taken away while it waited."""
-    return _leave(lease, _STATE.CANCELLED, error_code=_RUN_DELETED)
+def drop(lease: Lease, code: str = _RUN_DELETED) -> bool:
+    """Close the evaluation of what was taken away while it waited."""
+    return _leave(lease, _STATE.CANCELLED, error_code=code)
 
 
 def cancel_evaluations(run: Run) -> int:
@@ -128,51 +136,68 @@ def cancel_evaluations(run: Run) -> int:
 
 
 def reap_expired() -> int:
-    """Return evaluations whose lease ran out to the queue, or fail them at the attempt cap; returns how many."""
-    expired = Evaluation.objects.filter(state=_STATE.EVALUATING, lease_until__lt=Now())
+    """Return jobs whose lease ran out to the queue, or fail them at the attempt cap; returns how many."""
+    return sum(_reap(kind) for kind in JOBS)
+
+
+def _reap(kind: type[Job]) -> int:
+    expired = _rows(kind).filter(state=kind.HELD, lease_until__lt=Now())
     # Looking costs no lock; on SQLite every write waits for the only writer there may be.
     if not expired.exists():
         return 0
     with transaction.atomic():
-        failed = expired.filter(attempts__gte=MAX_ATTEMPTS).update(
-            state=_STATE.FAILED,
+        failed: int = expired.filter(attempts__gte=MAX_ATTEMPTS).update(
+            state=kind.FAILED,
             since=Now(),
             lease_token=None,
             lease_until=None,
-            error_code="evaluation_crashed",
-            error_message=f"the worker died {MAX_ATTEMPTS} times while it evaluated this run",
+            error_code=f"{kind.NOUN}_crashed",
+            error_message=f"the worker died {MAX_ATTEMPTS} times in the middle of this {kind.NOUN}",
         )
-        requeued = expired.update(
-            state=_STATE.QUEUED, since=Now(), lease_token=None, lease_until=None, dispatched_at=None
-        )
-    return failed + requeued
+        return failed + _requeue(expired)
 
 
 def queue_interrupted() -> int:
-    """Queue again what was being evaluated, where its worker cannot be alive any more; returns how many."""
-    held = Evaluation.objects.filter(state=_STATE.EVALUATING)
-    return held.update(state=_STATE.QUEUED, since=Now(), lease_token=None, lease_until=None, dispatched_at=None)
+    """Queue again what was in hand, where its worker cannot be alive any more; returns how many."""
+    return sum(_requeue(_rows(kind).filter(state=kind.HELD)) for kind in JOBS)
 
 
-def due_evaluations(again_after: float) -> QuerySet[Evaluation]:
-    """Queued evaluations that no message is under way for, or one that `again_after` seconds left unanswered."""
-    return Evaluation.objects.filter(_silent(again_after), _due(), state=_STATE.QUEUED)
+def _requeue(held: QuerySet[Any]) -> int:
+    return held.update(state=Job.QUEUED, since=Now(), lease_token=None, lease_until=None, dispatched_at=None)
 
 
-def take_due(limit: int, again_after: float) -> list[int]:
-    """The oldest due evaluations, marked as dispatched."""
-    waiting = due_evaluations(again_after).order_by("created_at", "pk")
+def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
+    """Queued jobs that no message is under way for, or one that `again_after` seconds left unanswered."""
+    return _rows(kind).filter(_silent(again_after), _due(), state=kind.QUEUED)
+
+
+def under_way(again_after: float, kind: type[Job]) -> int:
+    """How many jobs a worker has in hand or will have in a moment."""
+    sent = Q(state=kind.QUEUED) & ~_silent(again_after)
+    return _rows(kind).filter(Q(state=kind.HELD) | sent).count()
+
+
+def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> list[Any]:
+    """The oldest due jobs, marked as dispatched."""
+    waiting = due_jobs(again_after, kind).order_by("created_at", "pk")
     candidates = list(waiting.values_list("pk", flat=True)[:limit])
-    return [
-        pk
-        for pk in candidates
-        if Evaluation.objects.filter(_silent(again_after), pk=pk, state=_STATE.QUEUED).update(dispatched_at=Now())
-    ]
+    rows = _rows(kind).filter(_silent(again_after), state=kind.QUEUED)
+    # In one transaction, which costs one wait for the disk; always in the same order, so that none waits for ever.
+    with transaction.atomic():
+        return [pk for pk in candidates if rows.filter(pk=pk).update(dispatched_at=Now())]
 
 
-def forget_dispatch(evaluation_ids: list[int]) -> None:
+def forget_dispatch(pks: list[Any], kind: type[Job] = Evaluation) -> None:
     """Undo `take_due` where the message could not be sent."""
-    Evaluation.objects.filter(pk__in=evaluation_ids, state=_STATE.QUEUED).update(dispatched_at=None)
+    _rows(kind).filter(pk__in=pks, state=kind.QUEUED).update(dispatched_at=None)
+
+
+def try_failed_again(jobs: QuerySet[Any]) -> int:
+    """Whoever asks for a job that failed asks to try it again, with all its attempts."""
+    return jobs.filter(state=Job.FAILED).update(
+        state=Job.QUEUED, since=Now(), attempts=0, dispatched_at=None, not_before=None, error_code="",
+        error_message="", traceback="",
+    )  # fmt: skip
 
 
 def _due() -> Q:
@@ -183,8 +208,12 @@ def _silent(again_after: float) -> Q:
     return Q(dispatched_at=None) | Q(dispatched_at__lt=_from_now(-again_after))
 
 
+def _rows(kind: type[Job]) -> QuerySet[Any]:
+    return kind._default_manager.all()
+
+
 def _held(lease: Lease) -> Any:
-    return Evaluation.objects.filter(pk=lease.evaluation_id, state=_STATE.EVALUATING, lease_token=lease.token)
+    return _rows(lease.kind).filter(pk=lease.pk, state=lease.kind.HELD, lease_token=lease.token)
 
 
 def _leave(lease: Lease, state: str, **changes: Any) -> bool:

@@ -101,7 +101,7 @@ def test_a_dead_broker_does_not_stop_the_reaper(queue: list[int], monkeypatch: p
     lifecycle.claim(queue[0])
     Evaluation.objects.filter(pk=queue[0]).update(lease_until=timezone.now() - timedelta(seconds=1))
 
-    def refuse(publish: object, waiting: object) -> int:
+    def refuse(*arguments: object) -> int:
         raise ConnectionError("the broker is away")
 
     steps(monkeypatch, publish_due=refuse).round()
@@ -113,7 +113,7 @@ def test_after_an_outage_living_workers_renew_their_leases_before_the_reaper_com
 ) -> None:
     away = [True]
 
-    def publish(publish: object, waiting: object) -> int:
+    def publish(*arguments: object) -> int:
         if away:
             raise OperationalError("server closed the connection")
         return 0

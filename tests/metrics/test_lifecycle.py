@@ -20,7 +20,7 @@ from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, MetricVector
 from metrics.services import evaluate as evaluate_module
-from metrics.services import lifecycle
+from metrics.services import lifecycle, work
 from metrics.services.dispatch import publish_due
 from metrics.services.evaluate import evaluate
 from metrics.services.lifecycle import queue_evaluation
@@ -194,9 +194,9 @@ def test_a_database_that_answers_again_gets_the_results(queued: Evaluation, monk
         return store(lease, outcome)
 
     monkeypatch.setattr(evaluate_module, "_store", store_later)
-    monkeypatch.setattr(evaluate_module, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(work, "_PAUSE_SECONDS", 0.0)
     # It would close the connection that holds the test's transaction.
-    monkeypatch.setattr(evaluate_module, "close_old_connections", lambda: None)
+    monkeypatch.setattr(work, "close_old_connections", lambda: None)
     assert evaluate(evaluation_id=queued.pk)
     queued.refresh_from_db()
     assert (queued.state, queued.attempts) == ("evaluated", 1)

@@ -149,7 +149,7 @@ def test_a_worker_says_which_evaluation_every_line_is_about_and_how_it_ended(
     evaluation = Evaluation.objects.get().pk
     monkeypatch.setattr(evaluate_module, "_compute", explode)
     evaluate.apply(kwargs={"evaluation_id": evaluation})
-    failed = next(line for line in lines() if line["logger"] == "metrics.services.evaluate")
+    failed = next(line for line in lines() if line["logger"] == "metrics.services.work")
     assert failed["evaluation"] == evaluation
     assert "ZeroDivisionError" in failed["traceback"]
     ended = next(line for line in lines() if line["logger"] == "evalhub.evaluation")
