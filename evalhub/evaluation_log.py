@@ -1,45 +1,69 @@
-"""A worker's log: which evaluation every line is about, and a line for each that ended."""
+"""A worker's log: which evaluation or comparison every line is about, and a line for each that ended."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from celery import signals
 from django.db import DatabaseError
 
-from evalhub.logs import begin_evaluation
-from metrics.models import Evaluation
-from metrics.tasks import evaluate
+from evalhub.logs import begin_comparison, begin_evaluation
+from metrics.models import Comparison, Evaluation, Job
+from metrics.tasks import compare, evaluate
 
 _log = logging.getLogger("evalhub.evaluation")
 # A pool's process works on one task at a time.
 _began = {"at": 0.0}
 
 
+@dataclass(frozen=True)
+class _Logged:
+    """A kind of job as the log names it; `about` is the column of what it is about."""
+
+    kind: type[Job]
+    noun: str
+    begin: Callable[[Any], None]
+    about: str = ""
+
+
+# By the argument that a task is called with.
+_JOBS = {
+    "evaluation_id": _Logged(Evaluation, "evaluation", begin_evaluation, "run_id"),
+    "comparison_id": _Logged(Comparison, "comparison", begin_comparison),
+}
+
+
 def connect() -> None:
-    """Listen to this process's evaluations."""
-    signals.task_prerun.connect(_begin, sender=evaluate)
-    signals.task_postrun.connect(_end, sender=evaluate)
+    """Listen to this process's evaluations and comparisons."""
+    for task in (evaluate, compare):
+        signals.task_prerun.connect(_begin, sender=task)
+        signals.task_postrun.connect(_end, sender=task)
 
 
 def _begin(kwargs: dict[str, Any], **signal: Any) -> None:
-    begin_evaluation(kwargs["evaluation_id"])
+    key, pk = next(iter(kwargs.items()))
+    _JOBS[key].begin(pk)
     _began["at"] = time.perf_counter()
 
 
 def _end(kwargs: dict[str, Any], **signal: Any) -> None:
-    """Say how the evaluation stands; what could not be asked is not said."""
+    """Say how the job stands; what could not be asked is not said."""
     if _log.isEnabledFor(logging.INFO):
         seconds = round(time.perf_counter() - _began["at"], 4)
+        key, pk = next(iter(kwargs.items()))
         with contextlib.suppress(DatabaseError):
-            _log.info("evaluation", extra={"seconds": seconds, **_standing(kwargs["evaluation_id"])})
+            _log.info(_JOBS[key].noun, extra={"seconds": seconds, **_standing(_JOBS[key], pk)})
 
 
-def _standing(evaluation_id: int) -> dict[str, Any]:
-    row = Evaluation.objects.filter(pk=evaluation_id).values("run_id", "state", "attempts", "error_code").first()
+def _standing(job: _Logged, pk: Any) -> dict[str, Any]:
+    about = [job.about] if job.about else []
+    row = job.kind._default_manager.filter(pk=pk).values(*about, "state", "attempts", "error_code").first()
     if row is None:
         return {}
-    return {"run": str(row["run_id"]), "state": row["state"], "attempts": row["attempts"], "code": row["error_code"]}
+    named = {name.removesuffix("_id"): str(row[name]) for name in about}
+    return {**named, "state": row["state"], "attempts": row["attempts"], "code": row["error_code"]}

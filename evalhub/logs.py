@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 # What a line may say beside its message, in this order; given as `extra` where it is logged.
-FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation", "run",
-          "state", "attempts", "code")  # fmt: skip
+FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation",
+          "comparison", "run", "state", "attempts", "code")  # fmt: skip
 _SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # PostgreSQL quotes the whole row that it refuses.
@@ -33,13 +33,18 @@ def begin_evaluation(evaluation_id: int) -> None:
     _context.set({"evaluation": evaluation_id})
 
 
+def begin_comparison(comparison_id: str) -> None:
+    """From here on, this thread's lines are about this comparison."""
+    _context.set({"comparison": comparison_id})
+
+
 def current_request_id() -> str:
     """The id of this thread's request; empty where there is none."""
     return str(_context.get().get("request_id", ""))
 
 
 class ContextFilter(logging.Filter):
-    """Lets every record pass and tells it the request or the evaluation it belongs to."""
+    """Lets every record pass and tells it the request or the job it belongs to."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         vars(record).update(_context.get())

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from typing import Any
+from uuid import UUID
 
 from celery import bootsteps, signals
 from celery.worker import state
@@ -19,7 +20,7 @@ from evalhub import evaluation_log
 from evalhub.celery import app
 from evalhub.checks import check_redis
 from metrics.services.dispatch import Dispatcher
-from metrics.tasks import evaluate
+from metrics.tasks import compare, evaluate
 from runs.formats.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,10 @@ _GIVE_BACK_SECONDS = 1.0
 
 def publish(evaluation_id: int) -> None:
     evaluate.apply_async(kwargs={"evaluation_id": evaluation_id})
+
+
+def publish_comparison(comparison_id: UUID) -> None:
+    compare.apply_async(kwargs={"comparison_id": str(comparison_id)})
 
 
 def waiting() -> int:
@@ -59,7 +64,7 @@ class DispatcherStep(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
-        return Dispatcher(publish, waiting)
+        return Dispatcher(publish, waiting, publish_comparison=publish_comparison)
 
 
 class PoolWatch(threading.Thread):

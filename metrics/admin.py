@@ -1,4 +1,4 @@
-"""The administration of evaluations: what waits, what failed and why."""
+"""The administration of evaluations and comparisons: what waits, what failed and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from metrics.models import Evaluation
+from metrics.models import Comparison, Evaluation
 from runs.admin import ReadOnlyAdmin
 
 
@@ -34,3 +34,16 @@ class EvaluationAdmin(ReadOnlyAdmin):
     @admin.display(description="reason")
     def error(self, evaluation: Evaluation) -> str:
         return evaluation.error_message[:120]
+
+
+@admin.register(Comparison)
+class ComparisonAdmin(ReadOnlyAdmin):
+    list_display = ("id", "qrels", "state", "progress", "attempts", "error_code", "seconds", "size", "since", "read_at")
+    list_select_related = ("qrels__collection",)
+    list_filter = ("state", "error_code", "engine_version", "qrels__collection")
+    search_fields = ("id", "qrels__collection__slug", "error_code", "error_message")
+    exclude = ("lease_token", "content")
+    date_hierarchy = "created_at"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("content", "qrels__topic_ids")

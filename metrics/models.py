@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any, ClassVar
 
 import numpy as np
@@ -127,8 +128,67 @@ class MetricVector(models.Model):
         return np.frombuffer(self.content, np.dtype("<f8"))
 
 
+class ComparisonQuerySet(models.QuerySet["Comparison"]):
+    def visible_to(self, user: Any) -> ComparisonQuerySet:
+        """Comparisons of collections whose scores the user may see; of a blind one, its organisers' alone."""
+        return self.filter(qrels__collection__in=Collection.objects.visible_to(user).scored_for(user))
+
+    def unfinished(self) -> ComparisonQuerySet:
+        return self.filter(state__in=(Comparison.State.QUEUED, Comparison.State.COMPARING))
+
+
+class Comparison(Job):
+    """A comparison that is too long to wait for: asked once, made by a worker, found again by its inputs.
+
+    `query` is everything that the result depends on in canonical form, the evaluations among it; `digest` its SHA-256.
+    """
+
+    HELD, DONE, NOUN = "comparing", "compared", "comparison"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        COMPARING = "comparing"
+        COMPARED = "compared"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="comparisons")
+    scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
+    engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the query")
+    query = models.JSONField()
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    progress = models.FloatField(default=0.0, help_text="share of the work that is done")
+    content = models.BinaryField(null=True, help_text="the result, compressed")
+    size = models.BigIntegerField(default=0, help_text="bytes of the result")
+    read_at = models.DateTimeField(default=timezone.now, help_text="when it was last asked for, to the day")
+
+    objects = ComparisonQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(state="comparing", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="comparing") & Q(lease_token=None, lease_until=None)),
+                name="lease_exactly_while_comparing",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="compared", content__isnull=False) | (~Q(state="compared") & Q(content=None)),
+                name="content_exactly_when_compared",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("state", "created_at"), condition=Q(state__in=("queued", "comparing")), name="comparisons_queue"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"comparison {self.pk}"
+
+
 # Every kind of work that workers take from the database, the most urgent first.
-JOBS: tuple[type[Job], ...] = (Evaluation,)
+JOBS: tuple[type[Job], ...] = (Evaluation, Comparison)
 
 
 class DispatcherRound(models.Model):

@@ -12,7 +12,7 @@ from uuid import UUID
 from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
-from metrics.services.comparison import Comparison, Pair
+from metrics.services.comparison import PagedComparison, Pair
 from metrics.services.judged_views import Mean
 from metrics.services.leaderboard import Leaderboard, Row
 from metrics.services.standings import AgainstBaseline, Standings
@@ -217,7 +217,7 @@ class PairLine:
     drawn: dict[str, str]
 
 
-def pair_lines(comparison: Comparison, pairs: list[Pair]) -> list[PairLine]:
+def pair_lines(comparison: PagedComparison, pairs: list[Pair]) -> list[PairLine]:
     """Some pairs of a comparison; every interval is drawn on the same scale, which has zero and all pairs in it."""
     low = min(0.0, *(pair.low for pair in comparison.pairs))
     high = max(0.0, *(pair.high for pair in comparison.pairs))
@@ -256,7 +256,7 @@ class MatrixCell:
     note: str = ""
 
 
-def matrix_lines(comparison: Comparison) -> list[tuple[Run, str, list[MatrixCell]]]:
+def matrix_lines(comparison: PagedComparison) -> list[tuple[Run, str, list[MatrixCell]]]:
     """Every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
     runs = comparison.runs
     if comparison.query.baseline or len(runs) > MATRIX_RUNS:

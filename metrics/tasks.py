@@ -5,8 +5,14 @@ from __future__ import annotations
 from celery import shared_task
 
 from metrics.services.evaluate import evaluate as evaluate_service
+from metrics.services.stored_comparisons import compare as compare_service
 
 
 @shared_task(name="metrics.evaluate")
 def evaluate(*, evaluation_id: int) -> None:
     evaluate_service(evaluation_id=evaluation_id)
+
+
+@shared_task(name="metrics.compare")
+def compare(*, comparison_id: str) -> None:
+    compare_service(comparison_id=comparison_id)

@@ -278,7 +278,7 @@ def _comparison(request: HttpRequest, collection: Collection, query: Query) -> d
         "matrix": matrix_lines(comparison),
         "matrix_runs": MATRIX_RUNS,
         "lines": pair_lines(comparison, shown),
-        "confidence": f"{100 * comparison.query.confidence:g} %",
+        "confidence": f"{100 * comparison.query.options.confidence:g} %",
         "significant": sum(pair.significant for pair in comparison.pairs),
         "paging": paging,
     }

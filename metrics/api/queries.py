@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
@@ -26,6 +27,8 @@ from metrics.engine.measures.definition import (
     read_integer,
 )
 from metrics.engine.precision_recall import MAX_POINTS
+from metrics.engine.significance.families import Rule
+from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, Grid, too_many_combinations
 from metrics.models import Evaluation
 from metrics.services.comparison import ComparisonQuery
@@ -34,6 +37,7 @@ from metrics.services.design import DesignQuery
 from metrics.services.difference import DifferenceQuery
 from metrics.services.leaderboard import BoardQuery
 from metrics.services.orders import OrdersQuery
+from metrics.services.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.standings import PARTS, StandingsQuery
 from metrics.services.values import find_evaluation
 from metrics.services.what_if import WhatIfQuery
@@ -41,6 +45,9 @@ from runs.models import Collection, Run
 
 MAX_LIMIT = 200
 MAX_VALUES = 1_000_000
+MAX_COMPARED_MEASURES = 20
+# Of one answer: pairs of each measure, and pairs times measures times tests.
+MAX_PAIRS, MAX_VERDICTS = 5_000, 20_000
 MAX_OFFSET = 1_000_000
 MAX_VERSION = 10**6
 MAX_SEED = 10**9 - 1
@@ -131,16 +138,50 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
 
 
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
+    """`measure` and `test` are read where `measures` and `tests` are left out."""
+    named = "measures" if parameters.get("measures") else "measure"
+    measures = measures_in(parameters, named, collection.measures[:1])
+    if len(measures) > MAX_COMPARED_MEASURES:
+        message = f"{len(measures)} measures; a comparison takes at most {MAX_COMPARED_MEASURES}"
+        raise MeasureError(message, code="too_many_measures", pointer=named)
+    tests = parameters.get("tests") or parameters.get("test") or "paired_t"
+    options = Options(
+        confidence=share_in(parameters, "confidence", 0.95),
+        resamples=integer_in(parameters, "resamples", DEFAULTS.resamples, 1, MAX_RESAMPLES),
+        seed=integer_in(parameters, "seed", DEFAULTS.seed, 0, MAX_SEED),
+        min_difference=_size_in(parameters, "min_difference"),
+        zeros=choice_in(parameters, "zeros", ZEROS) or DEFAULTS.zeros,
+        ties=choice_in(parameters, "ties", TIES) or DEFAULTS.ties,
+    )
     return ComparisonQuery(
-        measure=measure_in(parameters, "measure", collection.measures[0]),
+        measures=list(dict.fromkeys(measures)),
         runs=_run_ids(parameters),
         baseline=_run_id(parameters["baseline"], "baseline") if parameters.get("baseline") else None,
-        test=parameters.get("test") or "paired_t",
-        correction=parameters.get("correction") or "holm",
-        alpha=share_in(parameters, "alpha", 0.05),
-        confidence=share_in(parameters, "confidence", 0.95),
+        tests=list(dict.fromkeys(test.strip() for test in tests.split(",") if test.strip())) or ["paired_t"],
+        rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
+        options=options,
         scores=scores_in(parameters),
     )
+
+
+def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
+    """Which pairs of a comparison to show."""
+    limit = integer_in(parameters, "limit", 200, 1, MAX_PAIRS)
+    shown = limit * len(query.measures) * len(query.tests)
+    if limit > 1 and shown > MAX_VERDICTS:
+        message = f"{shown:,} results asked for; at most {MAX_VERDICTS:,}: ask for fewer with limit="
+        raise InvalidInput(message, code="too_many_values", pointer="limit")
+    return PairSelection(
+        run=run_in(parameters),
+        sort=choice_in(parameters, "sort", PAIR_ORDERS) or PAIR_ORDERS[0],
+        offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
+        limit=limit,
+    )
+
+
+def run_in(parameters: Mapping[str, str]) -> str | None:
+    """The run that pairs are asked for of."""
+    return _run_id(parameters["run"], "run") if parameters.get("run") else None
 
 
 def _run_ids(parameters: Mapping[str, str]) -> list[str]:
@@ -168,6 +209,18 @@ def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
         message = f"{name}={text[:40]}: {name} is a number from {_LEAST_SHARE} to {1 - _LEAST_SHARE}"
         raise InvalidInput(message, pointer=name)
     return share
+
+
+def _size_in(parameters: Mapping[str, str], name: str) -> float:
+    """A finite number of 0 or more; 0 where left out."""
+    text = parameters.get(name) or "0"
+    try:
+        size = float(text) if text.isascii() and "_" not in text else -1.0
+    except ValueError:
+        size = -1.0
+    if not 0 <= size < math.inf:
+        raise InvalidInput(f"{name}={text[:40]}: {name} is a number of 0 or more", pointer=name)
+    return size
 
 
 def curve_query(parameters: Mapping[str, str]) -> CurveQuery:

@@ -62,42 +62,6 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
     results = RowSerializer(many=True)
 
 
-class PairSerializer(serializers.Serializer[Any]):
-    a = serializers.UUIDField()
-    b = serializers.UUIDField()
-    difference = serializers.FloatField(help_text="mean of a minus mean of b")
-    low = serializers.FloatField()
-    high = serializers.FloatField()
-    statistic = serializers.FloatField(allow_null=True)
-    p_value = serializers.FloatField()
-    p_adjusted = serializers.FloatField()
-    significant = serializers.BooleanField()
-
-
-class ComparedRunSerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    team = serializers.CharField()
-    tag = serializers.CharField()
-    mean = serializers.FloatField()
-
-
-class ComparisonSerializer(serializers.Serializer[Any]):
-    """Pairs of runs under one test and correction."""
-
-    collection = serializers.CharField()
-    measure = serializers.CharField()
-    qrels = serializers.IntegerField()
-    test = serializers.CharField()
-    correction = serializers.CharField()
-    family = serializers.IntegerField(help_text="number of pairs corrected together")
-    alpha = serializers.FloatField()
-    confidence = serializers.FloatField()
-    topics = serializers.IntegerField()
-    warnings = serializers.ListField(child=serializers.CharField())
-    runs = ComparedRunSerializer(many=True)
-    pairs = PairSerializer(many=True)
-
-
 class TopicValuesSerializer(serializers.Serializer[Any]):
     topic_id = serializers.CharField()
     values = serializers.DictField(child=serializers.FloatField(allow_null=True))

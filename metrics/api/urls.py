@@ -3,6 +3,7 @@
 from django.urls import path
 
 from metrics.api import (
+    comparisons,
     curves,
     design,
     differences,
@@ -13,7 +14,8 @@ from metrics.api import (
 
 urlpatterns = [
     path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
-    path("collections/<slug:collection>/comparison/", views.ComparisonView.as_view(), name="comparison"),
+    path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),
+    path("comparisons/<uuid:comparison>/", comparisons.StoredComparisonView.as_view(), name="stored-comparison"),
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),

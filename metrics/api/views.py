@@ -1,4 +1,4 @@
-"""The API of values, leaderboards, comparisons and measures."""
+"""The API of values, leaderboards and measures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.answers import coverage, numbers, read_from, run_name
-from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
+from metrics.api.parameters import MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
 from metrics.api.queries import (
     board_query,
-    comparison_query,
     evaluation_in,
     measures_in,
     query_of,
@@ -25,7 +24,6 @@ from metrics.api.queries import (
     standings_query,
 )
 from metrics.api.serializers import (
-    ComparisonSerializer,
     EvaluationSerializer,
     LeaderboardSerializer,
     MeasureSerializer,
@@ -40,9 +38,7 @@ from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
-from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.models import Evaluation
-from metrics.services.comparison import Comparison, compare_runs
 from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.lifecycle import queue_evaluation, queue_evaluations
 from metrics.services.standings import Standings, read_standings
@@ -146,29 +142,6 @@ class LeaderboardView(APIView):
         return Response(body)
 
 
-class ComparisonView(APIView):
-    """Differences between runs with their intervals and p values, corrected over all pairs asked for."""
-
-    @extend_schema(
-        responses=ComparisonSerializer,
-        parameters=[
-            parameter("measure", "the measure to compare by; the collection's first where left out"),
-            parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
-            parameter("baseline", "a run id: compare every other run with this one only"),
-            parameter("test", ", ".join(TESTS)),
-            parameter("correction", ", ".join(CORRECTIONS)),
-            parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER),
-            CONFIDENCE,
-            SCORES,
-        ],
-    )
-    @unchanged(of_collection)
-    def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        query = comparison_query(query_of(request), found)
-        return Response(comparison_as_json(found, compare_runs(collection=found, query=query)))
-
-
 class MeasureList(generics.GenericAPIView[Any]):
     """Every measure with its parameters, formula, range and source."""
 
@@ -229,40 +202,6 @@ def _row_as_json(row: Row, standings: Standings | None) -> dict[str, Any]:
         "engine_version": evaluation.engine_version,
         "values": {name: {"mean": mean, "topics": topics} for name, (mean, topics) in row.values.items()},
         **(row_statistics(row, standings) if standings else {}),
-    }
-
-
-def comparison_as_json(collection: Collection, comparison: Comparison) -> dict[str, Any]:
-    """A comparison as the API answers it."""
-    query = comparison.query
-    runs = [{"id": run.pk, "team": run.team.slug, "tag": run.tag, "mean": mean} for run, mean in comparison.runs]
-    pairs = [
-        {
-            "a": pair.a.pk,
-            "b": pair.b.pk,
-            "difference": pair.difference,
-            "low": pair.low,
-            "high": pair.high,
-            "statistic": pair.statistic,
-            "p_value": pair.p_value,
-            "p_adjusted": pair.p_adjusted,
-            "significant": pair.significant,
-        }
-        for pair in comparison.pairs
-    ]
-    return {
-        "collection": collection.slug,
-        "measure": query.measure.name,
-        "qrels": comparison.qrels.version,
-        "test": query.test,
-        "correction": query.correction,
-        "family": len(pairs),
-        "alpha": query.alpha,
-        "confidence": query.confidence,
-        "topics": comparison.topics,
-        "warnings": comparison.warnings,
-        "runs": runs,
-        "pairs": pairs,
     }
 
 

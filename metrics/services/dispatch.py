@@ -13,15 +13,17 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
-from metrics.models import Evaluation, Job
+from metrics.models import Comparison, Evaluation, Job
 from metrics.services.lifecycle import (
     due_jobs,
     forget_dispatch,
     queue_missing,
     reap_expired,
     take_due,
+    under_way,
 )
 from metrics.services.rounds import RoundNotes
+from metrics.services.stored_comparisons import sweep_comparisons
 from runs.services.sweeping import sweep
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,10 @@ def _no_message() -> int:
     return 0
 
 
+def _nobody(pk: Any) -> None:
+    """Takes no message."""
+
+
 @dataclass
 class Step:
     """Something done again and again, `seconds` apart, more or less: several dispatchers drift out of step."""
@@ -58,7 +64,13 @@ class Dispatcher(threading.Thread):
     `waiting` tells how many messages the broker holds.
     """
 
-    def __init__(self, publish: Callable[[int], None], waiting: Callable[[], int] = _no_message) -> None:
+    def __init__(
+        self,
+        publish: Publish,
+        waiting: Callable[[], int] = _no_message,
+        *,
+        publish_comparison: Publish = _nobody,
+    ) -> None:
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
         self._notes = RoundNotes()
@@ -67,7 +79,9 @@ class Dispatcher(threading.Thread):
             self._reaping,
             Step("publishing", 0.0, lambda: publish_due(publish, waiting)),
             Step("queueing", SWEEP_SECONDS, queue_missing),
-            Step("sweeping", SWEEP_SECONDS, sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
+            # After the evaluations: what room these leave in the broker.
+            Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting)),
+            Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )
 
     def run(self) -> None:
@@ -105,6 +119,11 @@ class Dispatcher(threading.Thread):
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
+def _sweep() -> None:
+    sweep()
+    sweep_comparisons()
+
+
 def publish_due(
     publish: Publish, waiting: Callable[[], int] = _no_message, kind: type[Job] = Evaluation, most: int = BATCH
 ) -> int:
@@ -125,3 +144,12 @@ def publish_due(
             forget_dispatch(due[sent:], kind)
             raise
     return len(due)
+
+
+def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_message) -> int:
+    """Publish due comparisons, so many at once that a process of a worker is left for evaluations where it has two."""
+    if not due_jobs(settings.EVALHUB_LEASE_SECONDS, Comparison).exists():
+        return 0
+    at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)
+    most = at_once - under_way(settings.EVALHUB_LEASE_SECONDS, Comparison)
+    return publish_due(publish, waiting, Comparison, most) if most > 0 else 0

@@ -8,10 +8,10 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, Sum
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
-from metrics.models import Evaluation
+from metrics.models import Comparison, Evaluation, Job
 from metrics.services.rounds import LastRound, last_rounds
 
 # Upper bounds of the classes of evaluation seconds; the last one has none.
@@ -38,13 +38,15 @@ class Queue:
 
 @dataclass(slots=True)
 class Figures:
-    """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers."""
+    """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers; stored
+    comparisons by state."""
 
     queue: Queue
     rounds: list[LastRound]
     states: Counter[str] = field(default_factory=Counter)
     attempts: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
+    comparisons: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     classes: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
 
@@ -55,7 +57,7 @@ class Figures:
 
 
 def read_figures() -> Figures:
-    """All figures, in three queries."""
+    """All figures, in four queries."""
     figures = Figures(read_queue(), last_rounds(), Counter(dict.fromkeys(_STATE.values, 0)))
     rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
         count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **_classes()
@@ -68,7 +70,15 @@ def read_figures() -> Figures:
         if row["state"] == _STATE.EVALUATED:
             figures.seconds += row["spent"] or 0.0
             figures.classes = [have + row[f"class_{i}"] for i, have in enumerate(figures.classes)]
+    figures.comparisons = _by_state(Comparison, Comparison.State.values)
     return figures
+
+
+def _by_state(kind: type[Job], states: list[str]) -> Counter[str]:
+    counts = Counter(dict.fromkeys(states, 0))
+    rows: QuerySet[Any] = kind._default_manager.order_by()
+    counts.update(dict(rows.values_list("state").annotate(Count("pk"))))
+    return counts
 
 
 def read_queue() -> Queue:

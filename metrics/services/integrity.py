@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
-from metrics.models import JOBS, Evaluation, Job, MetricVector
+from metrics.models import JOBS, Comparison, Evaluation, Job, MetricVector
+from metrics.services.comparison_content import decode, digest_of, query_from
 from metrics.services.judged_views import load_view, means_of
 from metrics.services.lifecycle import cancel_evaluations, queue_missing, reap_expired
 from runs.formats.compression import Reader
@@ -257,6 +258,28 @@ def _views_readable() -> Iterator[Finding]:
             yield Finding("view_unreadable", text, _again(evaluation))
 
 
+def _comparisons() -> Iterator[Finding]:
+    """What can be made again is forgotten: whoever asks for it has it made."""
+    for stored in Comparison.objects.select_related("qrels").defer("content", "qrels__topic_ids").iterator(50):
+        if digest_of(stored.query) != stored.digest or stored.query["qrels"] != stored.qrels.pk:
+            text = f"{stored} is not the one that its inputs name; --repair forgets it"
+            yield Finding("comparison_digest", text, stored.delete)
+
+
+def _comparisons_readable() -> Iterator[Finding]:
+    for stored in Comparison.objects.filter(state=Comparison.State.COMPARED).iterator(1):
+        try:
+            decode(bytes(stored.content or b""), query_from(stored.query))
+        except Exception:
+            text = f"the result of {stored} cannot be read; --repair queues it again"
+            yield Finding("comparison_unreadable", text, _compare_again(stored))
+
+
+def _compare_again(stored: Comparison) -> Callable[[], object]:
+    again = {"state": Comparison.State.QUEUED, "content": None, "size": 0, "attempts": 0, "dispatched_at": None}
+    return lambda: Comparison.objects.filter(pk=stored.pk, state=Comparison.State.COMPARED).update(**again)
+
+
 # In this order; each yields what it finds.
-_CHECKS = (_measures, _qrels, _members, _leases, _queue, _views, _vectors, _files_there, _leftovers)
-_SLOW_CHECKS = (_files_whole, _views_readable)
+_CHECKS = (_measures, _qrels, _members, _leases, _queue, _views, _vectors, _comparisons, _files_there, _leftovers)
+_SLOW_CHECKS = (_files_whole, _views_readable, _comparisons_readable)

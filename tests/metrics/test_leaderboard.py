@@ -1,4 +1,4 @@
-"""Leaderboards and comparisons over the API."""
+"""Leaderboards over the API."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.engine.significance import TESTS
 from metrics.models import Evaluation, MetricVector
 from runs.models import Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
 BOARD = "/api/v1/collections/small/leaderboard/"
-COMPARISON = "/api/v1/collections/small/comparison/"
 
 
 def tags(board: dict[str, Any]) -> list[tuple[int | None, str]]:
@@ -74,7 +72,7 @@ def test_the_best_run_comes_first_where_lower_is_better(api: APIClient, submit: 
     assert board["order"] == "asc"
     # POOR finds nothing for topic 3: its value there is undefined, and the mean says over how many topics it is.
     assert [row["values"]["SearchLength"]["topics"] for row in board["results"]] == [3, 2]
-    compared = api.get(COMPARISON, {"measure": "SearchLength"}).json()
+    compared = api.get("/api/v1/collections/small/comparison/", {"measure": "SearchLength"}).json()
     assert [run["tag"] for run in compared["runs"]] == ["good", "poor"]
 
 
@@ -173,65 +171,6 @@ def test_other_scores_are_evaluated_on_request(api: APIClient, submit: Callable[
     assert api.get(values, {"measures": "RR"}).json()["topics"][0]["values"]["RR"] == 1.0
     assert api.get(values, {"measures": "RR", "scores": "float32"}).json()["topics"][0]["values"]["RR"] == 0.5
     assert api.get(BOARD, {"scores": "float32"}).json()["ranked"] == 1
-
-
-def test_a_comparison_corrects_over_its_family(api: APIClient, collection: str) -> None:
-    many(api, 4)
-    whole = api.get(COMPARISON, {"measure": "AP"}).json()
-    assert (whole["family"], len(whole["pairs"]), whole["topics"]) == (6, 6, 3)
-    assert whole["warnings"]
-    baseline = whole["runs"][0]["id"]
-    against = api.get(COMPARISON, {"measure": "AP", "baseline": baseline}).json()
-    assert {pair["b"] for pair in against["pairs"]} == {baseline}
-    assert against["family"] == 3
-
-
-def test_identical_runs_have_p_one(api: APIClient, submit: Callable[..., Run]) -> None:
-    submit(GOOD, tag="one")
-    submit(GOOD, tag="two")
-    (pair,) = api.get(COMPARISON).json()["pairs"]
-    assert (pair["p_value"], pair["p_adjusted"], pair["significant"]) == (1.0, 1.0, False)
-
-
-@pytest.mark.parametrize("test", list(TESTS))
-def test_every_test_compares_runs(api: APIClient, collection: str, test: str) -> None:
-    many(api, 4)
-    answer = api.get(COMPARISON, {"measure": "AP", "test": test}).json()
-    assert (answer["test"], answer["family"]) == (test, 6)
-    assert any("only 3 topics" in warning for warning in answer["warnings"])
-    for pair in answer["pairs"]:
-        assert pair["low"] <= pair["difference"] <= pair["high"]
-        assert 0 <= pair["p_value"] <= pair["p_adjusted"] <= 1
-
-
-def test_p_values_that_count_for_all_pairs_are_not_corrected_again(api: APIClient, collection: str) -> None:
-    many(api, 4)
-    for correction, noted in (("holm", True), ("none", False)):
-        answer = api.get(COMPARISON, {"measure": "AP", "test": "tukey_hsd", "correction": correction}).json()
-        assert [pair["p_value"] for pair in answer["pairs"]] == [pair["p_adjusted"] for pair in answer["pairs"]]
-        assert any("not corrected again" in warning for warning in answer["warnings"]) is noted
-
-
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ({}, "too_few_runs"),
-        ({"test": "wishful"}, "unknown_test"),
-        ({"correction": "wishful"}, "unknown_correction"),
-        ({"alpha": "2"}, "invalid"),
-        ({"alpha": "nan"}, "invalid"),
-        ({"confidence": "0.9999999999999999"}, "invalid"),
-        ({"runs": "17"}, "invalid"),
-        ({"runs": "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"}, "unknown_run"),
-        ({"measure": "foo"}, "unknown_measure"),
-    ],
-)
-def test_a_comparison_without_an_answer_says_why(
-    api: APIClient, submit: Callable[..., Run], query: dict[str, str], code: str
-) -> None:
-    submit(GOOD)
-    answer = api.get(COMPARISON, query)
-    assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
 def test_measures_are_described(anonymous: APIClient) -> None:

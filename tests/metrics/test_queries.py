@@ -30,6 +30,7 @@ ENDPOINTS = {
     "collections/small/design/?measures=P@3": 8,
     "collections/small/comparison/": 8,
     "collections/small/comparison/?measure=P@3": 9,
+    "collections/small/comparison/?measures=AP,P@3&tests=paired_t,wilcoxon,bootstrap&resamples=100": 10,
     "collections/small/what-if/": 7,
     "collections/small/what-if/?gains=linear;exp&b=2,10&depths=5,10&measures=P@3": 7,
     "collections/small/difference/?runs={run},{other}": 7,

@@ -233,7 +233,7 @@ def test_the_means_of_a_pooled_measure_are_those_of_the_leaderboard(api: APIClie
     values = api.get(f"/api/v1/runs/{board['depth'].pk}/values/").json()
     assert values["means"][measure]["mean"] == means["depth"]
     compared = api.get("/api/v1/collections/small/comparison/").json()
-    assert any("norm='average' is one ratio for all topics" in warning for warning in compared["warnings"])
+    assert [caution["code"] for caution in compared["measures"][0]["cautions"]] == ["pooled_measure"]
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,9 @@ from rest_framework.test import APIClient
 from evalhub.backup import LEFT_OUT, saved_models, write_backup
 from evalhub.restoring import Backup, BadBackup, install
 from evalhub.simulation import simulate_collection
-from metrics.models import Evaluation, MetricVector
+from metrics.models import Comparison, Evaluation, MetricVector
 from metrics.services.integrity import find_faults
+from metrics.services.stored_comparisons import compare
 from runs.models import Qrels, RememberedAnswer, Run
 from runs.services.files import stored_path
 from tests.conftest import GOOD, POOR, evaluate_all, upload
@@ -39,7 +40,8 @@ GZIP = {"Content-Type": "application/gzip"}
 
 @pytest.fixture
 def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], tmp_path: Path) -> APIClient:
-    """An install with two evaluated runs, one deleted, one being evaluated, one queued, and known documents."""
+    """An install with two evaluated runs, one deleted, one being evaluated, one queued, known documents, and a
+    comparison that is being made."""
     submit(GOOD)
     submit(POOR)
     deleted = submit(GOOD, tag="deleted")
@@ -48,6 +50,8 @@ def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], t
         upload(api, RUNS, GOOD + "3 Q0 y 2 0.5 good\n", tag=tag)
     held = {"state": "evaluating", "lease_token": uuid.uuid4(), "lease_until": timezone.now() + timedelta(hours=1)}
     Evaluation.objects.filter(run__tag="held").update(**held)
+    assert api.post("/api/v1/collections/small/comparison/", {}).status_code == 202
+    Comparison.objects.update(**{**held, "state": "comparing"})
     (tmp_path / "run").write_text(GOOD)
     (tmp_path / "known").write_text("1 a\n")
     with (tmp_path / "run").open("rb") as run, (tmp_path / "known").open("rb") as known:
@@ -103,6 +107,7 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
     assert list(find_faults()) == []
     # The token, the sequences, the files and the idempotency key work.
     assert evaluate_all() == 3
+    assert compare(comparison_id=str(Comparison.objects.get().pk))
     assert upload(filled, RUNS, POOR, tag="after").status_code == 202
     assert RememberedAnswer.objects.get(key="k").status == 202
 

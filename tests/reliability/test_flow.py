@@ -11,6 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -54,9 +55,25 @@ def test_compressed_runs_are_compared(server: Server) -> None:
             wait_until_evaluated(client, answer.json()["url"])
         board = client.get("collections/sim/leaderboard/").json()
         assert [row["run"]["tag"] for row in board["results"]] == ["reranked", "bm25"]
-        (pair,) = client.get("collections/sim/comparison/", params={"measure": "nDCG@10"}).json()["pairs"]
-        assert pair["significant"]
+        answer = client.get("collections/sim/comparison/", params={"measure": "nDCG@10"}).json()
+        (pair,) = answer["measures"][0]["pairs"]
+        assert pair["tests"]["paired_t"]["significant"]
         assert pair["difference"] > 0
+        made = wait_for_comparison(client, {"measures": ["nDCG@10"]})
+        assert {**made, "comparison": None} == answer
+
+
+def wait_for_comparison(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
+    """What a worker makes of a question."""
+    asked = client.post("collections/sim/comparison/", json=body)
+    assert asked.status_code == 202, asked.text
+    deadline = time.monotonic() + 60
+    while True:
+        answer: dict[str, Any] = client.get(asked.headers["Location"]).json()
+        if answer["comparison"]["state"] == "compared":
+            return answer
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.05)
 
 
 def test_eight_writers_at_once_are_all_accepted(embedded: Server) -> None:

@@ -31,5 +31,5 @@ def test_the_leaderboard_ranks_and_compares(api: APIClient, submit: Callable[...
     assert [row["rank"] for row in board["results"]] == [1, 2]
     assert board["results"][1]["coverage"] == {"answered": 2, "judged": 3}
     comparison = api.get("/api/v1/collections/small/comparison/", {"measure": "AP"}).json()
-    (pair,) = comparison["pairs"]
+    (pair,) = comparison["measures"][0]["pairs"]
     assert pair["difference"] > 0

@@ -67,7 +67,9 @@ MATRIX: dict[str, dict[str, str]] = {
     "audit":              {"GET":    "401 404 404 404 404 200 404"},
     # The API of metrics.
     "leaderboard":        {"GET":    ALL},
-    "comparison":         {"GET":    ALL},
+    "comparison":         {"GET":    ALL,
+                           "POST":   "401 202 202 202 202 202 202"},
+    "stored-comparison":  {"GET":    ALL},
     "difference":         {"GET":    UNASKED},
     "what-if":            {"GET":    ALL},
     "orders":             {"GET":    ALL},
@@ -100,6 +102,8 @@ MATRIX: dict[str, dict[str, str]] = {
 SCORES = "403 403 403 200 403 200 200"
 OWN_RUN = "404 200 404 200 404 200 200"
 OWN_SCORES = "404 403 404 200 404 200 200"
+# Not even that somebody asked for it is told.
+STORED = "404 404 404 200 404 200 200"
 BLIND: dict[str, dict[str, str]] = {
     "release":            {"POST":   "401 403 403 200 403 200 403"},
     "qrels-list":         {"GET":    SCORES},
@@ -111,7 +115,9 @@ BLIND: dict[str, dict[str, str]] = {
     "run-file":           {"GET":    OWN_RUN},
     "run-known":          {"GET":    OWN_RUN},
     "leaderboard":        {"GET":    SCORES},
-    "comparison":         {"GET":    SCORES},
+    "comparison":         {"GET":    SCORES,
+                           "POST":   "401 403 403 202 403 202 202"},
+    "stored-comparison":  {"GET":    STORED},
     "difference":         {"GET":    SCORES.replace("200", "400")},
     "what-if":            {"GET":    SCORES},
     "orders":             {"GET":    SCORES},
@@ -144,6 +150,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "other"},
     ("member", "PATCH"): lambda: {"role": "owner"},
+    ("comparison", "POST"): lambda: {"tests": ["sign"], "seed": 1},
     ("tokens", "POST"): lambda: {"name": "new"},
     ("evaluations", "POST"): lambda: {"scores": "float32"},
     ("run-evaluations", "POST"): lambda: {"scores": "float32"},

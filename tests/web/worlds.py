@@ -10,7 +10,11 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from runs.models import ApiToken, Membership, Run, Team, User
+from metrics.engine.errors import EvalHubError
+from metrics.engine.grammar import parse_measure
+from metrics.services.comparison import ComparisonQuery
+from metrics.services.stored_comparisons import compare, queue_comparison
+from runs.models import ApiToken, Collection, Membership, Run, Team, User
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 
 # The reader is the owner with a token that may only read.
@@ -94,7 +98,20 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "team": "lab",
         "username": "member",
         "key": spare.key,
+        "comparison": make_comparison(slug),
     }
+
+
+def make_comparison(slug: str) -> str:
+    """The id of a comparison that a worker made; one that nobody has, where there is nothing to compare."""
+    collection = Collection.objects.get(slug=slug)
+    query = ComparisonQuery([parse_measure("AP")], tests=["paired_t"])
+    try:
+        stored = queue_comparison(collection=collection, query=query)
+    except EvalHubError:
+        return "00000000-0000-4000-8000-000000000000"
+    compare(comparison_id=str(stored.pk))
+    return str(stored.pk)
 
 
 def address(name: str, parameters: list[str], values: dict[str, Any]) -> str:

@@ -154,12 +154,14 @@ def _board_text(board: dict[str, Any]) -> str:
 def _comparison_text(comparison: dict[str, Any]) -> str:
     tags = {run["id"]: run["tag"] for run in comparison["runs"]}
     beaten: dict[str, list[str]] = {tag: [] for tag in tags.values()}
-    for pair in comparison["pairs"]:
-        if pair["significant"]:
+    (compared,) = comparison["measures"]
+    for pair in compared["pairs"]:
+        if pair["tests"]["paired_t"]["significant"]:
             beaten[tags[pair["a"]]].append(tags[pair["b"]])
     lines = [
-        f"Significantly better in {comparison['measure']} (paired t, Holm over {comparison['family']} pairs, "
-        f"p < {comparison['alpha']}, {comparison['topics']} topics):"
+        f"Significantly better in {compared['measure']} (paired t, Holm over {comparison['family']['pairs']} pairs, "
+        f"p < {comparison['alpha']}, {compared['topics']['used']} topics):"
     ]
-    lines += [f"  {tag:<14} > {', '.join(worse) or 'none'}" for tag, worse in beaten.items()]
+    order = [tags[entry["run"]] for entry in compared["means"]]
+    lines += [f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}" for tag in order]
     return "\n".join(lines)

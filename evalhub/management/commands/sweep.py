@@ -6,12 +6,19 @@ from typing import Any
 
 from django.core.management import BaseCommand
 
+from metrics.services.stored_comparisons import sweep_comparisons
 from runs.services.sweeping import sweep
 
 
 class Command(BaseCommand):
-    help = "Delete stored files without a row, uploads left behind and idempotency keys, all older than 24 hours."
+    help = (
+        "Delete stored files without a row, uploads left behind and idempotency keys, all older than 24 hours, and "
+        "comparisons that nobody asked for in 30 days."
+    )
 
     def handle(self, **options: Any) -> None:
-        swept = sweep()
-        self.stdout.write(f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys")
+        swept, comparisons = sweep(), sweep_comparisons()
+        self.stdout.write(
+            f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys, "
+            f"{comparisons} comparisons"
+        )

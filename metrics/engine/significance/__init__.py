@@ -31,16 +31,16 @@ from metrics.engine.significance.pairs import Correction, SignificanceTest
 
 TESTS: dict[str, SignificanceTest] = {
     "paired_t": SignificanceTest(paired_t.compare),
-    "wilcoxon": SignificanceTest(wilcoxon.compare),
-    "sign": SignificanceTest(sign.compare),
+    "wilcoxon": SignificanceTest(wilcoxon.compare, ranks=True),
+    "sign": SignificanceTest(sign.compare, ranks=True),
     "randomisation": SignificanceTest(randomisation.compare, draws=True),
     "bootstrap": SignificanceTest(bootstrap.compare, draws=True),
     "tukey_hsd": SignificanceTest(tukey_hsd.compare, simultaneous=True, omnibus="anova"),
     "randomised_tukey_hsd": SignificanceTest(randomised_tukey_hsd.compare, simultaneous=True, draws=True),
-    "nemenyi": SignificanceTest(nemenyi.compare, simultaneous=True, omnibus="friedman"),
-    "conover": SignificanceTest(conover.compare, omnibus="friedman"),
+    "nemenyi": SignificanceTest(nemenyi.compare, simultaneous=True, ranks=True, omnibus="friedman"),
+    "conover": SignificanceTest(conover.compare, ranks=True, omnibus="friedman"),
     "welch_t": SignificanceTest(welch_t.compare, paired=False),
-    "mann_whitney": SignificanceTest(mann_whitney.compare, paired=False, omnibus="kruskal_wallis"),
+    "mann_whitney": SignificanceTest(mann_whitney.compare, paired=False, ranks=True, omnibus="kruskal_wallis"),
 }
 
 OMNIBUS: dict[str, OmnibusTest] = {

@@ -42,7 +42,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     interval takes the first 10,000 resamples at most, fewer from 50,000 pairs on.
     """
     check(values, "a bootstrap test")
-    plan = Plan(draw_weights, options.resamples, options.seed, options.threads)
+    plan = Plan(draw_weights, options.resamples, options.seed, options.threads, options.watch)
     extreme, below = apart_from_huge(values, first, second, partial(_count, plan=plan))
     difference, low, high = _bca(values, first, second, below / (2 * options.resamples), options)
     cautions = (*few_topics(values.shape[1]), *few_resamples(options, len(first), True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,18 @@ from metrics.engine.ranking import Flags, Floats, Ints
 Matrix = npt.NDArray[np.float64]
 
 MAX_RESAMPLES = 10_000_000
+ZEROS, TIES = ("drop", "pratt"), ("exact", "rounded")
 # Values that agree to so many of the larger one are equal: the same figure summed in another order.
 ROUNDING = 1e-12
 # Differences that are held at once: few enough for a cache.
 _HELD = 1 << 16
+
+Watch = Callable[[], None]
+"""Called before each block of resamples, by whichever thread draws it; an error it raises ends the test."""
+
+
+def unwatched() -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,8 @@ class Options:
     `confidence` of the intervals; `resamples` (B) and `seed` of tests that draw, `threads` to draw with (the answer is
     the same for any number); `min_difference` below or at which the sign test takes two values for equal; `zeros` is
     what Wilcoxon's test does with equal values, 'drop' them or rank them and drop then ('pratt'), and `ties` says which
-    differences tie for it: those equal to the last bit ('exact', as for SciPy), or to 12 digits ('rounded').
+    differences tie for it: those equal to the last bit ('exact', as for SciPy), or to 12 digits ('rounded'). `watch`
+    is told of every block of resamples.
     Raises StatisticsError for a value without a meaning.
     """
 
@@ -38,6 +47,7 @@ class Options:
     min_difference: float = 0.0
     zeros: str = "drop"
     ties: str = "exact"
+    watch: Watch = field(default=unwatched, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, fits, meaning in (
@@ -46,8 +56,8 @@ class Options:
             ("seed", self.seed >= 0, "0 or above"),
             ("threads", self.threads >= 1, "1 or above"),
             ("min_difference", 0 <= self.min_difference < np.inf, "0 or above"),
-            ("zeros", self.zeros in ("drop", "pratt"), "'drop' or 'pratt'"),
-            ("ties", self.ties in ("exact", "rounded"), "'exact' or 'rounded'"),
+            ("zeros", self.zeros in ZEROS, "'drop' or 'pratt'"),
+            ("ties", self.ties in TIES, "'exact' or 'rounded'"),
         ):
             if not fits:
                 message = f"{name} must be {meaning}, not {getattr(self, name)!r}"
@@ -94,14 +104,15 @@ class SignificanceTest:
     """An entry of TESTS.
 
     `simultaneous` marks tests whose p values already count for all pairs of the runs given: no correction belongs on
-    top. `draws` marks those that read `resamples` and `seed`; `omnibus` names the test of all runs at once that a
-    post-hoc test goes with.
+    top. `draws` marks those that read `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about
+    means; `omnibus` names the test of all runs at once that a post-hoc test goes with.
     """
 
     compare: PairedTest
     paired: bool = True
     simultaneous: bool = False
     draws: bool = False
+    ranks: bool = False
     omnibus: str | None = None
 
 

@@ -41,7 +41,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def _flips(values: Matrix, first: Ints, second: Ints, options: Options) -> Floats:
-    plan = Plan(draw_flips, options.resamples, options.seed, options.threads)
+    plan = Plan(draw_flips, options.resamples, options.seed, options.threads, options.watch)
     counts = apart_from_huge(values, first, second, partial(_count, plan=plan))[0]
     p_value: Floats = (counts + 1) / (options.resamples + 1)
     return p_value
@@ -50,7 +50,7 @@ def _flips(values: Matrix, first: Ints, second: Ints, options: Options) -> Float
 def _every_flip(values: Matrix, first: Ints, second: Ints, options: Options) -> Floats:
     # A pattern and its opposite are equally extreme: the last topic keeps its sign.
     patterns = 2 ** (values.shape[1] - 1)
-    plan = Plan(_patterns, patterns, 0, options.threads)
+    plan = Plan(_patterns, patterns, 0, options.threads, options.watch)
     counts = apart_from_huge(values, first, second, partial(_count, plan=plan))[0]
     p_value: Floats = counts / patterns
     return p_value

@@ -42,6 +42,7 @@ def draw_ranges(whole: Matrix, options: Options) -> Floats:
 
     def draw(blocks: range) -> Ints:
         for block in blocks:
+            options.watch()
             part = ranges[block * BLOCK : (block + 1) * BLOCK]
             shuffled_ranges(by_topic.copy(), state_of(options.seed, block), np.empty(len(whole), np.int64), part)
         return np.zeros(1, np.int64)

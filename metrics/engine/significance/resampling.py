@@ -19,7 +19,7 @@ import numpy as np
 from metrics.engine.kernels.sizes import TILE
 from metrics.engine.ranking import Floats, Hashes, Ints
 from metrics.engine.significance.pair_pass import add_up, count_extreme, draw_topics
-from metrics.engine.significance.pairs import Matrix
+from metrics.engine.significance.pairs import Matrix, Watch, unwatched
 
 BLOCK = 8 * TILE
 _BITS = 38
@@ -32,12 +32,13 @@ Draw = Callable[[int, int, int], Matrix]
 
 @dataclass(frozen=True)
 class Plan:
-    """How to draw, how often, from which seed, on how many threads."""
+    """How to draw, how often, from which seed, on how many threads, and whom to tell of each block."""
 
     draw: Draw
     resamples: int
     seed: int
     threads: int = 1
+    watch: Watch = unwatched
 
     @property
     def blocks(self) -> int:
@@ -49,6 +50,7 @@ class Plan:
 
     def sums(self, block: int, whole: Matrix) -> Matrix:
         """Of each run in each resample of a block; shape (tiles, runs, TILE)."""
+        self.watch()
         sums = np.empty((BLOCK // TILE, len(whole), TILE))
         add_up(np.ascontiguousarray(whole), self.draw(self.seed, block, whole.shape[1]), sums)
         return sums

@@ -1,0 +1,145 @@
+"""The API of comparisons: made on the spot, or by a worker and read when they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from metrics.api.comparison_answers import answer_as_json, status_as_json
+from metrics.api.comparison_serializers import (
+    AskedComparisonSerializer,
+    ComparisonSerializer,
+    WaitingComparisonSerializer,
+)
+from metrics.api.parameters import CONFIDENCE, SCORES, parameter
+from metrics.api.queries import comparison_query, pair_selection, query_of
+from metrics.api.unchanged import of_collection, unchanged
+from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.pairs import TIES, ZEROS
+from metrics.models import Comparison
+from metrics.services.shown_pairs import PAIR_ORDERS
+from metrics.services.stored_comparisons import (
+    answer_comparison,
+    queue_comparison,
+    read_stored_comparison,
+)
+from runs.api.access import scored_collection
+from runs.models import Scope
+
+_LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
+PAIRS = [
+    parameter("run", "only the pairs with this run (its id)"),
+    parameter("sort", "the order of the pairs", choices=PAIR_ORDERS),
+    parameter("limit", "pairs of a page, 200 where left out, at most 5,000", OpenApiTypes.INT),
+    parameter("offset", "pairs to pass over", OpenApiTypes.INT),
+]
+INPUTS = [
+    parameter("measures", "measure names separated by commas; the collection's first where left out"),
+    parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+    parameter("baseline", "a run id: compare every other run with this one only"),
+    parameter("tests", f"one or several of {', '.join(TESTS)}"),
+    parameter("correction", ", ".join(CORRECTIONS)),
+    parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER),
+    CONFIDENCE,
+    parameter("resamples", "B of tests that draw, 100,000 where left out", OpenApiTypes.INT),
+    parameter("seed", "of tests that draw, 0 where left out", OpenApiTypes.INT),
+    parameter("zeros", "what Wilcoxon's test does with equal values", choices=ZEROS),
+    parameter("ties", "which differences tie for Wilcoxon's test", choices=TIES),
+    parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
+    SCORES,
+]
+Body = dict[str, Any]
+
+
+class ComparisonView(APIView):
+    """Differences between runs under some measures and tests, with intervals, p values and effect sizes.
+
+    What takes longer than a second is made by a worker: 202 and where to look; the same question finds it later. POST
+    takes the parameters as JSON, for more runs than fit an address, and always leaves the work to a worker.
+    """
+
+    scopes = {"POST": Scope.READ}
+
+    @extend_schema(
+        responses={200: ComparisonSerializer, 202: WaitingComparisonSerializer}, parameters=[*INPUTS, *PAIRS]
+    )
+    @unchanged(of_collection)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        parameters = query_of(request)
+        query = comparison_query(parameters, found)
+        selection = pair_selection(parameters, query)
+        answer = answer_comparison(collection=found, query=query)
+        if isinstance(answer, Comparison):
+            return _accepted(request, answer)
+        stored = answer.stored and _status(request, answer.stored)
+        url = request.build_absolute_uri()
+        return Response(answer_as_json(found, answer, selection, url, stored or None))
+
+    @extend_schema(
+        request=AskedComparisonSerializer,
+        responses={200: WaitingComparisonSerializer, 202: WaitingComparisonSerializer},
+    )
+    def post(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        serializer = AskedComparisonSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        query = comparison_query(_as_text(serializer.validated_data), found)
+        return _accepted(request, queue_comparison(collection=found, query=query))
+
+
+class StoredComparisonView(APIView):
+    """A comparison that a worker makes: how far it is, and when it is made all of it."""
+
+    @extend_schema(responses=ComparisonSerializer, parameters=PAIRS)
+    def get(self, request: Request, comparison: UUID) -> Response:
+        stored = _stored(request, comparison)
+        if stored.state != Comparison.State.COMPARED:
+            return Response({"comparison": _status(request, stored)})
+        answer = read_stored_comparison(stored)
+        selection = pair_selection(query_of(request), answer.query)
+        url, told = request.build_absolute_uri(), _status(request, stored)
+        return Response(answer_as_json(stored.qrels.collection, answer, selection, url, told))
+
+
+def _stored(request: Request, comparison: UUID) -> Comparison:
+    """Whose scores the user may not see, that comparison is not there: not even its state is told."""
+    visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
+    found = visible.filter(pk=comparison).first()
+    if found is None:
+        raise Http404(f"there is no comparison {comparison}")
+    return found
+
+
+def _status(request: Request, stored: Comparison) -> Body:
+    return status_as_json(stored, _address(request, stored))
+
+
+def _address(request: Request, stored: Comparison) -> str:
+    address: str = reverse("stored-comparison", [stored.pk], request=request)
+    return address
+
+
+def _accepted(request: Request, stored: Comparison) -> Response:
+    """Where to look for a comparison, and how far it is."""
+    ended = stored.state not in (Comparison.State.QUEUED, Comparison.State.COMPARING)
+    code = status.HTTP_200_OK if ended else status.HTTP_202_ACCEPTED
+    headers = {"Location": _address(request, stored), **({} if ended else {"Retry-After": "1"})}
+    return Response({"comparison": _status(request, stored)}, code, headers=headers)
+
+
+def _as_text(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters as a query string would have them."""
+    return {
+        name: ",".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in fields.items()
+    }
