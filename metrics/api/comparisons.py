@@ -1,4 +1,4 @@
-"""The API of comparisons: made on the spot, or by a worker and read when they are there."""
+"""The API of comparisons: made on the spot, or by a worker and read when they are there, as JSON or as a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
+from django.http import Http404, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -22,19 +23,21 @@ from metrics.api.comparison_serializers import (
     WaitingComparisonSerializer,
 )
 from metrics.api.parameters import CONFIDENCE, SCORES, parameter
-from metrics.api.queries import comparison_query, pair_selection, query_of
+from metrics.api.queries import comparison_query, pair_selection, query_of, run_in
 from metrics.api.unchanged import of_collection, unchanged
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
+from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
-from metrics.services.shown_pairs import PAIR_ORDERS
+from metrics.services.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.stored_comparisons import (
+    Answer,
     answer_comparison,
     queue_comparison,
     read_stored_comparison,
 )
 from runs.api.access import scored_collection
-from runs.models import Scope
+from runs.models import Collection, Scope
 
 _LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
 PAIRS = [
@@ -112,6 +115,28 @@ class StoredComparisonView(APIView):
         return Response(answer_as_json(stored.qrels.collection, answer, selection, url, told))
 
 
+class ComparisonExport(APIView):
+    """A comparison as a file: csv has every pair, md and tex a table of means for one test."""
+
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer}, parameters=INPUTS)
+    def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
+        found = scored_collection(request, collection)
+        query = comparison_query(query_of(request), found)
+        answer = answer_comparison(collection=found, query=query)
+        return _accepted(request, answer) if isinstance(answer, Comparison) else _file(request, found, answer, kind)
+
+
+class StoredComparisonExport(APIView):
+    """A comparison that a worker made as a file; how far it is, where it is not made yet."""
+
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer})
+    def get(self, request: Request, comparison: UUID, kind: str) -> HttpResponseBase:
+        stored = _stored(request, comparison)
+        if stored.state != Comparison.State.COMPARED:
+            return _accepted(request, stored)
+        return _file(request, stored.qrels.collection, read_stored_comparison(stored), kind)
+
+
 def _stored(request: Request, comparison: UUID) -> Comparison:
     """Whose scores the user may not see, that comparison is not there: not even its state is told."""
     visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
@@ -136,6 +161,13 @@ def _accepted(request: Request, stored: Comparison) -> Response:
     code = status.HTTP_200_OK if ended else status.HTTP_202_ACCEPTED
     headers = {"Location": _address(request, stored), **({} if ended else {"Retry-After": "1"})}
     return Response({"comparison": _status(request, stored)}, code, headers=headers)
+
+
+def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
+    export, selection = EXPORTS[kind], PairSelection(run=run_in(query_of(request)))
+    response = StreamingHttpResponse(export.render(collection, answer, selection), content_type=export.content_type)
+    response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'
+    return response
 
 
 def _as_text(fields: Mapping[str, Any]) -> dict[str, str]:

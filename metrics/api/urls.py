@@ -1,6 +1,7 @@
 """URLs of values, curves, leaderboards, comparisons and measures."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from metrics.api import (
     comparisons,
@@ -11,11 +12,32 @@ from metrics.api import (
     views,
     what_if,
 )
+from metrics.exports.comparisons import EXPORTS
+
+
+class ExportConverter(StringConverter):
+    """The formats that there are: another one is not an address."""
+
+    regex = "|".join(EXPORTS)
+
+
+register_converter(ExportConverter, "export")
+
 
 urlpatterns = [
     path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
     path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),
+    path(
+        "collections/<slug:collection>/comparison/export/<export:kind>/",
+        comparisons.ComparisonExport.as_view(),
+        name="comparison-export",
+    ),
     path("comparisons/<uuid:comparison>/", comparisons.StoredComparisonView.as_view(), name="stored-comparison"),
+    path(
+        "comparisons/<uuid:comparison>/export/<export:kind>/",
+        comparisons.StoredComparisonExport.as_view(),
+        name="stored-comparison-export",
+    ),
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),

@@ -31,6 +31,8 @@ ENDPOINTS = {
     "collections/small/comparison/": 8,
     "collections/small/comparison/?measure=P@3": 9,
     "collections/small/comparison/?measures=AP,P@3&tests=paired_t,wilcoxon,bootstrap&resamples=100": 10,
+    "collections/small/comparison/export/csv/": 5,
+    "collections/small/comparison/export/tex/": 5,
     "collections/small/what-if/": 7,
     "collections/small/what-if/?gains=linear;exp&b=2,10&depths=5,10&measures=P@3": 7,
     "collections/small/difference/?runs={run},{other}": 7,

@@ -99,6 +99,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "username": "member",
         "key": spare.key,
         "comparison": make_comparison(slug),
+        "kind": "csv",
     }
 
 

@@ -1,0 +1,124 @@
+"""CSV at full precision: a row for each measure, pair and test, with all that is needed to make its figures again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.errors import InvalidInput
+from metrics.engine.ranking import Ints
+from metrics.services.comparison import Compared
+from metrics.services.shown_pairs import Bounded, PairSelection, ShownPair, Verdict, choose_pairs, shown_pairs
+from metrics.services.stored_comparisons import Answer
+from runs.models import Collection
+
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_ROWS = 500
+MOST_ROWS = 200_000
+
+
+def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
+    """A line of names, then pieces of some hundred rows. InvalidInput for more rows than one file has."""
+    tables = [(compared, choose_pairs(answer, compared, selection)[1]) for compared in answer.results]
+    rows = sum(len(chosen) * len(compared.families) for compared, chosen in tables)
+    if rows > MOST_ROWS:
+        message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or read pages of pairs"
+        raise InvalidInput(message, code="too_many_rows", pointer="run")
+    return _written(_rows(collection, answer, tables))
+
+
+def neutral(text: str) -> str:
+    """A text cell that no spreadsheet runs as a formula: an apostrophe stands before what would begin one."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _written(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    buffer = io.StringIO()
+    writer = None
+    for number, row in enumerate(rows):
+        if writer is None:
+            writer = csv.DictWriter(buffer, list(row), lineterminator="\r\n")
+            writer.writeheader()
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+        if number % _ROWS == _ROWS - 1:
+            yield _taken(buffer)
+    yield _taken(buffer)
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+def _cell(value: Any) -> str:
+    """Numbers as they are, an empty cell for none."""
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else ""
+    return neutral(value) if isinstance(value, str) else str(value)
+
+
+def _rows(collection: Collection, answer: Answer, tables: list[tuple[Compared, Ints]]) -> Iterator[dict[str, Any]]:
+    query = answer.query
+    inputs = {
+        "alpha": query.rule.alpha,
+        "confidence": query.options.confidence,
+        "resamples": query.options.resamples,
+        "seed": query.options.seed,
+        "zeros": query.options.zeros,
+        "ties": query.options.ties,
+        "min_difference": query.options.min_difference,
+        "collection": collection.slug,
+        "qrels": answer.entrants.qrels.version,
+        "scores": answer.entrants.scores,
+        "engine_version": answer.stored.engine_version if answer.stored else ENGINE_VERSION,
+    }
+    for compared, chosen in tables:
+        families = {family.test: family for family in compared.families}
+        for pair in shown_pairs(answer, compared, chosen):
+            for verdict in pair.verdicts:
+                family = families[verdict.test]
+                corrected = {"correction": family.correction or "by the test", "family": family.size}
+                yield {**_pair(compared, pair, verdict), **corrected, **inputs}
+
+
+def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "measure": compared.measure.name,
+        "test": verdict.test,
+        "team_a": pair.a.team.slug,
+        "tag_a": pair.a.tag,
+        "run_a": str(pair.a.pk),
+        "team_b": pair.b.team.slug,
+        "tag_b": pair.b.tag,
+        "run_b": str(pair.b.pk),
+        "topics": compared.topics,
+        "mean_a": pair.mean_a,
+        "mean_b": pair.mean_b,
+        "difference": pair.difference,
+        "low": verdict.low,
+        "high": verdict.high,
+        "statistic": verdict.statistic,
+        "p_value": verdict.p_value,
+        "p_adjusted": verdict.p_adjusted,
+        "exact": str(verdict.exact).lower(),
+        "significant": str(verdict.significant).lower(),
+        "relative_difference": pair.relative,
+        "reading": pair.reading,
+        **_bounded("cohen_d", pair.cohen_d),
+        **_bounded("hedges_g", pair.hedges_g),
+        **_bounded("standardised_difference", pair.standardised),
+        "wins": pair.wins,
+        "topics_tied": pair.ties,
+        "losses": pair.losses,
+    }
+
+
+def _bounded(name: str, figure: Bounded) -> dict[str, float]:
+    return {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}

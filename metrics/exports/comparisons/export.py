@@ -1,0 +1,21 @@
+"""Export: a way to write a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from metrics.services.shown_pairs import PairSelection
+from metrics.services.stored_comparisons import Answer
+from runs.models import Collection
+
+Render = Callable[[Collection, Answer, PairSelection], Iterator[str]]
+"""render(collection, answer, which pairs) -> pieces of text; refuses what it cannot write before the first piece"""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A renderer and the content type of what it writes."""
+
+    render: Render
+    content_type: str

@@ -1,0 +1,153 @@
+"""A comparison as a table for a paper: a row for each run, a column of means for each measure, marks for one test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metrics.engine.errors import InvalidInput
+from metrics.engine.measures.definition import Aggregate
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.families import Family
+from metrics.engine.significance.tiers import letters_of
+from metrics.services.comparison import Compared
+from metrics.services.shown_pairs import rows_of, run_of
+from metrics.services.stored_comparisons import Answer
+from runs.models import Collection, Run
+
+BETTER, WORSE = "better", "worse"
+_TESTS = {
+    "paired_t": "paired t test",
+    "wilcoxon": "Wilcoxon's signed rank test",
+    "sign": "sign test",
+    "randomisation": "randomisation test",
+    "bootstrap": "bootstrap test (shift method)",
+    "tukey_hsd": "Tukey's HSD test",
+    "randomised_tukey_hsd": "randomised Tukey HSD test",
+    "nemenyi": "Nemenyi's test",
+    "conover": "Conover's test",
+    "welch_t": "Welch's t test, unpaired",
+    "mann_whitney": "Mann-Whitney U test, unpaired",
+}
+_CORRECTIONS = {
+    "holm": "Holm's correction",
+    "hochberg": "Hochberg's correction",
+    "bonferroni": "Bonferroni's correction",
+    "benjamini_hochberg": "Benjamini and Hochberg's correction",
+    "benjamini_yekutieli": "Benjamini and Yekutieli's correction",
+    "none": "no correction",
+}
+
+
+@dataclass(frozen=True)
+class MeanCell:
+    """A mean as text; `mark` is better or worse than the baseline, or the letters of the run's groups."""
+
+    text: str
+    best: bool
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class MeanLine:
+    """One run; `name` holds its team where another run of the table has the same tag."""
+
+    name: str
+    baseline: bool
+    cells: list[MeanCell] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MeanTable:
+    """What is written: the names of the measures, the lines best first, and the sentences of the caption."""
+
+    measures: list[str]
+    lines: list[MeanLine]
+    caption: list[str]
+    with_baseline: bool
+
+
+def table_of(collection: Collection, answer: Answer) -> MeanTable:
+    """InvalidInput for several tests: marks are of one."""
+    if len(answer.query.tests) > 1:
+        message = "a table has the marks of one test: name one with tests=, or take csv, which has them all"
+        raise InvalidInput(message, code="one_test_only", pointer="tests")
+    columns = [_column(answer, compared) for compared in answer.results]
+    runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
+    names = _names(runs)
+    lines = [
+        MeanLine(names[run], str(run.pk) == answer.query.baseline, [column[run] for column in columns]) for run in runs
+    ]
+    measures = [compared.measure.name for compared in answer.results]
+    return MeanTable(measures, lines, _caption(collection, answer, names), answer.query.baseline is not None)
+
+
+def _names(runs: list[Run]) -> dict[Run, str]:
+    tags = [run.tag for run in runs]
+    return {run: run.tag if tags.count(run.tag) == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
+
+
+def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
+    (family,) = compared.families
+    digits = 1 if compared.measure.definition.aggregate is Aggregate.SUM else 4
+    means = compared.values.mean(axis=1).tolist()
+    marks = _letters(family) or _against(compared, family)
+    rows = rows_of(answer, compared)
+    texts = {row: f"{means[row]:.{digits}f}" for row in rows}
+    best = texts[rows[0]] if rows else ""
+    return {run_of(answer, compared, row): MeanCell(texts[row], texts[row] == best, marks.get(row, "")) for row in rows}
+
+
+def _letters(family: Family) -> dict[int, str]:
+    """By row; the number of the tier where there are more groups than letters. Nothing with a baseline."""
+    if family.tiers is None:
+        return {}
+    tiers = family.tiers
+    return dict(enumerate(letters_of(tiers) or [str(tier) for tier in tiers.tier.tolist()]))
+
+
+def _against(compared: Compared, family: Family) -> dict[int, str]:
+    """Which rows are significantly better or worse than the baseline; rows are best first."""
+    first, second = compared.pairs.indices()
+    pairs = zip(first.tolist(), second.tolist(), family.significant.tolist(), strict=True)
+    signs = (family.result.difference > 0) != compared.measure.definition.lower_is_better
+    return {
+        row: BETTER if better else WORSE
+        for (row, _, significant), better in zip(pairs, signs.tolist(), strict=True)
+        if significant
+    }
+
+
+def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
+    """What a reader needs to know of the figures, one sentence each."""
+    used = sorted({compared.topics for compared in answer.results})
+    topics = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}"
+    source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
+    return [
+        f"Means of {len(names)} runs of {source} on {topics} topics.",
+        "The best of each column is bold.",
+        _marks(answer, names),
+        _test(answer),
+    ]
+
+
+def _marks(answer: Answer, names: dict[Run, str]) -> str:
+    if answer.query.baseline is not None:
+        baseline = next((name for run, name in names.items() if str(run.pk) == answer.query.baseline), "the baseline")
+        return f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
+    tiers = [family.tiers for compared in answer.results for family in compared.families]
+    if all(letters_of(found) for found in tiers if found):
+        return "Runs that share a letter are not significantly different."
+    return "Raised numbers are tiers: in each, no run is significantly different from the best one of it."
+
+
+def _test(answer: Answer) -> str:
+    query, (test,) = answer.query, answer.query.tests
+    family = answer.results[0].families[0]
+    pairs = "pair" if family.size == 1 else "pairs"
+    corrected = (
+        f"counting for {family.size:,} {pairs} at once"
+        if family.correction is None
+        else f"{_CORRECTIONS[family.correction]} over {family.size:,} {pairs}"
+    )
+    drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if TESTS[test].draws else ""
+    return f"Test: {_TESTS[test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}."

@@ -1,0 +1,167 @@
+"""Comparisons as files: CSV with every figure, Markdown and LaTeX tables for a paper."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+
+from metrics.exports.comparisons import EXPORTS, comma_separated
+from runs.models import Run, Team, User
+from tests.metrics.scored import make_scored, simulated
+from tests.web.worlds import body_of
+
+SCORED = "/api/v1/collections/scored/comparison/"
+
+
+@pytest.fixture
+def ids(alice: User) -> list[str]:
+    values = np.stack([simulated(4, 30), simulated(4, 30, seed=9)])
+    return make_scored("scored", Team.objects.get(personal_of=alice), values, ["AP", "P(rel=2)@5"])
+
+
+def export(api: APIClient, kind: str, **query: Any) -> str:
+    answer = api.get(f"{SCORED}export/{kind}/", {name: str(value) for name, value in query.items()})
+    assert answer.status_code == 200, answer.content
+    assert answer["Content-Type"] == EXPORTS[kind].content_type
+    assert answer["Content-Disposition"] == f'attachment; filename="scored-comparison.{kind}"'
+    return body_of(answer).decode()
+
+
+def test_csv_has_every_figure_of_the_answer(api: APIClient, ids: list[str]) -> None:
+    query = {"measures": "AP,P(rel=2)@5", "tests": "paired_t,randomisation", "resamples": 500, "seed": 4}
+    rows = list(csv.DictReader(io.StringIO(export(api, "csv", **query))))
+    answer = api.get(SCORED, query).json()
+    expected = [
+        (measure, pair, test) for measure in answer["measures"] for pair in measure["pairs"] for test in answer["tests"]
+    ]
+    assert len(rows) == len(expected) == 24
+    for row, (measure, pair, test) in zip(rows, expected, strict=True):
+        verdict = pair["tests"][test]
+        assert (row["measure"], row["test"], row["run_a"], row["run_b"]) == (
+            measure["measure"], test, pair["a"], pair["b"],
+        )  # fmt: skip
+        for name in ("low", "high", "statistic", "p_value", "p_adjusted"):
+            assert float(row[name]) == verdict[name]
+        assert (row["exact"], row["significant"]) == ("false", str(verdict["significant"]).lower())
+        assert float(row["difference"]) == pair["difference"]
+        assert float(row["cohen_d_low"]) == pair["cohen_d"]["low"]
+        assert [int(row[name]) for name in ("wins", "topics_tied", "losses")] == [
+            pair["wins"], pair["ties"], pair["losses"],
+        ]  # fmt: skip
+        inputs = ("seed", "resamples", "qrels", "scores", "collection", "engine_version", "alpha", "confidence")
+        assert [row[name] for name in inputs] == ["4", "500", "1", "float64", "scored", "1", "0.05", "0.95"]
+        assert (row["correction"], row["family"], row["topics"]) == ("holm", "6", "30")
+
+
+def test_csv_of_one_run_and_its_limit(api: APIClient, ids: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = list(csv.DictReader(io.StringIO(export(api, "csv", run=ids[1]))))
+    assert len(rows) == 3
+    assert all(ids[1] in (row["run_a"], row["run_b"]) for row in rows)
+    monkeypatch.setattr(comma_separated, "MOST_ROWS", 5)
+    refused = api.get(f"{SCORED}export/csv/")
+    assert (refused.status_code, refused.json()["code"]) == (400, "too_many_rows")
+
+
+def structure_of(latex: str) -> tuple[str, list[list[str]]]:
+    """The caption and the cells; every brace is closed and no character is special by mistake."""
+    bare = re.sub(r"\\[\\{}$&#%_]", "", re.sub(r"^%.*\n", "", latex))
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert bare.count("$") % 2 == 0
+    assert not set("#%~") & set(bare)
+    begun, ended = re.findall(r"\\begin{(\w+)}", latex), re.findall(r"\\end{(\w+)}", latex)
+    assert begun == ended[::-1] == ["table", "tabular"]
+    body = latex.partition("\\midrule\n")[2].partition("    \\bottomrule")[0]
+    lines = [line.removesuffix(" \\\\").strip() for line in body.splitlines()]
+    caption = re.search(r"\\caption{(.*)}\n", latex)
+    assert caption
+    return caption[1], [[cell.strip() for cell in re.split(r"(?<!\\)&", line)] for line in lines]
+
+
+def test_a_latex_table_with_letters(api: APIClient, ids: list[str]) -> None:
+    latex = export(api, "tex", measures="AP,P(rel=2)@5")
+    caption, cells = structure_of(latex)
+    assert r"\begin{tabular}{lll}" in latex
+    assert "Run & AP & P(rel=2)@5" in latex
+    answer = api.get(SCORED, {"measures": "AP,P(rel=2)@5"}).json()
+    tags = {run["id"]: run["tag"] for run in answer["runs"]}
+    assert [row[0] for row in cells] == [tags[entry["run"]] for entry in answer["measures"][0]["means"]]
+    for place, measure in enumerate(answer["measures"], 1):
+        means = {tags[entry["run"]]: entry["mean"] for entry in measure["means"]}
+        letters = {tags[entry["run"]]: entry["letters"] for entry in measure["tests"]["paired_t"]["groups"]}
+        best = max(means.values())
+        for row in cells:
+            text = f"{means[row[0]]:.4f}"
+            text = rf"\textbf{{{text}}}" if means[row[0]] == best else text
+            assert row[place] == rf"{text}$^{{\mathrm{{{letters[row[0]]}}}}}$"
+    for part in (
+        "Means of 4 runs of Collection scored (qrels version 1) on 30 topics.", "paired t test",
+        "Holm\\textquotesingle{}s correction over 6 pairs", r"$\alpha$ = 0.05", "share a letter",
+    ):  # fmt: skip
+        assert part in caption
+
+
+def test_a_latex_table_against_a_baseline(api: APIClient, ids: list[str]) -> None:
+    query = {"baseline": ids[0], "tests": "randomisation", "resamples": 20_000, "seed": 2, "alpha": 0.1}
+    caption, cells = structure_of(export(api, "tex", **query))
+    (measure,) = api.get(SCORED, query).json()["measures"]
+    marks = {"r0": ""}
+    for pair in measure["pairs"]:
+        arrow = "uparrow" if pair["difference"] > 0 else "downarrow"
+        tag = Run.objects.get(pk=pair["a"]).tag
+        marks[tag] = arrow if pair["tests"]["randomisation"]["significant"] else ""
+    assert {mark for mark in marks.values() if mark}
+    for name, cell in cells:
+        tag = name.removeprefix(r"\textit{").removesuffix("}")
+        assert (r"\textit" in name) == (tag == "r0")
+        assert marks[tag] in cell
+        assert ("phantom" in cell) == (not marks[tag])
+    for part in ("B = 20,000, seed 2", "over 3 pairs", r"than r0", r"($\uparrow$)", r"$\alpha$ = 0.1"):
+        assert part in caption
+
+
+def test_a_markdown_table(api: APIClient, ids: list[str]) -> None:
+    text = export(api, "md", baseline=ids[0], tests="tukey_hsd", measures="AP,P(rel=2)@5")
+    lines = text.splitlines()
+    assert lines[:2] == ["| Run | AP | P(rel=2)@5 |", "| --- | ---: | ---: |"]
+    assert len(lines) == 2 + 4 + 2
+    assert any(line.startswith("| r0 (baseline) |") for line in lines)
+    assert sum("**" in line for line in lines) in (1, 2)
+    assert "counting for 6 pairs at once" in lines[-1]
+
+
+def test_a_table_is_of_one_test(api: APIClient, ids: list[str]) -> None:
+    for kind in ("md", "tex"):
+        refused = api.get(f"{SCORED}export/{kind}/", {"tests": "paired_t,sign"})
+        assert (refused.status_code, refused.json()["code"]) == (400, "one_test_only")
+        assert refused["Content-Type"] == "application/problem+json"
+    assert api.get(f"{SCORED}export/xls/").status_code == 404
+
+
+def test_runs_of_one_tag_have_their_teams_beside_it(api: APIClient, bob: User, ids: list[str]) -> None:
+    other = Team.objects.get(personal_of=bob)
+    Run.objects.filter(pk=ids[1]).update(team=other, tag="r0")
+    names = [row[0] for row in structure_of(export(api, "tex"))[1]]
+    assert {"alice/r0", "bob/r0", "r2", "r3"} == set(names)
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX")
+def test_latex_compiles_it(api: APIClient, ids: list[str], tmp_path: Path) -> None:
+    table = export(api, "tex", measures="AP,P(rel=2)@5")
+    head = "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs,textcomp}\\begin{document}\n"
+    (tmp_path / "paper.tex").write_text(f"{head}{table}\\end{{document}}\n")
+    subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper"], cwd=tmp_path, check=True, timeout=60
+    )
