@@ -7,6 +7,8 @@ to values;
 `python -m tests.benchmarks standings` reads leaderboards with their statistics, orders and designs;
 `python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own;
 `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them.
+`python -m tests.benchmarks load` asks servers of its own from many clients at once, and kills and cuts them off;
+`python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import httpx
 import numpy as np
 
 from tests.benchmarks.board import measure_boards
+from tests.benchmarks.load import measure_load
 from tests.benchmarks.peers import measure_peers
 from tests.benchmarks.standings import measure_standings
 from tests.benchmarks.statistics import measure_statistics
@@ -85,6 +88,7 @@ PARTS = {
     "submit": measure_submission,
     "board": measure_boards,
     "standings": measure_standings,
+    "load": measure_load,
 }
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-"""A Celery application whose evaluations take SLOW_SECONDS longer, for faults in the middle of one."""
+"""A Celery application whose jobs take SLOW_SECONDS longer and may take LIMIT_SECONDS, for faults in the middle of one.
+
+A run whose tag begins with `greedy` needs more memory than there is: its process is killed, as the kernel does it.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from importlib import import_module
 from typing import Any
@@ -12,16 +16,25 @@ from celery import signals
 from evalhub.celery import app
 
 app.conf.worker_soft_shutdown_timeout = 1.0
+if limit := os.environ.get("LIMIT_SECONDS"):
+    app.conf.task_soft_time_limit = float(limit)
 
 
 @signals.worker_process_init.connect
 def slow_down(**options: Any) -> None:
     # Django is not set up yet when Celery loads this module.
-    module = import_module("metrics.services.evaluate")
-    compute = module._compute
+    for module, name in (("metrics.services.evaluate", "_compute"), ("metrics.services.stored_comparisons", "encode")):
+        _slow_down(import_module(module), name)
+
+
+def _slow_down(module: Any, name: str) -> None:
+    call = getattr(module, name)
 
     def slow(*arguments: Any) -> Any:
+        run = getattr(arguments[0], "run", None)
+        if run and run.tag.startswith("greedy"):
+            os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(float(os.environ.get("SLOW_SECONDS", "0")))
-        return compute(*arguments)
+        return call(*arguments)
 
-    module._compute = slow  # type: ignore[attr-defined]
+    setattr(module, name, slow)

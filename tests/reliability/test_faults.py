@@ -2,109 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import httpx
-import psutil
 import pytest
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
-from tests.reliability.rigs import OwnPostgres, OwnRedis, Proxy, installed, own_postgres, own_redis
-from tests.reliability.servers import Server, clean_environment, free_port, wait_until_evaluated
+from evalhub.simulation import TEXTBOOK_RUN
+from tests.reliability.faults import Rig, child_of, running_rig, signal_all
+from tests.reliability.rigs import installed
+from tests.reliability.servers import wait_until_evaluated
 
 pytestmark = pytest.mark.skipif(
     not installed() and not os.environ.get("EVALHUB_TEST_REQUIRED"), reason="no PostgreSQL or Redis to start"
 )
 LEASE = 3
-NUMBERS = itertools.count()
-
-
-@dataclass
-class Rig:
-    """A web server and what it needs; workers come and go."""
-
-    server: Server
-    client: httpx.Client
-    redis: OwnRedis
-    postgres: OwnPostgres
-    network: Proxy
-
-    def submit(self) -> str:
-        """The address of a new run."""
-        fields = {"tag": f"run-{next(NUMBERS)}"}
-        answer = self.client.post("collections/faults/runs/", files={"file": ("r", TEXTBOOK_RUN)}, data=fields)
-        assert answer.status_code == 202, answer.text
-        return str(answer.json()["url"])
-
-    def evaluation(self, run: str) -> dict[str, Any]:
-        (evaluation,) = self.client.get(run + "evaluations/").json()
-        return dict(evaluation)
-
-    def wait_for(self, run: str, state: str, seconds: float = 30.0) -> None:
-        deadline = time.monotonic() + seconds
-        while self.client.get(run).json()["status"]["state"] != state:
-            assert time.monotonic() < deadline, self.evaluation(run)
-            time.sleep(0.05)
-
-    @contextlib.contextmanager
-    def worker(self, slow: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
-        self.server.environment.update({"SLOW_SECONDS": str(slow), "REMAP_SIGTERM": "SIGQUIT"})
-        process = self.server.start(
-            "celery", "--quiet", "-A", "tests.reliability.slow_worker", "worker", "--concurrency", "1",
-            "--loglevel", "ERROR", "--hostname", f"{next(NUMBERS)}@test",
-        )  # fmt: skip
-        try:
-            yield process
-        finally:
-            signal_all(process, signal.SIGKILL)
-            process.wait()
-
-
-def signal_all(worker: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        top = psutil.Process(worker.pid)
-        for process in [top, *top.children(recursive=True)]:
-            process.send_signal(number)
-
-
-def child_of(worker: subprocess.Popen[bytes]) -> psutil.Process:
-    (child,) = psutil.Process(worker.pid).children()
-    return child
 
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    with own_redis() as redis, own_postgres() as postgres:
-        network, port = Proxy(redis.port), free_port()
-        environment = {
-            **clean_environment(tmp_path_factory.mktemp("faults")),
-            "EVALHUB_DATABASE_URL": postgres.url,
-            "EVALHUB_REDIS_URL": f"redis://127.0.0.1:{network.port}/0",
-            "EVALHUB_LEASE_SECONDS": str(LEASE),
-        }
-        server = Server(f"http://127.0.0.1:{port}", environment)
-        try:
-            server.manage("migrate", "--verbosity", "0")
-            server.start(
-                "gunicorn", "evalhub.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4",
-                "--log-level", "critical",
-            )  # fmt: skip
-            server.wait()
-            with server.client() as client:
-                client.post("collections/", json={"slug": "faults", "name": "Faults"}).raise_for_status()
-                client.post("collections/faults/qrels/", files={"file": ("q", TEXTBOOK_QRELS)}).raise_for_status()
-                yield Rig(server, client, redis, postgres, network)
-        finally:
-            server.stop()
-            network.close()
+    with running_rig(tmp_path_factory.mktemp("faults"), LEASE) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +155,57 @@ def test_a_worker_told_to_end_gives_back_what_it_has_in_hand(rig: Rig, worker: s
     # Released, and not expired: that would have left the attempt counted.
     assert (given_back["attempts"], given_back["error_code"]) == (0, "evaluation_delayed")
     rig.wait_for(run, "evaluated")
+
+
+def test_a_comparison_survives_its_worker(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    """Killed in the middle of it, and all messages lost."""
+    for run in [rig.submit(), rig.submit()]:
+        rig.wait_for(run, "evaluated")
+    comparison = rig.ask_comparison(seed=1)
+    rig.wait_for_comparison(comparison, "comparing")
+    child_of(worker).kill()
+    rig.redis.client().flushall()
+    assert rig.wait_for_comparison(comparison, "compared")["attempts"] == 2
+    assert rig.client.get(comparison).json()["measures"][0]["pairs"]
+
+
+def test_a_worker_told_to_end_gives_back_its_comparison(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    signal_all(worker, signal.SIGSTOP)
+    try:
+        with rig.worker(slow=300) as ending:
+            comparison = rig.ask_comparison(seed=2)
+            rig.wait_for_comparison(comparison, "comparing")
+            ending.terminate()
+            given_back = rig.wait_for_comparison(comparison, "queued")
+            ending.wait(20)
+    finally:
+        signal_all(worker, signal.SIGCONT)
+    assert (given_back["attempts"], given_back["error_code"]) == (0, "comparison_delayed")
+    rig.wait_for_comparison(comparison, "compared")
+
+
+def test_a_worker_ends_an_evaluation_over_its_time_limit(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
+    """F22: and has its slot free for the next one."""
+    signal_all(worker, signal.SIGSTOP)
+    try:
+        with rig.worker(slow=300, limit="2"):
+            runs = [rig.submit(), rig.submit()]
+            for run in runs:
+                rig.wait_for(run, "failed", 60)
+    finally:
+        signal_all(worker, signal.SIGCONT)
+    assert {rig.evaluation(run)["error_code"] for run in runs} == {"evaluation_timeout"}
+
+
+def test_an_evaluation_that_takes_all_memory_is_nobody_elses_fate(rig: Rig) -> None:
+    """F23: the kernel kills its process, three times; others are evaluated by the same worker meanwhile."""
+    with rig.worker():
+        greedy = rig.submit("greedy")
+        for _ in range(3):
+            rig.wait_for(rig.submit(), "evaluated")
+        rig.wait_for(greedy, "failed", 60)
+    evaluation = rig.evaluation(greedy)
+    assert (evaluation["error_code"], evaluation["attempts"]) == ("evaluation_crashed", 3)
 
 
 def test_everything_is_as_it_must_be_afterwards(rig: Rig) -> None:
