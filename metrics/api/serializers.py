@@ -213,6 +213,24 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
         )  # fmt: skip
 
 
+class RankedDocumentSerializer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(min_value=1)
+    doc_id = serializers.CharField()
+    score = serializers.FloatField()
+    level = serializers.IntegerField(allow_null=True, help_text="null where nobody judged the document")
+    gain = serializers.FloatField()
+    sum = serializers.FloatField(allow_null=True, help_text="of gains down to this rank; null below rank 1000")
+    tied = serializers.BooleanField(help_text="whether another document of the topic has this score")
+
+
+class RankingSerializer(ReadFromSerializer):
+    """What a run answers to one topic."""
+
+    topic_id = serializers.CharField()
+    count = serializers.IntegerField(help_text="documents in the whole ranking")
+    documents = RankedDocumentSerializer(many=True)
+
+
 class NewEvaluationSerializer(serializers.Serializer[Any]):
     scores = serializers.ChoiceField(choices=("float64", "float32"))
 

@@ -9,6 +9,7 @@ from metrics.api import (
     design,
     differences,
     orders,
+    rankings,
     views,
     what_if,
 )
@@ -46,6 +47,7 @@ urlpatterns = [
     path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),
     path("runs/<uuid:run>/precision-recall/", curves.PrecisionRecallView.as_view(), name="run-precision-recall"),
+    path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
     path("measures/", views.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),

@@ -178,6 +178,16 @@ def judge(
     )
 
 
+def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float64") -> Ints:
+    """All rows of one topic of the block, judged or not, in the order of the tie rule."""
+    topic = block.topic_ids.index(topic_id)
+    rows = np.arange(block.topic_starts[topic], block.topic_starts[topic + 1])
+    by_id = rows[_order_by_id(block, rows, np.zeros_like(rows))]
+    with np.errstate(over="ignore"):
+        own = block.scores[by_id].astype(scores, copy=False)
+    return by_id[np.argsort(-own, kind="stable")]
+
+
 _NOTHING = np.zeros(0, np.int64)
 _Part = tuple[Ints, Ints, Ints, Floats, Ints, Ints]
 

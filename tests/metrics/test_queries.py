@@ -43,6 +43,7 @@ ENDPOINTS = {
     "runs/{run}/curve/": 5,
     "runs/{run}/curve/?measures=nDCG,CG,P,R&readings=true&per_topic=true": 5,
     "runs/{run}/precision-recall/?rel=all": 5,
+    "runs/{run}/ranking/?topic=1": 4,
     "runs/{run}/evaluations/": 2,
     "measures/": 0,
     "measures/nDCG/": 0,

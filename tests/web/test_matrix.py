@@ -27,7 +27,7 @@ from tests.web.worlds import (
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ALL = "200 200 200 200 200 200 200"
-# Found, and then asked for the two runs that are not named here.
+# Found, and then asked for the two runs, or the topic, that are not named here.
 UNASKED = "400 400 400 400 400 400 400"
 
 # The answers to anonymous, participant, member of the organising team, owner (organiser), other organiser, staff, and
@@ -81,6 +81,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-values":         {"GET":    ALL},
     "run-curve":          {"GET":    ALL},
     "run-precision-recall": {"GET":  ALL},
+    "run-ranking":        {"GET":    UNASKED},
     "run-evaluations":    {"GET":    ALL,
                            "POST":   "401 202 403 403 403 202 403"},
     "measures":           {"GET":    ALL},
@@ -134,6 +135,7 @@ BLIND: dict[str, dict[str, str]] = {
                            "POST":   "401 403 404 403 404 202 403"},
     "run-page":           {"GET":    OWN_RUN},
     "curve-picture":      {"GET":    OWN_SCORES},
+    "run-ranking":        {"GET":    OWN_SCORES.replace("200", "400")},
 }  # fmt: skip
 
 PAGES = ("home", "collection-page", "comparison-page", "run-page", "curve-picture", "measures-page")

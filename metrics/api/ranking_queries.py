@@ -1,0 +1,22 @@
+"""What a ranking of one topic is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metrics.api.queries import pointed
+from metrics.engine.errors import InvalidInput, MeasureError
+from metrics.engine.gains import LINEAR, GainMap
+
+
+def topic_in(parameters: Mapping[str, str]) -> str:
+    if not parameters.get("topic"):
+        raise InvalidInput("name the topic: topic=301", code="required", pointer="topic")
+    return parameters["topic"]
+
+
+def ranking_gains_in(parameters: Mapping[str, str]) -> GainMap:
+    try:
+        return GainMap.parse(parameters.get("gains") or LINEAR.name)
+    except MeasureError as error:
+        raise pointed(error, "gains") from error

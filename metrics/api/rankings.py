@@ -1,0 +1,63 @@
+"""The API of single rankings: what a run answers to one topic, and what the judgements know of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import read_from
+from metrics.api.parameters import SCORES, VERSION, parameter
+from metrics.api.queries import MAX_LIMIT, evaluation_in, integer_in, query_of
+from metrics.api.ranking_queries import ranking_gains_in, topic_in
+from metrics.api.serializers import RankingSerializer
+from metrics.services.rankings import Ranking, read_ranking
+from runs.api.access import scored_run
+
+_MAX_OFFSET = 10**6
+
+
+class RankingView(APIView):
+    """The documents of one topic in the order of the tie rule, each with its level or null where nobody judged it."""
+
+    @extend_schema(
+        responses=RankingSerializer,
+        parameters=[
+            parameter("topic", "the topic; it must be a judged one"),
+            parameter("gains", "gain map for gain and sum; linear where left out"),
+            parameter("offset", "ranks to skip, 0 where left out", OpenApiTypes.INT),
+            parameter("limit", f"ranks to answer, 100 where left out, at most {MAX_LIMIT}", OpenApiTypes.INT),
+            SCORES,
+            VERSION,
+        ],
+    )
+    def get(self, request: Request, run: UUID) -> Response:
+        found = scored_run(request, run)
+        query = query_of(request)
+        offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
+        limit = integer_in(query, "limit", 100, 1, MAX_LIMIT)
+        evaluation = evaluation_in(query, found)
+        ranking = read_ranking(evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query))
+        return Response({**read_from(evaluation), **_as_json(ranking, offset, limit)})
+
+
+def _as_json(ranking: Ranking, offset: int, limit: int) -> dict[str, Any]:
+    sums = ranking.cumulated
+    documents = [
+        {
+            "rank": document.rank,
+            "doc_id": document.doc_id,
+            "score": document.score,
+            "level": document.level,
+            "gain": document.gain,
+            "sum": sums[document.rank - 1] if document.rank <= len(sums) else None,
+            "tied": document.tied,
+        }
+        for document in ranking.documents[offset : offset + limit]
+    ]
+    return {"topic_id": ranking.topic_id, "count": len(ranking.documents), "documents": documents}
