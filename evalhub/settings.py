@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "django_htmx",
     "evalhub",
     "runs",
     "metrics",

@@ -13,13 +13,11 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 
 from metrics.api.queries import board_query, choice_in, comparison_query, integer_in, measures_in, standings_query
-from metrics.api.unchanged import of_measures, unchanged_page
+from metrics.api.unchanged import unchanged_page
 from metrics.charts import HEIGHT, PALETTES, WIDTH, as_svg, curve_chart
 from metrics.engine.curves import CURVES, MAX_DEPTH, curve_measure
 from metrics.engine.errors import PROBLEMS_SHOWN, EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
-from metrics.engine.measures import MEASURES
-from metrics.engine.measures.definition import show
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.models import Evaluation
 from metrics.services.comparison import compare_runs
@@ -156,22 +154,6 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     context["measure"] = query.get("measure") or collection.measures[0]
     status = _fill(context, "tables", _comparison, request, collection, query)
     return render(request, "metrics/comparison.html", context, status=status)
-
-
-@page
-@unchanged_page(of_measures)
-def measures_page(request: HttpRequest) -> HttpResponse:
-    """Every measure there is."""
-    measures = [
-        {
-            "definition": definition,
-            "text": definition.sections(),
-            "parameters": [(parameter, show(parameter.default)) for parameter in definition.parameters],
-            "curve": definition.name in CURVES,
-        }
-        for definition in MEASURES.values()
-    ]
-    return render(request, "metrics/measures.html", {"measures": measures})
 
 
 def _query(request: HttpRequest) -> Query:

@@ -38,6 +38,7 @@ from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
+from metrics.engine.measures.finding import find_measures
 from metrics.models import Evaluation
 from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.lifecycle import queue_evaluation, queue_evaluations
@@ -143,15 +144,19 @@ class LeaderboardView(APIView):
 
 
 class MeasureList(generics.GenericAPIView[Any]):
-    """Every measure with its parameters, formula, range and source."""
+    """Every measure with its parameters, formula, range and source; `search` finds some of them."""
 
     pagination_class = None
     queryset = Evaluation.objects.none()
 
-    @extend_schema(responses=MeasureSerializer(many=True))
+    @extend_schema(
+        responses=MeasureSerializer(many=True),
+        parameters=[parameter("search", "words that a name, a parameter or the definition has")],
+    )
     @unchanged(of_measures)
     def get(self, request: Request) -> Response:
-        return Response([measure_as_json(definition) for definition in MEASURES.values()])
+        found = find_measures(request.query_params.get("search", ""))
+        return Response([measure_as_json(definition) for definition in found])
 
 
 class MeasureDetail(APIView):

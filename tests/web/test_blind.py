@@ -116,7 +116,15 @@ def reading(people: People, slug: str, queries: tuple[str, ...], roles: tuple[st
     """Every address with every query, read by everybody who is no organiser, of an own and of another's run."""
     own, other = run_ids(slug)[0], run_ids(slug)[2]
     for name, parameters in parameters_of().items():
-        if "GET" not in MATRIX[name] or name in ("schema", "api-docs", "measures", "measures-page"):
+        # What has nothing of any collection is left out.
+        if "GET" not in MATRIX[name] or name in (
+            "schema",
+            "api-docs",
+            "measures",
+            "measure",
+            "measures-page",
+            "measure-page",
+        ):
             continue
         for run in (own, other) if {"run", "run_id"} & set(parameters) else (own,):
             path = address(name, parameters, arguments_of(people, slug, run))

@@ -95,6 +95,8 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-page":           {"GET":    ALL},
     "curve-picture":      {"GET":    ALL},
     "measures-page":      {"GET":    ALL},
+    "measure-page":       {"GET":    ALL},
+    "measure-suggestions": {"GET":   ALL},
     # For machines: no worker goes round here, and no token for the figures is set.
     "healthz":            {"GET":    ALL},
     "readyz":             {"GET":    ALL.replace("200", "503")},
@@ -138,7 +140,10 @@ BLIND: dict[str, dict[str, str]] = {
     "run-ranking":        {"GET":    OWN_SCORES.replace("200", "400")},
 }  # fmt: skip
 
-PAGES = ("home", "collection-page", "comparison-page", "run-page", "curve-picture", "measures-page")
+PAGES = (
+    "home", "collection-page", "comparison-page", "run-page", "curve-picture", "measures-page", "measure-page",
+    "measure-suggestions",
+)  # fmt: skip
 
 
 def file_of(content: str) -> dict[str, Any]:

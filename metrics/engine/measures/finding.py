@@ -1,0 +1,34 @@
+"""Finding measures by what somebody types: a name, another tool's name, a word of the definition."""
+
+from __future__ import annotations
+
+import re
+
+from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import MeasureDefinition
+
+
+def find_measures(text: str) -> list[MeasureDefinition]:
+    """The measures in which every word of the text occurs: those whose name it begins first, all for no words."""
+    words = re.findall(r"\w+", text.lower())
+    found = [one for one in MEASURES.values() if all(word in _text_of(one) for word in words)]
+    return sorted(found, key=lambda one: _place(one, words))
+
+
+def names_of(definition: MeasureDefinition) -> list[str]:
+    """All names that mean the measure."""
+    forms = [name for name, _ in definition.forms]
+    return list(dict.fromkeys([definition.name, *definition.aliases, *filter(None, [definition.trec_eval]), *forms]))
+
+
+def _text_of(definition: MeasureDefinition) -> str:
+    parameters = [f"{one.name} {one.text}" for one in definition.parameters]
+    return " ".join([*names_of(definition), *definition.sections().values(), *parameters]).lower()
+
+
+def _place(definition: MeasureDefinition, words: list[str]) -> int:
+    """0 where a name is the first word, 1 where one begins with it, 2 where one has it, else 3."""
+    names = [name.lower() for name in names_of(definition)]
+    first = words[0] if words else ""
+    tests = (first in names, any(name.startswith(first) for name in names), any(first in name for name in names))
+    return next((place for place, met in enumerate(tests) if met), len(tests))

@@ -1,0 +1,106 @@
+"""Pages of measures: all of them, one of them, and what a name that somebody is typing means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.api.unchanged import of_measures, unchanged_page
+from metrics.engine.curves import CURVES
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import parse_measure, split_names
+from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import MeasureDefinition, Parameter, show
+from metrics.engine.measures.finding import find_measures, names_of
+from metrics.services.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, example_values
+from metrics.tables import figure
+from runs.views import page
+
+_SUGGESTED = 6
+
+
+@dataclass(frozen=True)
+class MeasureLine:
+    """A measure as a page shows it."""
+
+    definition: MeasureDefinition
+
+    @property
+    def text(self) -> dict[str, str]:
+        return self.definition.sections()
+
+    @property
+    def other_names(self) -> list[str]:
+        return names_of(self.definition)[1:]
+
+    @property
+    def parameters(self) -> list[tuple[Parameter, str]]:
+        return [(parameter, show(parameter.default)) for parameter in self.definition.parameters]
+
+    @property
+    def curve(self) -> bool:
+        return self.definition.name in CURVES
+
+
+@page
+@unchanged_page(of_measures)
+def measures_page(request: HttpRequest) -> HttpResponse:
+    """Every measure there is, or those that a search finds."""
+    text = request.GET.get("search", "")
+    measures = [MeasureLine(definition) for definition in find_measures(text)]
+    context = {"measures": measures, "search": text, "all": len(MEASURES)}
+    return render(request, "metrics/measures.html", context)
+
+
+@page
+@unchanged_page(of_measures)
+def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
+    """One measure, by any of its names: what it is, and what it gives for a small ranking."""
+    definition = MEASURES.get(measure) or _named(measure)
+    values = [(one.measure.name, figure(one.measure, one.value)) for one in example_values(definition)]
+    context = {
+        "measure": MeasureLine(definition),
+        "values": values,
+        "levels": list(enumerate(EXAMPLE_LEVELS, 1)),
+        "missed": EXAMPLE_MISSED,
+    }
+    return render(request, "metrics/measure.html", context)
+
+
+def _named(text: str) -> MeasureDefinition:
+    try:
+        return parse_measure(text).definition
+    except MeasureError as error:
+        exact = [one for one in MEASURES.values() if text in names_of(one)]
+        if not exact:
+            raise Http404(error.message) from error
+        return exact[0]
+
+
+@page
+def measure_suggestions(request: HttpRequest) -> HttpResponse:
+    """A piece of a page: what the last name of a list means, or which names it may become."""
+    names = [text for name in ("measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()]
+    last = _last_name(names[0]) if names else ""
+    context: dict[str, object] = {"typed": last}
+    try:
+        measure = parse_measure(last) if last else None
+    except MeasureError as error:
+        context |= {"problem": error.message, "found": [MeasureLine(one) for one in _similar(last)]}
+    else:
+        context |= {"name": measure.name, "found": [MeasureLine(measure.definition)]} if measure else {}
+    return render(request, "metrics/_measure_suggestions.html", context)
+
+
+def _last_name(text: str) -> str:
+    try:
+        return split_names(text)[-1]
+    except (MeasureError, IndexError):
+        return text[-40:]
+
+
+def _similar(text: str) -> list[MeasureDefinition]:
+    """Measures that a name not yet complete may mean: what stands before its parameters counts."""
+    return find_measures(text.partition("(")[0].partition("@")[0])[:_SUGGESTED]
