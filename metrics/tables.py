@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
 from metrics.services.comparison import PagedComparison, Pair
@@ -21,7 +20,6 @@ from runs.models import Collection, Qrels, Run
 
 NOTHING = "–"
 MATRIX_RUNS = 25
-_RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True)
@@ -185,8 +183,11 @@ class TopicLine:
     title: str = ""
 
 
-def topic_lines(values: RunValues, sort: Measure | None, descending: bool) -> list[TopicLine]:
-    """A run's values topic by topic, in the order of the judgements or by one measure; those without a value last."""
+def topic_lines(values: RunValues, sort: Measure | None, descending: bool, shown: slice) -> list[TopicLine]:
+    """A run's values topic by topic, in the order of the judgements or by one measure; those without a value last.
+
+    Of all lines in that order only those `shown` are made.
+    """
     order = list(range(len(values.topic_ids)))
     if sort:
         column, sign = values.vectors[sort.name].tolist(), -1.0 if descending else 1.0
@@ -194,15 +195,8 @@ def topic_lines(values: RunValues, sort: Measure | None, descending: bool) -> li
     columns = [(measure, values.vectors[measure.name].tolist()) for measure in values.measures]
     return [
         TopicLine(values.topic_ids[index], [Cell(figure(measure, column[index])) for measure, column in columns])
-        for index in order
+        for index in order[shown]
     ]
-
-
-def curve_lines(curve: Curve) -> list[tuple[int, str, str]]:
-    """Rank, mean and the ideal's mean at some ranks: what the picture shows, as figures."""
-    mean, ideal = curve.mean, curve.ideal_mean
-    ranks = sorted({rank for rank in _RANKS_SHOWN if rank <= len(mean)} | {len(mean)})
-    return [(r, f"{mean[r - 1]:.4f}", f"{ideal[r - 1]:.4f}") for r in ranks]
 
 
 @dataclass(frozen=True)

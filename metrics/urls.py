@@ -5,14 +5,16 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from metrics import views
-from metrics.pages import measures
+from metrics.pages import measures, runs, scripts
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", views.collection_page, name="collection-page"),
     path("collections/<slug:slug>/comparison/", views.comparison_page, name="comparison-page"),
-    path("runs/<uuid:run_id>/", views.run_page, name="run-page"),
-    path("runs/<uuid:run_id>/curve.svg", views.curve_picture, name="curve-picture"),
+    path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),
+    path("runs/<uuid:run_id>/status/", runs.run_status, name="run-status"),
+    path("runs/<uuid:run_id>/ranking/", runs.ranking_page, name="ranking-page"),
     path("measures/", measures.measures_page, name="measures-page"),
     path("measures/suggestions/", measures.measure_suggestions, name="measure-suggestions"),
     path("measures/<str:measure>/", measures.measure_page, name="measure-page"),
+    path("scripts/vega-<slug:name>.js", scripts.vega_script, name="vega-script"),
 ]

@@ -63,6 +63,12 @@ def real_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
+def no_bundling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the browser's tests too."""
+    monkeypatch.setattr("metrics.charts.bundle._made", lambda: b"window.vegaEmbed = null;")
+
+
+@pytest.fixture(autouse=True)
 def own_data_folder(settings: Any, tmp_path: Path) -> None:
     """Every test has a data folder, a cache, remembered answers and rates of its own."""
     settings.EVALHUB_DATA = tmp_path / "data"

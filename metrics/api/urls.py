@@ -4,6 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import (
+    charts,
     comparisons,
     curves,
     design,
@@ -48,6 +49,7 @@ urlpatterns = [
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),
     path("runs/<uuid:run>/precision-recall/", curves.PrecisionRecallView.as_view(), name="run-precision-recall"),
     path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),
+    path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
     path("measures/", views.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),

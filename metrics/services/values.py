@@ -54,6 +54,15 @@ def read_curve(*, evaluation: Evaluation, measure: Measure, depth: int) -> Curve
     return curve(load_view(evaluation), measure, depth)
 
 
+def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:
+    """Id, tag and team of other runs evaluated as this one is, by tag; none beside a stale one."""
+    if is_stale(evaluation):
+        return []
+    others = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated().exclude(run=evaluation.run_id)
+    rows = others.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
+    return [(str(run), tag, team) for run, tag, team in rows[:most]]
+
+
 def is_stale(evaluation: Evaluation) -> bool:
     return not evaluation.qrels.active or evaluation.engine_version != ENGINE_VERSION
 

@@ -82,6 +82,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-curve":          {"GET":    ALL},
     "run-precision-recall": {"GET":  ALL},
     "run-ranking":        {"GET":    UNASKED},
+    "run-chart":          {"GET":    ALL},
     "run-evaluations":    {"GET":    ALL,
                            "POST":   "401 202 403 403 403 202 403"},
     "measures":           {"GET":    ALL},
@@ -93,10 +94,12 @@ MATRIX: dict[str, dict[str, str]] = {
     "collection-page":    {"GET":    ALL},
     "comparison-page":    {"GET":    ALL},
     "run-page":           {"GET":    ALL},
-    "curve-picture":      {"GET":    ALL},
+    "run-status":         {"GET":    ALL},
+    "ranking-page":       {"GET":    ALL},
     "measures-page":      {"GET":    ALL},
     "measure-page":       {"GET":    ALL},
     "measure-suggestions": {"GET":   ALL},
+    "vega-script":        {"GET":    ALL},
     # For machines: no worker goes round here, and no token for the figures is set.
     "healthz":            {"GET":    ALL},
     "readyz":             {"GET":    ALL.replace("200", "503")},
@@ -136,13 +139,15 @@ BLIND: dict[str, dict[str, str]] = {
     "run-evaluations":    {"GET":    OWN_SCORES,
                            "POST":   "401 403 404 403 404 202 403"},
     "run-page":           {"GET":    OWN_RUN},
-    "curve-picture":      {"GET":    OWN_SCORES},
+    "run-status":         {"GET":    OWN_RUN},
+    "ranking-page":       {"GET":    OWN_SCORES},
     "run-ranking":        {"GET":    OWN_SCORES.replace("200", "400")},
+    "run-chart":          {"GET":    OWN_SCORES},
 }  # fmt: skip
 
 PAGES = (
-    "home", "collection-page", "comparison-page", "run-page", "curve-picture", "measures-page", "measure-page",
-    "measure-suggestions",
+    "home", "collection-page", "comparison-page", "run-page", "run-status", "ranking-page", "measures-page",
+    "measure-page", "measure-suggestions", "vega-script",
 )  # fmt: skip
 
 

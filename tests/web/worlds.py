@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from metrics.charts.bundle import BUNDLE_NAME
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.services.comparison import ComparisonQuery
@@ -100,6 +101,9 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "key": spare.key,
         "comparison": make_comparison(slug),
         "kind": "csv",
+        "chart": "curve",
+        "form": "svg",
+        "name": BUNDLE_NAME,
     }
 
 

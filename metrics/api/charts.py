@@ -1,0 +1,176 @@
+"""The API of charts: every picture of a run as SVG, PNG and PDF, and as the Vega-Lite specification behind them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.cache import cache
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from metrics.api.parameters import CONFIDENCE, SCORES, VERSION, parameter
+from metrics.api.queries import (
+    choice_in,
+    curve_query,
+    evaluation_in,
+    flag_in,
+    measure_in,
+    query_of,
+    recall_query,
+    run_id_in,
+)
+from metrics.api.ranking_queries import topic_in
+from metrics.charts.curves import curve_figure
+from metrics.charts.distribution import distribution_figure
+from metrics.charts.figure import Figure
+from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.precision_recall import precision_recall_figure
+from metrics.charts.rankings import ranking_figure
+from metrics.charts.rendering import FORMATS, render
+from metrics.charts.topics import paired_topics_figure, topics_figure
+from metrics.engine.errors import InvalidInput
+from metrics.models import Evaluation
+from metrics.services.curves import read_curves, read_precision_recall
+from metrics.services.difference import DifferenceQuery, read_difference
+from metrics.services.rankings import read_ranking
+from metrics.services.values import read_values
+from runs.api.access import scored_run
+from runs.models import Run
+
+_KEPT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whose chart is asked for, and the query string as text."""
+
+    run: Run
+    evaluation: Evaluation
+    query: Mapping[str, str]
+
+
+def _curve(asked: Asked) -> Figure:
+    query = curve_query(asked.query)
+    if len(query.measures) > 1:
+        raise InvalidInput("one chart shows one measure; ask for each", code="too_many_measures", pointer="measure")
+    drawn = read_curves(evaluation=asked.evaluation, query=query)[0]
+    return curve_figure(drawn.curve, measure=drawn.measure.name, run=asked.run.tag, confidence=query.confidence)
+
+
+def _precision_recall(asked: Asked) -> Figure:
+    query = recall_query(asked.query)
+    curves = read_precision_recall(evaluation=asked.evaluation, query=query)
+    if not curves:
+        raise InvalidInput("no level above 0 occurs in the judgements", pointer="rel")
+    return precision_recall_figure(curves, run=asked.run.tag, confidence=query.confidence)
+
+
+def _distribution(asked: Asked) -> Figure:
+    measure = measure_in(asked.query, "measure", asked.run.collection.measures[0])
+    values = read_values(evaluation=asked.evaluation, measures=[measure])
+    return distribution_figure(values.vectors[measure.name], measure=measure.name, run=asked.run.tag)
+
+
+def _topics(asked: Asked) -> Figure:
+    measure = measure_in(asked.query, "measure", asked.run.collection.measures[0])
+    version = asked.evaluation.qrels.version
+    ranking = f"{reverse('ranking-page', args=[asked.run.pk])}?qrels={version}&topic="
+    other = run_id_in(asked.query, "other")
+    if other is None:
+        values = read_values(evaluation=asked.evaluation, measures=[measure])
+        topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
+        return topics_figure(topics, measure=measure.name, run=asked.run.tag, ranking=ranking)
+    query = DifferenceQuery(measure, [str(asked.run.pk), other], scores=asked.evaluation.scores)
+    found = read_difference(collection=asked.run.collection, query=query)
+    names = {"run": found.a.run.tag, "other": found.b.run.tag}
+    differences = list(zip(found.qrels.topic_ids, found.topics.values.tolist(), strict=True))
+    return paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
+
+
+def _ranking(asked: Asked) -> Figure:
+    ranking = read_ranking(evaluation=asked.evaluation, topic_id=topic_in(asked.query))
+    return ranking_figure(ranking, run=asked.run.tag)
+
+
+RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
+    "curve": _curve,
+    "precision-recall": _precision_recall,
+    "distribution": _distribution,
+    "topics": _topics,
+    "ranking": _ranking,
+}
+
+CHART_PARAMETERS = [
+    parameter("theme", "colours; light where left out", choices=tuple(PALETTES)),
+    parameter("size", "column where left out", choices=tuple(SIZES)),
+    parameter("live", "true: with what only a pointer can use, for json", OpenApiTypes.BOOL),
+]
+
+
+class RunChart(APIView):
+    """A chart of one run: curve, precision-recall, distribution, topics or ranking."""
+
+    @extend_schema(
+        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        parameters=[
+            parameter("measure", "a measure; the collection's first where left out, nDCG for curve"),
+            parameter("other", "of topics: another run, whose values are taken away from this one's"),
+            parameter("topic", "of ranking: the topic"),
+            parameter("depth", "of curve: number of ranks, 100 where left out", OpenApiTypes.INT),
+            parameter("rel", "of precision-recall: lowest relevant levels separated by commas, or all"),
+            CONFIDENCE,
+            *CHART_PARAMETERS,
+            SCORES,
+            VERSION,
+        ],
+    )
+    def get(self, request: Request, run: UUID, chart: str, form: str) -> HttpResponse:
+        found = scored_run(request, run)
+        check_chart(RUN_CHARTS, chart, form)
+        query = query_of(request)
+        look = look_in(query)
+        asked = Asked(found, evaluation_in(query, found), query)
+        # A run that is named beside this one may be gone when the picture is asked for again.
+        key = None if query.get("other") else chart_key(asked.evaluation, f"{chart}.{form}", query)
+        return picture(key, form, lambda: RUN_CHARTS[chart](asked).draw(look))
+
+
+def check_chart(charts: Mapping[str, Any], chart: str, form: str) -> None:
+    """Http404 for a chart or a format that there is not."""
+    if chart not in charts or form not in FORMATS:
+        known = f"{', '.join(charts)}; the formats are {', '.join(FORMATS)}"
+        raise Http404(f"there is no chart {chart[:40]}.{form[:10]}; the charts are {known}")
+
+
+def look_in(query: Mapping[str, str]) -> Look:
+    return Look(
+        theme=choice_in(query, "theme", tuple(PALETTES)) or "light",
+        size=choice_in(query, "size", tuple(SIZES)) or "column",
+        live=flag_in(query, "live"),
+    )
+
+
+def picture(key: str | None, form: str, draw: Callable[[], Any]) -> HttpResponse:
+    """The answer with a chart in it; what has a key is remembered for a while, here and by the browser."""
+    content = cache.get(key) if key else None
+    if content is None:
+        content = render(draw, form)
+        if key:
+            cache.set(key, content, _KEPT_SECONDS)
+    response = HttpResponse(content, content_type=FORMATS[form].content_type)
+    patch_cache_control(response, private=True, max_age=_KEPT_SECONDS if key else 0)
+    return response
+
+
+def chart_key(evaluation: Evaluation, name: str, query: Mapping[str, str]) -> str:
+    asked = repr((type(evaluation).__name__, evaluation.pk, name, sorted(query.items())))
+    return f"chart:{hashlib.sha256(asked.encode()).hexdigest()}"

@@ -1,0 +1,97 @@
+"""A measure at every rank: the run's mean with its interval, and the ideal's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.engine.curves import Curve
+from metrics.engine.intervals import Band
+
+_RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+# A point for every rank, that a pointer may ask it, is too much for a long curve.
+_MOST_POINTS = 300
+
+
+def curve_figure(curve: Curve, *, measure: str, run: str, confidence: float = 0.95) -> Figure:
+    """A run's mean curve over the ranks with its interval, and that of the ideal rankings."""
+    band = curve.band(confidence)
+    caption = (
+        f"{measure} of {run} at ranks 1 to {curve.depth}, the mean of {curve.n_topics} topics, against the ideal "
+        f"rankings. It ends at {curve.mean[-1]:.4f}, the ideal at {curve.ideal_mean[-1]:.4f}."
+    )
+    if band:
+        caption += f" The shade is the {100 * confidence:g} % interval of the mean, the topics taken for a sample."
+    columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
+    return Figure("curve", caption, columns, _rows(curve, band), lambda look: _draw(curve, band, measure, run, look))
+
+
+def _rows(curve: Curve, band: Band | None) -> list[list[str]]:
+    depth = curve.depth
+    ranks = sorted({rank for rank in _RANKS_SHOWN if rank <= depth} | {depth})
+    vectors = [curve.mean, *(band or ()), curve.ideal_mean]
+    return [[str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors)] for rank in ranks]
+
+
+def _draw(curve: Curve, band: Band | None, measure: str, run: str, look: Look) -> Any:
+    points = list(_points(curve, band, run))
+    subtitle = f"mean of {curve.n_topics} topics at ranks 1 to {curve.depth}, and the mean of the ideal rankings"
+    layers = [_lines(points, run, look, curve.depth)]
+    if band:
+        layers.insert(0, _shade(points, look))
+    if look.live and curve.depth <= _MOST_POINTS:
+        layers.append(_askable(points))
+    return dressed(layers, look, f"{measure} of run {run}", subtitle)
+
+
+def _points(curve: Curve, band: Band | None, run: str) -> Iterator[dict[str, Any]]:
+    low, high = (end.tolist() for end in band) if band else (None, None)
+    for index, value in enumerate(curve.mean.tolist()):
+        ends = {"low": low[index], "high": high[index]} if low and high else {}
+        yield {"line": run, "rank": index + 1, "value": value, **ends}
+    for rank, value in enumerate(curve.ideal_mean.tolist(), 1):
+        yield {"line": "ideal", "rank": rank, "value": value}
+
+
+def _x(depth: int) -> Any:
+    ranks = alt.Scale(domain=[1, max(2, depth)], nice=False)
+    return alt.X("rank:Q", title="rank", scale=ranks, axis=alt.Axis(grid=False, tickCount=min(10, depth), format="d"))
+
+
+def _y(points: list[dict[str, Any]]) -> Any:
+    top = max(max(point["value"], point.get("high", 0.0)) for point in points)
+    values = alt.Scale(domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1)
+    return alt.Y("value:Q", title=None, scale=values, axis=alt.Axis(tickCount=5))
+
+
+def _lines(points: list[dict[str, Any]], run: str, look: Look, depth: int) -> Any:
+    keys, palette = [run, "ideal"], look.palette
+    return (
+        alt.Chart(data(points))
+        .mark_line(point=depth == 1)
+        .encode(
+            x=_x(depth),
+            y=_y(points),
+            color=named_colours(keys, [palette.run, palette.ideal]),
+            strokeDash=named_dashes(keys),
+        )
+    )
+
+
+def _shade(points: list[dict[str, Any]], look: Look) -> Any:
+    own = [point for point in points if "low" in point]
+    return (
+        alt.Chart(data(own))
+        .mark_area(opacity=0.16, color=look.palette.run, clip=True)
+        .encode(x="rank:Q", y="low:Q", y2="high:Q")
+    )
+
+
+def _askable(points: list[dict[str, Any]]) -> Any:
+    """What a pointer finds near it: nothing to see, only to ask."""
+    told = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
+    return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)

@@ -1,0 +1,78 @@
+"""How a measure's values spread over the topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.engine.ranking import Floats
+
+_BINS = 20
+
+
+def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
+    """A histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
+    known = values[np.isfinite(values)]
+    edges, counts = _bins(known)
+    low, median, high = np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else (np.nan,) * 3
+    mean = float(known.mean()) if len(known) else np.nan
+    caption = (
+        f"{measure} of {run} on {len(known)} topics: mean {mean:.4f}, median {median:.4f}; half of the topics lie "
+        f"between {low:.4f} and {high:.4f}, and {int((known == 0).sum())} have 0."
+    )
+    rows = [[f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
+    marks = {"mean": mean, "median": float(median)}
+    return Figure(
+        "distribution", caption, [measure, "Topics"], rows, lambda look: _draw(edges, counts, marks, measure, run, look)
+    )
+
+
+def _bins(known: Floats) -> tuple[list[float], list[int]]:
+    """Edges and counts of even bins: from 0 to 1 where all values lie there."""
+    top = 1.0 if not len(known) or (known.min() >= 0 and known.max() <= 1) else float(known.max())
+    bottom = min(0.0, float(known.min(initial=0.0)))
+    counts, edges = np.histogram(known, bins=_BINS, range=(bottom, top))
+    return edges.tolist(), counts.tolist()
+
+
+def _draw(edges: list[float], counts: list[int], marks: dict[str, float], measure: str, run: str, look: Look) -> Any:
+    bars = [{"from": a, "to": b, "topics": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)]
+    subtitle = f"values of {sum(counts)} topics, with mean and median"
+    return dressed(
+        [_bars(bars, measure, look), *_rules(marks, look)], look, f"{measure} of run {run}, topic by topic", subtitle
+    )
+
+
+def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
+    ends = [bars[0]["from"], bars[-1]["to"]]
+    bars = [bar for bar in bars if bar["topics"]]
+    told = [alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"), "topics:Q"]
+    return (
+        alt.Chart(data(bars))
+        .mark_bar(color=look.palette.run, opacity=0.75)
+        .encode(
+            x=alt.X(
+                "from:Q",
+                bin="binned",
+                title=measure,
+                scale=alt.Scale(domain=ends),
+                axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format="~g"),
+            ),
+            x2="to:Q",
+            y=alt.Y("topics:Q", title="topics", axis=alt.Axis(tickMinStep=1, tickCount=5, format="d")),
+            tooltip=told,
+        )
+    )
+
+
+def _rules(marks: dict[str, float], look: Look) -> list[Any]:
+    rows = [{"line": name, "at": value} for name, value in marks.items() if np.isfinite(value)]
+    names = ["mean", "median"]
+    colours = named_colours(names, [look.palette.ideal, look.palette.text])
+    return [
+        alt.Chart(data(rows)).mark_rule(strokeWidth=2).encode(x="at:Q", color=colours, strokeDash=named_dashes(names))
+    ]

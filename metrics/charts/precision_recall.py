@@ -1,0 +1,79 @@
+"""Precision over recall: a curve for each level of relevance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed, named_colours
+from metrics.engine.precision_recall import PrecisionRecall, recall_points
+
+
+def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confidence: float = 0.95) -> Figure:
+    """Interpolated precision at even points of recall, averaged over topics; one curve per lowest relevant level."""
+    recall = recall_points(len(curves[0].mean)).tolist()
+    names = [_name(curve) for curve in curves]
+    means = [curve.mean.tolist() for curve in curves]
+    rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
+    caption = (
+        f"Interpolated precision of {run} at {len(recall)} points of recall, the mean of {len(curves[0].topics)} "
+        f"topics; {'one curve for each' if len(curves) > 1 else 'the'} lowest level that counts as relevant."
+    )
+    if len(curves) == 1 and curves[0].band(confidence):
+        caption += f" The shade is the {100 * confidence:g} % interval of the mean."
+    return Figure(
+        "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, confidence, look)
+    )
+
+
+def _name(curve: PrecisionRecall) -> str:
+    return f"level {curve.rel} and above"
+
+
+def _draw(curves: list[PrecisionRecall], run: str, confidence: float, look: Look) -> Any:
+    recall = recall_points(len(curves[0].mean)).tolist()
+    points = [
+        {"line": _name(curve), "recall": at, "precision": value}
+        for curve in curves
+        for at, value in zip(recall, curve.mean.tolist(), strict=True)
+    ]
+    layers = [_lines(points, [_name(curve) for curve in curves], look)]
+    band = curves[0].band(confidence) if len(curves) == 1 else None
+    if band:
+        low, high = (end.tolist() for end in band)
+        ends = [{"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)]
+        layers.insert(0, _shade(ends, look))
+    subtitle = f"interpolated, mean of {len(curves[0].topics)} topics"
+    return dressed(layers, look, f"Precision over recall of run {run}", subtitle)
+
+
+def _lines(points: list[dict[str, Any]], names: list[str], look: Look) -> Any:
+    palette = look.palette
+    colours = [palette.run] if len(names) == 1 else list((palette.levels * 5)[: len(names)])
+    scale = alt.Scale(domain=[0, 1])
+    told = ["line:N", alt.Tooltip("recall:Q", format=".2f"), alt.Tooltip("precision:Q", format=".4f")]
+    return (
+        alt.Chart(data(points))
+        .mark_line(point=alt.OverlayMarkDef(size=40))
+        .encode(
+            x=alt.X(
+                "recall:Q",
+                title="recall",
+                scale=scale,
+                axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format=".1f"),
+            ),
+            y=alt.Y("precision:Q", title="precision", scale=scale, axis=alt.Axis(tickCount=5)),
+            color=named_colours(names, colours),
+            tooltip=told,
+        )
+    )
+
+
+def _shade(ends: list[dict[str, Any]], look: Look) -> Any:
+    return (
+        alt.Chart(data(ends))
+        .mark_area(opacity=0.16, color=look.palette.run, clip=True)
+        .encode(x="recall:Q", y="low:Q", y2="high:Q")
+    )

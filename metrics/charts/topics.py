@@ -1,0 +1,90 @@
+"""A measure topic by topic: the run's values from best to worst, or its differences from another run's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from urllib.parse import quote
+
+import altair as alt
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed
+
+# More bars than this are drawn as one outline: a page has no room for each.
+_MOST_BARS = 400
+_MOST_ROWS = 1000
+
+Topics = list[tuple[str, float]]
+
+
+def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Figure:
+    """One bar for each topic that has a value, highest first; `ranking` and the topic is where it leads."""
+    ordered = _ordered(topics)
+    caption = f"{measure} of {run} on each of {len(ordered)} topics, highest first."
+    if ordered:
+        (best, top), (worst, bottom) = ordered[0], ordered[-1]
+        caption += f" The highest is topic {best} with {top:.4f}, the lowest topic {worst} with {bottom:.4f}."
+    subtitle = f"{len(ordered)} topics, highest first"
+    return Figure(
+        "topics", caption, ["Topic", measure], _rows(ordered, "{:.4f}"),
+        lambda look: _draw(_bars(ordered, ranking, measure, look), f"{measure} of run {run}", subtitle, look),
+    )  # fmt: skip
+
+
+def paired_topics_figure(topics: Topics, *, measure: str, run: str, other: str, ranking: str) -> Figure:
+    """One bar for each topic: how much the run has there above the other, largest difference first."""
+    ordered = _ordered(topics)
+    above, below = (sum(sign * value > 0 for _, value in ordered) for sign in (1, -1))
+    caption = (
+        f"{measure} of {run} minus that of {other} on each of {len(ordered)} topics: higher on {above}, lower on "
+        f"{below}, equal on {len(ordered) - above - below}."
+    )
+    title, subtitle = f"{measure} of {run} minus {other}", f"{len(ordered)} topics, largest difference first"
+    return Figure(
+        "topics", caption, ["Topic", "Difference"], _rows(ordered, "{:+.4f}"),
+        lambda look: _draw(_bars(ordered, ranking, "difference", look), title, subtitle, look),
+    )  # fmt: skip
+
+
+def _ordered(topics: Topics) -> Topics:
+    return sorted((pair for pair in topics if math.isfinite(pair[1])), key=lambda pair: -pair[1])
+
+
+def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
+    return [[topic, pattern.format(value)] for topic, value in ordered[:_MOST_ROWS]]
+
+
+def _draw(bars: Any, title: str, subtitle: str, look: Look) -> Any:
+    return dressed([bars, _zero(look)], look, title, subtitle)
+
+
+def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> Any:
+    rows = [{"place": place, "topic": topic, "value": value} for place, (topic, value) in enumerate(ordered, 1)]
+    encodings: dict[str, Any] = {
+        "y": alt.Y("value:Q", title=axis, axis=alt.Axis(tickCount=5), scale=_scale(rows)),
+        "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f")],
+    }
+    hidden: dict[str, Any] = {"labels": False, "ticks": False}
+    palette = look.palette
+    if len(rows) > _MOST_BARS:
+        # As many points as there would be bars show the shape of thousands.
+        rows = rows[:: -(-len(rows) // _MOST_BARS)]
+        x = alt.X("place:Q", title="topics", axis=alt.Axis(grid=False, **hidden))
+        outline = alt.Chart(data(rows)).mark_area(interpolate="step-after", opacity=0.8, color=palette.run)
+        return outline.encode(x=x, **encodings)
+    if look.live:
+        rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
+        encodings["href"] = "address:N"
+    x = alt.X("place:O", title="topics", axis=alt.Axis(**hidden), scale=alt.Scale(padding=0.15))
+    colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
+    return alt.Chart(data(rows)).mark_bar().encode(x=x, color=colour, **encodings)
+
+
+def _scale(rows: list[dict[str, Any]]) -> Any:
+    within = bool(rows) and all(0 <= row["value"] <= 1 for row in rows)
+    return alt.Scale(domain=[0, 1]) if within else alt.Scale(zero=True)
+
+
+def _zero(look: Look) -> Any:
+    return alt.Chart(data([{"at": 0}])).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")

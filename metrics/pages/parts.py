@@ -1,0 +1,132 @@
+"""What pages have in common: the query as text, parts that may be missing, and charts as they stand in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from metrics.charts.bundle import BUNDLE_NAME
+from metrics.charts.figure import Figure
+from metrics.charts.look import SIZES
+from metrics.engine.errors import EvalHubError
+from metrics.services.status import RunStatus
+from runs.views import problem_of
+
+# What a page tells as the state of things; every other refusal is an answer to what was asked for.
+_STATES = ("blind", "no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs",
+           "no_session_sets", "too_few_systems", "too_many_systems", "nothing_to_draw")  # fmt: skip
+
+_WAITS = ("queued", "evaluating")
+
+Query = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a part of a page is missing."""
+
+    detail: str
+    code: str
+
+    @property
+    def is_state(self) -> bool:
+        return self.code in _STATES
+
+
+def query_of(request: HttpRequest) -> Query:
+    """The query string as text; ticked runs add up."""
+    return {**request.GET.dict(), "runs": ",".join(request.GET.getlist("runs"))}
+
+
+def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *arguments: Any) -> int:
+    """Put a part of the page into its context, or the problem in its place; returns the page's status."""
+    try:
+        context[part] = build(*arguments)
+    except EvalHubError as error:
+        status, detail = problem_of(error)
+        problem = Problem(detail, error.code)
+        context[f"{part}_problem"] = problem
+        return 200 if problem.is_state else status
+    return 200
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What waits to be evaluated: how a page calls it, where its page is, and where to ask how far it has come."""
+
+    what: str
+    page: str
+    again: str
+
+
+def run_subject(run: UUID) -> Subject:
+    return Subject("run", reverse("run-page", args=[run]), reverse("run-status", args=[run]))
+
+
+def level_class(level: int | None) -> str:
+    """The style of a document's row by its level."""
+    if level is None:
+        return "unjudged"
+    return f"relevant of-{min(level, 4)}" if level > 0 else "nonrelevant"
+
+
+@dataclass(frozen=True)
+class ShownFigure:
+    """A figure in a page: where its files are, by look and format."""
+
+    figure: Figure
+    view: str
+    arguments: Mapping[str, Any]
+    query: Mapping[str, str]
+    size: str = "column"
+
+    def address(self, form: str, **look: str) -> str:
+        path = reverse(self.view, kwargs={**self.arguments, "chart": self.figure.name, "form": form})
+        query = urlencode({name: value for name, value in {**self.query, **look}.items() if value})
+        return f"{path}?{query}" if query else path
+
+    @property
+    def pictures(self) -> list[tuple[str, str, int, int]]:
+        """Sources of the picture that some screens take: what they must be, address, width, height."""
+        narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
+        kinds = ((f"screen and {dark} and {narrow}", "dark", "narrow"), (f"screen and {dark}", "dark", self.size),
+                 (f"screen and {narrow}", "light", "narrow"))  # fmt: skip
+        return [(media, self.address("svg", theme=theme, size=size), *SIZES[size]) for media, theme, size in kinds]
+
+    @property
+    def picture(self) -> tuple[str, int, int]:
+        """The picture for every other screen, and for paper: address, width, height."""
+        return self.address("svg", size=self.size), *SIZES[self.size]
+
+    @property
+    def specification(self) -> str:
+        return self.address("json", live="true")
+
+    @property
+    def script(self) -> str:
+        return reverse("vega-script", args=[BUNDLE_NAME])
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        return [(form.upper(), self.address(form)) for form in ("svg", "png", "pdf")]
+
+
+def run_figure(figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
+    """A figure of one run."""
+    return ShownFigure(figure, "run-chart", {"run": run}, query, size)
+
+
+def status_piece(request: HttpRequest, subject: Subject, status: RunStatus) -> HttpResponse:
+    """How far something has come: a piece of its page that asks for itself until the evaluation has ended."""
+    response = render(request, "metrics/_status.html", {"subject": subject, "status": status})
+    if status.state not in _WAITS:
+        response["HX-Refresh"] = "true"
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,242 @@
+"""The page of a run, of one of its rankings, and how it moves through the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.api.charts import RUN_CHARTS, Asked
+from metrics.api.queries import choice_in, curve_query, integer_in, measure_in, measures_in
+from metrics.api.ranking_queries import topic_in
+from metrics.api.unchanged import unchanged_page
+from metrics.charts.rankings import ranking_figure
+from metrics.engine.curves import CURVES, MAX_DEPTH
+from metrics.engine.errors import PROBLEMS_SHOWN
+from metrics.engine.grammar import parse_measure
+from metrics.models import Evaluation
+from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
+from metrics.services.fingerprints import Fingerprint, of_boards, of_run, of_topics
+from metrics.services.rankings import Ranking, read_ranking
+from metrics.services.status import detailed_statuses
+from metrics.services.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
+from metrics.tables import Paging, TopicLine, columns_of, figure, mean_cell, metadata_lines, topic_lines
+from runs.api.access import check_scores, scored_run, visible_run
+from runs.models import Collection, Run, can_see_scores
+from runs.views import page
+
+_TOPICS_OF_A_PAGE = 100
+_DOCUMENTS_OF_A_PAGE = 100
+_OTHERS_NAMED = 300
+_MAX_OFFSET = 1_000_000
+_MAX_VERSION = 10**6
+
+
+def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
+    """None where the judgements are blind; a run's page names the runs beside it."""
+    found = visible_run(request, run_id)
+    collection = found.collection
+    if not can_see_scores(request.user, collection):
+        return None
+    return *of_run(found), *of_boards(collection), of_topics(collection)
+
+
+@page
+@unchanged_page(_fingerprint)
+def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """A run: what it is, its means, its values topic by topic, and its charts."""
+    run = visible_run(request, run_id)
+    query = query_of(request)
+    context = _about(request, run) | {
+        "query": query,
+        "curves": list(CURVES),
+        "max_depth": MAX_DEPTH,
+        "measures": query.get("measures") or ", ".join(run.collection.measures),
+    }
+    status = fill(context, "evaluation", _evaluation, request, run, query)
+    if "evaluation" in context:
+        evaluation: Evaluation = context["evaluation"]
+        context |= {"stale": is_stale(evaluation), "others": runs_beside(evaluation, _OTHERS_NAMED)}
+        status = max(
+            fill(context, "values", _values, run, evaluation, query),
+            fill(context, "spread", _spread, run, evaluation, query),
+            fill(context, "curve", _curve, run, evaluation, query),
+            fill(context, "recall", _recall, run, evaluation, query),
+        )
+    return render(request, "metrics/run.html", context, status=status)
+
+
+@page
+def run_status(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """How far a run has come."""
+    run = visible_run(request, run_id)
+    return status_piece(request, run_subject(run.pk), detailed_statuses(run, request.user)[str(run.pk)])
+
+
+@page
+def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """What a run answers to one topic, document by document."""
+    run = scored_run(request, run_id)
+    query = query_of(request)
+    evaluation = _evaluation(request, run, query)
+    topic_id = query.get("topic") or evaluation.qrels.topic_ids[0]
+    ranking = read_ranking(evaluation=evaluation, topic_id=topic_in({"topic": topic_id}))
+    offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
+    paging = Paging(offset, _DOCUMENTS_OF_A_PAGE, len(ranking.documents))
+    context: dict[str, Any] = {
+        "run": run,
+        "evaluation": evaluation,
+        "stale": is_stale(evaluation),
+        "query": query,
+        "topic": run.collection.topics.filter(topic_id=topic_id).first(),
+        "ranking": ranking,
+        "paging": paging,
+        "lines": _documents(run.collection, ranking, paging),
+        "values": _of_topic(run, evaluation, topic_id),
+        **_neighbours(evaluation, topic_id),
+    }
+    if ranking.documents:
+        kept = _kept(query, qrels=evaluation.qrels.version, topic=topic_id)
+        context["shown"] = run_figure(ranking_figure(ranking, run=run.tag), run.pk, kept, "wide")
+    return render(request, "metrics/ranking.html", context)
+
+
+def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
+    status = detailed_statuses(run, request.user)[str(run.pk)]
+    return {
+        "run": run,
+        "subject": run_subject(run.pk),
+        "status": status,
+        "facts": list(metadata_lines(run.metadata)),
+        "ir_metadata": list(metadata_lines(run.ir_metadata)),
+        "problems_shown": PROBLEMS_SHOWN,
+    }
+
+
+def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
+    check_scores(request, run.collection)
+    version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
+    return find_evaluation(run=run, version=version)
+
+
+def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    measures = measures_in(query, "measures", run.collection.measures)
+    sort = parse_measure(query["sort"]) if query.get("sort") else None
+    descending = choice_in(query, "order", ("desc", "asc")) != "asc"
+    paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics)
+    wanted = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
+    values = replace(read_values(evaluation=evaluation, measures=wanted), measures=measures)
+    lines = topic_lines(values, sort, descending, slice(paging.offset, paging.offset + paging.limit))
+    return {
+        "columns": columns_of(measures, sort, descending),
+        "means": _means(values),
+        "lines": _titled(run.collection, lines),
+        "paging": paging,
+    }
+
+
+def _means(values: RunValues) -> list[tuple[str, str, Any]]:
+    """Name, definition's name and mean of each measure."""
+    judged, means = len(values.topic_ids), values.means
+    return [
+        (measure.name, measure.definition.name, mean_cell(measure, means[measure.name], judged))
+        for measure in values.measures
+    ]
+
+
+def _titled(collection: Collection, lines: list[TopicLine]) -> list[TopicLine]:
+    named = collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
+    titles = dict(named.values_list("topic_id", "title"))
+    return [replace(line, title=titles.get(line.topic_id, "")) for line in lines]
+
+
+def _kept(query: Query, **asked: Any) -> dict[str, str]:
+    """What the address of a chart says: the score type, and what is asked for."""
+    return {"scores": query.get("scores", ""), **{name: str(value) for name, value in asked.items() if value}}
+
+
+def _drawn(chart: str, run: Run, evaluation: Evaluation, asked: Mapping[str, str]) -> ShownFigure:
+    return run_figure(RUN_CHARTS[chart](Asked(run, evaluation, asked)), run.pk, asked, "half")
+
+
+def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    """One measure over the topics: how its values are distributed, and a bar for each, alone or against another run."""
+    measure = measure_in(query, "by", run.collection.measures[0])
+    asked = _kept(query, measure=measure.name, qrels=evaluation.qrels.version)
+    paired = {**asked, "other": query.get("other", "")}
+    return {
+        "measure": measure.name,
+        "distribution": _drawn("distribution", run, evaluation, asked),
+        "topics": _drawn("topics", run, evaluation, paired),
+    }
+
+
+def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    given = {name: query[name] for name in ("measure", "depth") if query.get(name)}
+    read = curve_query(given)
+    asked = _kept(query, measure=read.measures[0].name, depth=read.depth, qrels=evaluation.qrels.version)
+    shown = _drawn("curve", run, evaluation, asked | ({"measure": given["measure"]} if "measure" in given else {}))
+    measure = read.measures[0].name
+    return {"measure": measure, "depth": read.depth, "choices": list(dict.fromkeys([*CURVES, measure])), "shown": shown}
+
+
+def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
+    rel = query.get("rel") or "1"
+    asked = _kept(query, rel=rel, qrels=evaluation.qrels.version)
+    levels = [level for level in evaluation.qrels.levels if int(level) > 0]
+    choices = list(dict.fromkeys([*sorted(levels, key=int), rel]))
+    return {"rel": rel, "choices": choices, "shown": _drawn("precision-recall", run, evaluation, asked)}
+
+
+@dataclass(frozen=True)
+class DocumentLine:
+    """A document of a ranking as the page shows it."""
+
+    rank: int
+    doc_id: str
+    score: str
+    tied: bool
+    level: int | None
+    label: str
+    gain: str
+    total: str
+
+    @property
+    def kind(self) -> str:
+        return level_class(self.level)
+
+
+def _documents(collection: Collection, ranking: Ranking, paging: Paging) -> list[DocumentLine]:
+    shown = ranking.documents[paging.offset : paging.offset + paging.limit]
+    labels, sums = collection.level_labels, ranking.cumulated
+    return [
+        DocumentLine(
+            document.rank,
+            document.doc_id,
+            f"{document.score:.6g}",
+            document.tied,
+            document.level,
+            "" if document.level is None else str(labels.get(str(document.level), "")),
+            f"{document.gain:g}",
+            f"{sums[document.rank - 1]:g}" if document.rank <= len(sums) else "",
+        )
+        for document in shown
+    ]
+
+
+def _of_topic(run: Run, evaluation: Evaluation, topic_id: str) -> list[tuple[str, str]]:
+    measures = measures_in({}, "measures", run.collection.measures)
+    values = read_values(evaluation=evaluation, measures=measures)
+    place = values.topic_ids.index(topic_id)
+    return [(measure.name, figure(measure, float(values.vectors[measure.name][place]))) for measure in measures]
+
+
+def _neighbours(evaluation: Evaluation, topic_id: str) -> dict[str, str | None]:
+    """The topics before and after this one in the judgements' order."""
+    ids: list[str] = evaluation.qrels.topic_ids
+    place = ids.index(topic_id)
+    return {"before": ids[place - 1] if place else None, "after": ids[place + 1] if place + 1 < len(ids) else None}

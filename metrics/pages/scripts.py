@@ -1,0 +1,19 @@
+"""The script that makes charts answer the pointer."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from metrics.charts.bundle import BUNDLE_NAME, read_bundle
+from runs.views import page
+
+_FOR_GOOD = "public, max-age=31536000, immutable"
+
+
+@page
+def vega_script(request: HttpRequest, name: str) -> HttpResponse:
+    """Vega in one file, compressed: what reads HTML today reads gzip. The name changes with what is in it."""
+    if name != BUNDLE_NAME:
+        raise Http404("there is no such script")
+    headers = {"Content-Encoding": "gzip", "Cache-Control": _FOR_GOOD}
+    return HttpResponse(read_bundle(), content_type="text/javascript; charset=utf-8", headers=headers)

@@ -1,0 +1,202 @@
+"""Charts: what is drawn, in which formats, and that the words beside it say the same."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+
+from metrics.api.charts import RUN_CHARTS, Asked
+from metrics.charts import bundle
+from metrics.charts.curves import curve_figure
+from metrics.charts.distribution import distribution_figure
+from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.topics import paired_topics_figure, topics_figure
+from metrics.engine.grammar import parse_measure
+from metrics.services.values import find_evaluation, read_curve
+from runs.models import Run
+from tests.conftest import GOOD, POOR
+
+Submit = Callable[..., Run]
+# As it is before conftest puts a short script in its place.
+REAL_BUNDLE = bundle._made
+QUERIES = {"ranking": {"topic": "1"}}
+
+
+@pytest.fixture
+def pair(submit: Submit) -> tuple[Run, Run]:
+    return submit(GOOD), submit(POOR)
+
+
+def chart(api: APIClient, run: Run, name: str, status: int = 200, **query: Any) -> Any:
+    answer = api.get(f"/api/v1/runs/{run.pk}/charts/{name}", {**QUERIES.get(name.partition(".")[0], {}), **query})
+    assert answer.status_code == status, answer.content
+    return answer
+
+
+def words(svg: bytes) -> list[str]:
+    return [text.text or "" for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("name", list(RUN_CHARTS))
+def test_every_chart_comes_in_every_format(anonymous: APIClient, pair: tuple[Run, Run], name: str) -> None:
+    beginnings = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}
+    for form, beginning in beginnings.items():
+        answer = chart(anonymous, pair[0], f"{name}.{form}")
+        assert answer.content.startswith(beginning), form
+        assert answer["Cache-Control"] == "private, max-age=600"
+    specification = chart(anonymous, pair[0], f"{name}.json", live="true").json()
+    assert specification["width"] == "container"
+
+
+@pytest.mark.parametrize("name", list(RUN_CHARTS))
+def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], name: str) -> None:
+    asked = Asked(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
+    figure = RUN_CHARTS[name](asked)
+    for theme in PALETTES:
+        for size in SIZES:
+            assert figure.draw(Look(theme, size)).to_dict(validate=True)
+    assert figure.draw(Look(live=True)).to_dict(validate=True)
+
+
+@pytest.mark.parametrize("name", list(RUN_CHARTS))
+def test_every_picture_is_as_large_as_it_says(anonymous: APIClient, pair: tuple[Run, Run], name: str) -> None:
+    for size, (width, height) in SIZES.items():
+        svg = ET.fromstring(chart(anonymous, pair[0], f"{name}.svg", size=size).content)
+        assert (svg.get("width"), svg.get("height")) == (str(width), str(height)), size
+
+
+def test_a_png_has_300_dots_to_the_inch(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    png = chart(anonymous, pair[0], "curve.png").content
+    width, height = (int.from_bytes(png[at : at + 4]) for at in (16, 20))
+    assert (width, height) == tuple(side * 300 // 96 for side in SIZES["column"])
+    per_metre = int.from_bytes(png[png.index(b"pHYs") + 4 :][:4])
+    assert per_metre * 0.0254 == pytest.approx(300, abs=1)
+
+
+@pytest.mark.parametrize("measure", ["nDCG", "DCG", "nCG", "CG", "P", "R", "nDCG(gains='exp')", "P(rel=2)", "nDCG@10"])
+def test_a_curve_is_a_picture_with_a_title(anonymous: APIClient, pair: tuple[Run, Run], measure: str) -> None:
+    told = words(chart(anonymous, pair[0], "curve.svg", measure=measure, depth=20).content)
+    assert f"{measure.removesuffix('@10')} of run good" in told
+    assert "mean of 3 topics at ranks 1 to 20, and the mean of the ideal rankings" in told
+    assert {"good", "ideal"} <= set(told)
+
+
+def test_no_picture_names_another_host(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    for name in RUN_CHARTS:
+        svg = chart(anonymous, pair[0], f"{name}.svg").content.decode()
+        assert not re.findall(r"https?://(?!www\.w3\.org/)", svg), name
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "status"),
+    [
+        ("curve.svg", {"measure": "AP"}, 400),
+        ("curve.svg", {"measure": "nDCG,P"}, 400),
+        ("curve.svg", {"depth": 0}, 400),
+        ("curve.svg", {"theme": "pink"}, 400),
+        ("curve.svg", {"size": "huge"}, 400),
+        ("curve.svg", {"qrels": 9}, 404),
+        ("curve.gif", {}, 404),
+        ("nothing.svg", {}, 404),
+        ("topics.svg", {"other": "x"}, 400),
+        ("topics.svg", {"other": "00000000-0000-4000-8000-000000000000"}, 400),
+        ("ranking.svg", {"topic": ""}, 400),
+        ("ranking.svg", {"topic": "77"}, 404),
+        ("precision-recall.svg", {"rel": "x"}, 400),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(
+    anonymous: APIClient, pair: tuple[Run, Run], name: str, query: dict[str, Any], status: int
+) -> None:
+    answer = chart(anonymous, pair[0], name, status, **query)
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_a_curves_table_has_the_values_of_the_api(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    run = pair[1]
+    drawn = read_curve(evaluation=find_evaluation(run=run), measure=parse_measure("DCG"), depth=5)
+    figure = curve_figure(drawn, measure="DCG", run="poor")
+    answer = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": 5}).json()["curves"][0]
+    for row in figure.rows:
+        index = int(row[0]) - 1
+        expected = [answer[name][index] for name in ("mean", "low", "high", "ideal")]
+        assert [float(text) for text in row[1:]] == pytest.approx(expected, abs=5e-5)
+
+
+def test_a_distribution_counts_every_topic_once() -> None:
+    values = np.array([0.0, 0.04, 0.05, 0.5, 1.0, np.nan])
+    figure = distribution_figure(values, measure="AP", run="r")
+    assert sum(int(count) for _, count in figure.rows) == 5
+    assert figure.rows[0] == ["0.00 to 0.05", "2"]
+    assert figure.rows[-1] == ["0.95 to 1.00", "1"]
+    assert "5 topics: mean 0.3180, median 0.0500" in figure.caption
+    assert "1 have 0" in figure.caption
+
+
+def test_a_distribution_of_nothing_is_no_error() -> None:
+    figure = distribution_figure(np.array([np.nan]), measure="AP", run="r")
+    assert "0 topics" in figure.caption
+    assert figure.draw(Look()).to_dict(validate=True)
+
+
+def test_topics_are_sorted_and_differences_have_signs() -> None:
+    figure = topics_figure([("1", 0.2), ("2", 0.9), ("3", float("nan"))], measure="AP", run="r", ranking="/")
+    assert figure.rows == [["2", "0.9000"], ["1", "0.2000"]]
+    paired = paired_topics_figure([("1", -0.5), ("2", 0.25), ("3", 0.0)], measure="AP", run="a", other="b", ranking="/")
+    assert paired.rows == [["2", "+0.2500"], ["3", "+0.0000"], ["1", "-0.5000"]]
+    assert "higher on 1, lower on 1, equal on 1" in paired.caption
+
+
+def test_the_paired_chart_is_the_difference_of_the_api(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    a, b = pair
+    drawn = chart(anonymous, a, "topics.json", measure="AP", other=str(b.pk)).json()
+    bars = {row["topic"]: row["value"] for row in next(iter(drawn["layer"]))["data"]["values"]}
+    query = {"runs": f"{a.pk},{b.pk}", "measure": "AP"}
+    topics = anonymous.get("/api/v1/collections/small/difference/", query).json()["topics"]
+    assert bars == {topic["topic_id"]: topic["difference"] for topic in topics}
+
+
+def test_a_live_bar_leads_to_its_ranking() -> None:
+    figure = topics_figure([("a/b&c", 0.5)], measure="AP", run="r", ranking="/runs/1/ranking/?topic=")
+    (bar,) = figure.draw(Look(live=True)).to_dict(validate=True)["layer"][0]["data"]["values"]
+    assert bar["address"] == "/runs/1/ranking/?topic=a%2Fb%26c"
+    assert "address" not in json.dumps(figure.draw(Look()).to_dict())
+
+
+def test_thousands_of_topics_are_one_outline() -> None:
+    topics = [(str(number), number / 5000) for number in range(5000)]
+    drawn = topics_figure(topics, measure="AP", run="r", ranking="/").draw(Look()).to_dict(validate=True)
+    assert drawn["layer"][0]["mark"]["type"] == "area"
+
+
+def test_a_picture_with_another_run_is_not_remembered(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    query = {"measure": "AP", "other": str(pair[1].pk)}
+    chart(anonymous, pair[0], "topics.svg", **query)
+    Run.objects.filter(pk=pair[1].pk).update(deleted_at=pair[1].created_at)
+    assert chart(anonymous, pair[0], "topics.svg", 400, **query).json()["code"] == "unknown_run"
+
+
+def test_the_bundle_is_made_once_and_served_for_good(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+    monkeypatch.setattr(bundle, "_made", lambda: made.append(b"") or b"script")
+    for _ in range(2):
+        answer = anonymous.get(f"/scripts/vega-{bundle.BUNDLE_NAME}.js")
+        assert gzip.decompress(answer.content) == b"script"
+    assert len(made) == 1
+    assert "immutable" in answer["Cache-Control"]
+    assert anonymous.get("/scripts/vega-0123456789abcdef.js").status_code == 404
+
+
+def test_the_real_bundle_needs_no_network_and_no_evaluation() -> None:
+    text = REAL_BUNDLE().decode()
+    assert text.endswith("window.vegaEmbed = $t6;") or "window.vegaEmbed" in text[-200:]
+    assert "expressionInterpreter" in text
+    assert json.dumps("import(") not in text

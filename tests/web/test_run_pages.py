@@ -1,0 +1,124 @@
+"""The page of a run and what belongs to it: charts, single rankings, its way through the queue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from metrics.models import Evaluation
+from runs.models import Collection, Run
+from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.web.test_pages import page, text_of
+
+Submit = Callable[..., Run]
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def pair(submit: Submit) -> tuple[Run, Run]:
+    return submit(GOOD), submit(POOR)
+
+
+def test_every_chart_has_a_picture_words_and_figures(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{pair[0].pk}/")
+    figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
+    assert len(figures) == 4
+    for figure in figures:
+        assert re.search(r'<img src="[^"]+\.svg[^"]*" width="\d+" height="\d+" alt="[^"]{20,}"', figure)
+        assert "<figcaption>" in figure
+        assert "<summary>The same in figures</summary>" in figure
+        assert figure.count(".pdf") == figure.count(".png") == 1
+        assert figure.count("theme=dark") == 2
+
+
+def test_a_run_beside_another_shows_their_differences(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{pair[0].pk}/", by="AP", other=str(pair[1].pk))
+    assert "AP of good minus that of poor on each of 3 topics" in html
+    assert f'<option value="{pair[1].pk}" selected>poor (alice)' in html
+    assert f"other={pair[1].pk}" in html
+    assert "is not the id of a run" in page(browser, f"/runs/{pair[0].pk}/", 400, other="x")
+
+
+def test_a_bad_measure_leaves_the_other_parts_alone(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{pair[0].pk}/", 400, by="foo")
+    assert "unknown measure &#x27;foo&#x27;" in html
+    assert html.count("<figure") == 2
+    assert "Topic by topic" in html
+
+
+def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, f"/runs/{pair[0].pk}/", rel="all")
+    assert "level 1 and above" in html
+    assert "level 3 and above" in html
+    assert "rel=x" in page(browser, f"/runs/{pair[0].pk}/", 400, rel="x")
+
+
+def test_a_queued_run_tells_its_place_and_asks_again(browser: Client, api: Any, collection: str) -> None:
+    first = upload(api, "collections/small/runs/", GOOD).json()["id"]
+    second = upload(api, "collections/small/runs/", POOR).json()["id"]
+    assert "Next in line" in page(browser, f"/runs/{first}/")
+    html = page(browser, f"/runs/{second}/status/")
+    assert "Number 2 in line" in html
+    assert f'hx-get="/runs/{second}/status/"' in html
+    assert "<html" not in html
+    evaluate_all()
+    answer = browser.get(f"/runs/{second}/status/")
+    assert answer["HX-Refresh"] == "true"
+    assert "hx-get" not in answer.content.decode()
+    assert "In the queue" not in page(browser, f"/runs/{second}/")
+
+
+def test_a_failed_run_says_why_and_asks_no_more(browser: Client, pair: tuple[Run, Run]) -> None:
+    Evaluation.objects.filter(run=pair[0]).update(state="failed", error_message="the file is gone")
+    html = page(browser, f"/runs/{pair[0].pk}/")
+    assert "The evaluation failed" in html
+    assert 'hx-trigger="every' not in html
+
+
+def test_a_run_of_a_blind_collection_is_received_and_nothing_else(
+    browser: Client, pair: tuple[Run, Run], alice: Any
+) -> None:
+    Collection.objects.update(blind=True)
+    browser.force_login(alice)
+    Collection.objects.get().team.memberships.all().update(role="member")
+    html = page(browser, f"/runs/{pair[0].pk}/")
+    assert "Received" in html
+    assert "<figure" not in html
+    assert "blind" in page(browser, f"/runs/{pair[0].pk}/ranking/", 403)
+
+
+def test_a_ranking_page_lists_documents_with_their_levels(browser: Client, pair: tuple[Run, Run]) -> None:
+    Collection.objects.update(level_labels={"2": "highly relevant"})
+    text = text_of(page(browser, f"/runs/{pair[0].pk}/ranking/", topic="1"))
+    assert "1 a 3 2 highly relevant 2 2" in text
+    assert "← first topic topic 2 →" in text
+    poor = text_of(page(browser, f"/runs/{pair[1].pk}/ranking/", topic="1"))
+    assert "2 u 2.5 unjudged 0 0" in poor
+    assert "No answer" in page(browser, f"/runs/{pair[1].pk}/ranking/", topic="3")
+    assert "has no judgements" in page(browser, f"/runs/{pair[1].pk}/ranking/", 404, topic="77")
+
+
+def test_a_long_ranking_has_pages(browser: Client, submit: Submit) -> None:
+    run = submit("".join(f"1 Q0 d{rank} {rank} {300 - rank} long\n" for rank in range(1, 251)))
+    first = page(browser, f"/runs/{run.pk}/ranking/", topic="1")
+    assert "1–100 of 250" in first
+    last = page(browser, f"/runs/{run.pk}/ranking/", topic="1", offset=200)
+    assert "<code>d250</code>" in last
+    assert "<code>d200</code>" not in last
+
+
+@pytest.mark.parametrize("path", ["", "ranking/"])
+def test_a_page_is_light(browser: Client, submit: Submit, path: str) -> None:
+    """Without its charts, compressed: under 300 KB."""
+    topics = range(1, 300)
+    run = submit("".join(f"{topic} Q0 d{rank} {rank} {9 - rank} wide\n" for topic in topics for rank in range(1, 5)))
+    answer = browser.get(f"/runs/{run.pk}/{path}", headers={"Accept-Encoding": "gzip"})
+    assert len(answer.content) < 300_000
