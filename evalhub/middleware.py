@@ -129,6 +129,10 @@ class NoTokenInAddress:
         return answer
 
 
+# Where passwords are asked for.
+_PASSWORDS = (settings.LOGIN_URL, "/admin/login/")
+
+
 class AddressRate:
     """EVALHUB_ADDRESS_RATE requests a minute for each address, EVALHUB_LOGIN_RATE passwords."""
 
@@ -138,6 +142,6 @@ class AddressRate:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         network = network_of(address_of(request))
         wait = RATES.take(f"address:{network}", settings.EVALHUB_ADDRESS_RATE)
-        if request.method == "POST" and request.path == settings.LOGIN_URL:
+        if request.method == "POST" and request.path in _PASSWORDS:
             wait = wait or RATES.take(f"password:{network}", settings.EVALHUB_LOGIN_RATE)
         return slow_down(request, wait) if wait else self.get_response(request)

@@ -159,7 +159,8 @@ USE_TZ = True
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-LOGIN_URL = "/admin/login/"
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 CSRF_FAILURE_VIEW = "evalhub.api.csrf_failure"
 
 # Uploads always go to a file beside their destination, so that storing one is a link and not a copy.

@@ -1,6 +1,7 @@
 """All URLs: pages at the root, the API under /api/v1/."""
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
@@ -16,6 +17,12 @@ urlpatterns = [
     path("api/v1/", include("metrics.api.urls")),
     path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/v1/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    path(
+        "login/",
+        LoginView.as_view(template_name="evalhub/login.html", http_method_names=["get", "head", "post"]),
+        name="login",
+    ),
+    path("logout/", LogoutView.as_view(http_method_names=["post"]), name="logout"),
     path("admin/", admin.site.urls),
     *[path(address, probe, name=address) for address, probe in PROBES.items()],
 ]

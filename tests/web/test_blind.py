@@ -47,6 +47,7 @@ MASKS = (
     (re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d"), "<time>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<id>"),
     (re.compile(r"world-\w"), "<world>"),
+    (re.compile(r'csrfmiddlewaretoken" value="\w+'), "<csrf>"),
 )
 RUNS = 200
 UNCOMPARED = ("Date", "Expires", "Set-Cookie", "X-Request-ID")

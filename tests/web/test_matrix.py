@@ -100,6 +100,14 @@ MATRIX: dict[str, dict[str, str]] = {
     "measure-page":       {"GET":    ALL},
     "measure-suggestions": {"GET":   ALL},
     "vega-script":        {"GET":    ALL},
+    "login":              {"GET":    ALL,
+                           "POST":   ALL},
+    "logout":             {"POST":   ALL.replace("200", "302")},
+    # Whoever is not logged in is sent to log in; a session has no scopes, so the reader is the owner here.
+    "submit-page":        {"GET":    "302 200 200 200 200 200 200",
+                           "POST":   "401 303 303 303 303 303 303"},
+    "tokens-page":        {"GET":    "302 200 200 200 200 200 200",
+                           "POST":   "401 201 201 201 201 201 201"},
     # For machines: no worker goes round here, and no token for the figures is set.
     "healthz":            {"GET":    ALL},
     "readyz":             {"GET":    ALL.replace("200", "503")},
@@ -147,7 +155,7 @@ BLIND: dict[str, dict[str, str]] = {
 
 PAGES = (
     "home", "collection-page", "comparison-page", "run-page", "run-status", "ranking-page", "measures-page",
-    "measure-page", "measure-suggestions", "vega-script",
+    "measure-page", "measure-suggestions", "submit-page", "tokens-page", "login", "logout", "vega-script",
 )  # fmt: skip
 
 
@@ -170,6 +178,8 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("tokens", "POST"): lambda: {"name": "new"},
     ("evaluations", "POST"): lambda: {"scores": "float32"},
     ("run-evaluations", "POST"): lambda: {"scores": "float32"},
+    ("submit-page", "POST"): lambda: file_of(GOOD.replace("good", "another")),
+    ("tokens-page", "POST"): lambda: {"name": "new", "scopes": ["read"]},
 }
 
 
@@ -197,7 +207,8 @@ def ask(people: People, role: str, name: str, method: str, path: str) -> int:
     with transaction.atomic():
         body = BODIES.get((name, method), dict)()
         if name in PAGES:
-            answer = people.browsers[role].generic(method, path)
+            browser = people.browsers[role]
+            answer = browser.post(path, body) if method == "POST" else browser.generic(method, path)
         else:
             form = "multipart" if "file" in body else "json"
             client = people.api[role]
@@ -231,7 +242,7 @@ def differences(
 def unless_seen(name: str, method: str, seers: tuple[str, ...]) -> list[str]:
     """The codes of the table, but 404 to whoever does not see the collection."""
     return [
-        code if role in seers or (role == "anonymous" and code == "401") else "404"
+        code if role in seers or (role == "anonymous" and code in ("401", "302")) else "404"
         for role, code in zip(ROLES, MATRIX[name][method].split(), strict=True)
     ]
 

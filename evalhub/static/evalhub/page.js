@@ -1,6 +1,14 @@
 // What a page does beyond links and forms; without it everything is still there.
 
 
+// A button that copies the text of the element it names.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copies]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent.trim());
+  button.textContent = "Copied";
+});
+
 // A chart answers the pointer from the moment it is pointed at: until then it is a picture, which costs nothing.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let vega;

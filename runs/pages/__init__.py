@@ -1,0 +1,1 @@
+"""Pages with forms: submitting a run, making tokens."""

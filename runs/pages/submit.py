@@ -1,0 +1,84 @@
+"""The page that checks and submits a run."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError, InvalidFile
+from metrics.services.lifecycle import queue_evaluation
+from runs.api.access import visible_collection
+from runs.api.origin import origin_of
+from runs.api.serializers import RunUploadSerializer
+from runs.api.views import upload_fields
+from runs.models import Collection, Scope, Team, User
+from runs.pages.forms import FormPage, see
+from runs.services.runs import Submission, check_submission, submit_run
+from runs.views import problem_of
+
+
+class RunFormSerializer(RunUploadSerializer):
+    """The same fields as a form sends them: what is left empty is left out, a second file that nobody chose as well."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return super().to_internal_value({name: value for name, value in data.items() if value != ""})
+
+
+class SubmitPage(FormPage):
+    """Check a run file, which stores nothing, or submit it."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        return _page(request, visible_collection(request, slug))
+
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        collection = visible_collection(request, slug)
+        try:
+            with upload_fields(request, RunFormSerializer) as fields:
+                submission = _submission(request, collection, fields)
+                if request.data.get("action") == "check":
+                    return _page(request, collection, checked=check_submission(submission=submission))
+                run, _ = submit_run(submission=submission, enqueue=queue_evaluation)
+        except (EvalHubError, APIException) as error:
+            return _refusal(request, collection, error)
+        return see(request, reverse("run-page", args=[run.pk]))
+
+
+def _submission(request: Request, collection: Collection, fields: dict[str, Any]) -> Submission:
+    known = fields["known"]
+    return Submission(
+        collection=collection,
+        team=fields["team"],
+        user=cast(User, request.user),
+        upload=fields["file"].path,
+        known=known.path if known else None,
+        tag=fields["tag"],
+        description=fields["description"],
+        origin=origin_of(request),
+    )
+
+
+def _refusal(request: Request, collection: Collection, error: EvalHubError | APIException) -> HttpResponse:
+    """The page with what is wrong: line by line for a file, field by field for the form."""
+    status, detail = problem_of(error)
+    if isinstance(error, ValidationError) and "file" in error.get_full_details():
+        detail = "choose a file first"
+    report = error.report if isinstance(error, InvalidFile) else None
+    return _page(request, collection, status, refused=detail, report=report)
+
+
+def _page(request: Request, collection: Collection, status: int = 200, **told: Any) -> HttpResponse:
+    context = {
+        "collection": collection,
+        "teams": list(Team.objects.of(request.user)),
+        "given": request.data if request.method == "POST" else {},
+        "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
+        **told,
+    }
+    return render(request._request, "runs/submit.html", context, status=status)
