@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from metrics import views
-from metrics.pages import measures, runs, scripts
+from metrics.pages import measures, runs, scripts, what_if
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", views.collection_page, name="collection-page"),
     path("collections/<slug:slug>/comparison/", views.comparison_page, name="comparison-page"),
+    path("collections/<slug:slug>/what-if/", what_if.what_if_page, name="what-if-page"),
     path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),
     path("runs/<uuid:run_id>/status/", runs.run_status, name="run-status"),
     path("runs/<uuid:run_id>/ranking/", runs.ranking_page, name="ranking-page"),

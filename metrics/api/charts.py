@@ -27,6 +27,7 @@ from metrics.api.queries import (
     query_of,
     recall_query,
     run_id_in,
+    what_if_query,
 )
 from metrics.api.ranking_queries import topic_in
 from metrics.charts.curves import curve_figure
@@ -37,14 +38,16 @@ from metrics.charts.precision_recall import precision_recall_figure
 from metrics.charts.rankings import ranking_figure
 from metrics.charts.rendering import FORMATS, render
 from metrics.charts.topics import paired_topics_figure, topics_figure
+from metrics.charts.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
 from metrics.models import Evaluation
 from metrics.services.curves import read_curves, read_precision_recall
 from metrics.services.difference import DifferenceQuery, read_difference
 from metrics.services.rankings import read_ranking
 from metrics.services.values import read_values
-from runs.api.access import scored_run
-from runs.models import Run
+from metrics.services.what_if import ask_what_if
+from runs.api.access import scored_collection, scored_run
+from runs.models import Collection, Run
 
 _KEPT_SECONDS = 600
 
@@ -109,6 +112,14 @@ RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
     "ranking": _ranking,
 }
 
+
+def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
+    answer = ask_what_if(collection=collection, query=what_if_query(query))
+    return what_if_figure(answer, answer.combinations[0])
+
+
+COLLECTION_CHARTS: dict[str, Callable[[Collection, Mapping[str, str]], Figure]] = {"what-if": _what_if}
+
 CHART_PARAMETERS = [
     parameter("theme", "colours; light where left out", choices=tuple(PALETTES)),
     parameter("size", "column where left out", choices=tuple(SIZES)),
@@ -142,6 +153,22 @@ class RunChart(APIView):
         # A run that is named beside this one may be gone when the picture is asked for again.
         key = None if query.get("other") else chart_key(asked.evaluation, f"{chart}.{form}", query)
         return picture(key, form, lambda: RUN_CHARTS[chart](asked).draw(look))
+
+
+class CollectionChart(APIView):
+    """A chart of a collection: what-if, the first of the combinations asked for beside the official order."""
+
+    @extend_schema(
+        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        parameters=[parameter("measures", "the measure to order the runs by"), *CHART_PARAMETERS, SCORES],
+    )
+    def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
+        found = scored_collection(request, collection)
+        check_chart(COLLECTION_CHARTS, chart, form)
+        query = query_of(request)
+        look = look_in(query)
+        # The board changes with every run: nothing is remembered here.
+        return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query).draw(look))
 
 
 def check_chart(charts: Mapping[str, Any], chart: str, form: str) -> None:

@@ -44,6 +44,11 @@ urlpatterns = [
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
     path("collections/<slug:collection>/design/", design.DesignView.as_view(), name="design"),
+    path(
+        "collections/<slug:collection>/charts/<slug:chart>.<slug:form>",
+        charts.CollectionChart.as_view(),
+        name="collection-chart",
+    ),
     path("collections/<slug:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),

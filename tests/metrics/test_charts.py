@@ -184,6 +184,13 @@ def test_a_picture_with_another_run_is_not_remembered(anonymous: APIClient, pair
     assert chart(anonymous, pair[0], "topics.svg", 400, **query).json()["code"] == "unknown_run"
 
 
+def test_the_what_if_chart_shows_both_ranks(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    answer = anonymous.get("/api/v1/collections/small/charts/what-if.svg", {"measures": "RR"})
+    assert answer.status_code == 200
+    assert answer["Cache-Control"] == "private, max-age=0"
+    assert {"1  good", "2  poor", "official", "what if"} <= set(words(answer.content))
+
+
 def test_the_bundle_is_made_once_and_served_for_good(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
     monkeypatch.setattr(bundle, "_made", lambda: made.append(b"") or b"script")

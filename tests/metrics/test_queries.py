@@ -47,6 +47,7 @@ ENDPOINTS = {
     "runs/{run}/charts/topics.json": 3,
     "runs/{run}/charts/topics.json?other={other}": 6,
     "runs/{run}/charts/curve.json": 3,
+    "collections/small/charts/what-if.json": 4,
     "runs/{run}/evaluations/": 2,
     "measures/": 0,
     "measures/nDCG/": 0,

@@ -201,7 +201,7 @@ def test_the_same_worlds_differ_where_they_are_open(people: People) -> None:
     told = {asked.split()[1] for asked in first if asked.startswith("GET") and first[asked] != second.get(asked)}
     assert {"leaderboard", "comparison", "qrels-list", "run-values", "run-curve", "run-evaluations", "runs", "run",
             "collection", "collections", "home", "collection-page", "run-page", "ranking-page",
-            "what-if", "run-chart"} <= told  # fmt: skip
+            "what-if", "what-if-page", "run-chart", "collection-chart"} <= told  # fmt: skip
 
 
 def test_a_blind_answer_is_constant(people: People, blind: str) -> None:

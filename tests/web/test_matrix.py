@@ -83,6 +83,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-precision-recall": {"GET":  ALL},
     "run-ranking":        {"GET":    UNASKED},
     "run-chart":          {"GET":    ALL},
+    "collection-chart":   {"GET":    ALL},
     "run-evaluations":    {"GET":    ALL,
                            "POST":   "401 202 403 403 403 202 403"},
     "measures":           {"GET":    ALL},
@@ -96,6 +97,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-page":           {"GET":    ALL},
     "run-status":         {"GET":    ALL},
     "ranking-page":       {"GET":    ALL},
+    "what-if-page":       {"GET":    ALL},
     "measures-page":      {"GET":    ALL},
     "measure-page":       {"GET":    ALL},
     "measure-suggestions": {"GET":   ALL},
@@ -151,11 +153,13 @@ BLIND: dict[str, dict[str, str]] = {
     "ranking-page":       {"GET":    OWN_SCORES},
     "run-ranking":        {"GET":    OWN_SCORES.replace("200", "400")},
     "run-chart":          {"GET":    OWN_SCORES},
+    "collection-chart":   {"GET":    SCORES},
 }  # fmt: skip
 
 PAGES = (
-    "home", "collection-page", "comparison-page", "run-page", "run-status", "ranking-page", "measures-page",
-    "measure-page", "measure-suggestions", "submit-page", "tokens-page", "login", "logout", "vega-script",
+    "home", "collection-page", "comparison-page", "what-if-page", "run-page", "run-status", "ranking-page",
+    "measures-page", "measure-page", "measure-suggestions", "submit-page", "tokens-page", "login", "logout",
+    "vega-script",
 )  # fmt: skip
 
 

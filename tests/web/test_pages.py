@@ -47,7 +47,7 @@ def pages(board: tuple[Run, Run]) -> list[str]:
     return [
         "/", "/collections/small/", run, f"/api/v1{run}charts/curve.svg", "/collections/small/comparison/",
         "/measures/",
-        f"{run}ranking/", f"{run}status/", "/measures/AP/", "/measures/suggestions/",
+        f"{run}ranking/", f"{run}status/", "/collections/small/what-if/", "/measures/AP/", "/measures/suggestions/",
     ]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_hostile_text_is_shown_as_text(browser: Client, submit: Submit) -> None:
     Collection.objects.update(name=HOSTILE, description=HOSTILE, level_labels={HOSTILE: HOSTILE, "1": [HOSTILE]})
     Run.objects.update(description=HOSTILE, metadata={HOSTILE: {"deep": [HOSTILE, {"deeper": HOSTILE}]}}, tag=HOSTILE)
     submit(POOR)
-    paths = ["/", "/collections/small/", f"/runs/{run.pk}/", f"/runs/{run.pk}/ranking/"]
+    paths = ["/", "/collections/small/", f"/runs/{run.pk}/", f"/runs/{run.pk}/ranking/", "/collections/small/what-if/"]
     for path in [*paths, "/collections/small/comparison/", f"/api/v1/runs/{run.pk}/charts/curve.svg"]:
         html = page(browser, path)
         assert not SCRIPT_OR_STYLE.search(html.encode()), path
@@ -323,8 +323,8 @@ def test_a_silent_database_is_a_page_that_asks_it_nothing(
 
 @pytest.mark.parametrize(
     ("number", "most"),
-    [(0, 1), (1, 12), (2, 18), (3, 6), (4, 8), (5, 0), (6, 9), (7, 5), (8, 0), (9, 0)],
-    ids=["home", "board", "run", "svg", "pairs", "measures", "ranking", "status", "measure", "suggestions"],
+    [(0, 1), (1, 12), (2, 18), (3, 6), (4, 8), (5, 0), (6, 9), (7, 5), (8, 8), (9, 0), (10, 0)],
+    ids=["home", "board", "run", "svg", "pairs", "measures", "ranking", "status", "what-if", "measure", "suggestions"],
 )
 def test_a_page_asks_the_database_little(
     browser: Client, pages: list[str], django_assert_max_num_queries: Any, number: int, most: int

@@ -21,6 +21,8 @@ from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 # The reader is the owner with a token that may only read.
 ROLES = ("anonymous", "participant", "member", "owner", "other", "staff", "reader")
 TOPICS = "1\tone\n2\ttwo\n3\tthree\n"
+# The chart of an address that has others than a run.
+CHARTS = {"collection-chart": "what-if"}
 KNOWN = "1 a\n1 expected 2\n2 u\n"
 
 
@@ -120,7 +122,8 @@ def make_comparison(slug: str) -> str:
 
 
 def address(name: str, parameters: list[str], values: dict[str, Any]) -> str:
-    return reverse(name, kwargs={parameter: values[parameter] for parameter in parameters})
+    own = {**values, "chart": CHARTS.get(name, values["chart"])}
+    return reverse(name, kwargs={parameter: own[parameter] for parameter in parameters})
 
 
 def body_of(answer: Any) -> bytes:

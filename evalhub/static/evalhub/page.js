@@ -1,5 +1,10 @@
 // What a page does beyond links and forms; without it everything is still there.
 
+// A slider tells its value while it moves.
+document.addEventListener("input", (event) => {
+  const told = event.target.type === "range" && event.target.parentElement.querySelector("output");
+  if (told) told.value = event.target.value;
+});
 
 // A button that copies the text of the element it names.
 document.addEventListener("click", async (event) => {

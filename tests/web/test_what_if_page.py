@@ -1,0 +1,94 @@
+"""The page of sliders: another measure, another order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from runs.models import Collection, Qrels, Run
+from tests.web.test_pages import page, text_of
+
+Submit = Callable[..., Run]
+# By nDCG the first is better (a level 2 at rank 1), with flat gains the second (two documents at once).
+SHARP = "1 Q0 a 1 3 sharp\n1 Q0 b 2 2 sharp\n"
+BROAD = "1 Q0 c 1 3 broad\n1 Q0 a 2 2 broad\n2 Q0 x 1 1 broad\n"
+PATH = "/collections/small/what-if/"
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client()
+
+
+def test_a_slider_for_every_level_and_parameter_with_its_number(browser: Client, submit: Submit) -> None:
+    submit(SHARP)
+    html = page(browser, PATH, g2="7.5", depth="20")
+    sliders = re.findall(
+        r'<input id="(\w+)" name="\w+" type="range" min="[\d.]+" max="[\d.]+" step="[\d.]+" value="([\d.]+)"', html
+    )
+    assert dict(sliders) == {"depth": "20", "g1": "1", "g2": "7.5", "g3": "3", "b": "2", "p": "0.8"}
+    assert '<output for="g2">7.5</output>' in html
+    assert "<button>Order the runs</button>" in html
+
+
+def test_the_board_is_that_of_the_api(browser: Client, submit: Submit) -> None:
+    submit(SHARP), submit(BROAD)
+    html = page(browser, PATH, family="CG", g1="20", g2="1", depth="1")
+    measure = "CG(gains='1:20,2:1')@1"
+    board = browser.get("/api/v1/collections/small/what-if/", {"measures": measure}).json()["combinations"][0]
+    means = [f"{place['mean']:.4f}" for place in board["leaderboard"]]
+    assert re.findall(r"<strong>([\d.]+)</strong>", html) == means
+
+
+def test_ranks_that_change_are_marked(browser: Client, submit: Submit) -> None:
+    submit("1 Q0 a 1 3 high\n"), submit("1 Q0 c 1 3 low\n")
+    assert "up" not in text_of(page(browser, PATH)).split("Rank Change")[1].split("Ranks of")[0]
+    text = text_of(page(browser, PATH, family="CG", g1="20", g2="1", depth="1"))
+    assert "1 ▲ up 1 low" in text
+    assert "2 ▼ down 1 high" in text
+    assert "-1.000" in text
+    assert "2 of them differ" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "measure"),
+    [
+        ({}, "nDCG@10"),
+        ({"dis": "jk", "b": "10"}, "nDCG(dis=&#x27;jk&#x27;,b=10)@10"),
+        ({"family": "RBP", "p": "0.5"}, "RBP(p=0.5)@10"),
+        ({"family": "CG", "dis": "jk"}, "CG@10"),
+        ({"family": "nCG", "g1": "0", "g2": "0", "g3": "1"}, "nCG(gains="),
+    ],
+)
+def test_the_controls_make_a_measure(browser: Client, submit: Submit, query: dict[str, str], measure: str) -> None:
+    submit(SHARP)
+    assert f"<code>{measure}" in page(browser, PATH, **query)
+
+
+@pytest.mark.parametrize("query", [{"g1": "x"}, {"g1": "-1"}, {"b": "1"}, {"depth": "0"}, {"p": "1"}, {"family": "AP"},
+                                   {"dis": "x"}, {"depth": "nan"}, {"g1": "1_0"}])  # fmt: skip
+def test_a_control_beyond_its_range_says_so(browser: Client, submit: Submit, query: dict[str, str]) -> None:
+    submit(SHARP)
+    html = page(browser, PATH, 400, **query)
+    assert 'role="alert"' in html
+    assert "Begin again" in html
+
+
+def test_every_shortcut_works(browser: Client, submit: Submit) -> None:
+    submit(SHARP)
+    shortcuts = re.findall(r'href="(\?family[^"]+)"', page(browser, PATH))
+    assert len(shortcuts) == 5
+    for shortcut in shortcuts:
+        assert browser.get(PATH + shortcut.replace("&amp;", "&")).status_code == 200, shortcut
+
+
+def test_states_without_a_board(browser: Client, api: Any, collection: str) -> None:
+    assert "No run to order yet" in page(browser, PATH)
+    Qrels.objects.update(active=False)
+    assert "no active judgements" in page(browser, PATH)
+    Collection.objects.update(blind=True)
+    assert "until the organisers release them" in page(browser, PATH)
