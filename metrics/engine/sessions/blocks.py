@@ -1,0 +1,57 @@
+"""SessionBlock: a part of a session file as a reader yields it, whole sessions in arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions, RankedBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Whose session it is. What the file does not say is empty; the topic is then the session itself."""
+
+    session_id: bytes
+    topic_id: bytes
+    searcher: bytes = b""
+    system: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is known of a query but for its ranking. `time` is in seconds, None where the file does not say."""
+
+    text: str = ""
+    time: float | None = None
+    clicked: tuple[bytes, ...] = ()
+    judged: dict[bytes, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBlock:
+    """Complete sessions, queries in their order, documents by rank, doc ids as spans of `data`.
+
+    Shapes: `query_starts` has one entry per session and one more (offsets into the queries); `document_starts` has one
+    per query and one more (row offsets); `scanned` has one per query, -1 where nobody recorded how far it was looked
+    at; the other arrays have one per document. `ranks` count from 1 and may have gaps. `scores` is NaN where unknown.
+    `doc_hashes` are made under the seed of the judgements they will meet.
+    """
+
+    sessions: list[Session]
+    queries: list[Query]
+    query_starts: Ints
+    document_starts: Ints
+    scanned: Ints
+    ranks: Ints
+    scores: Floats
+    data: Bytes
+    doc_starts: Positions
+    doc_ends: Positions
+    doc_hashes: Hashes
+
+    def as_rankings(self) -> RankedBlock:
+        """Every query a topic of its own, in the order of the file; the ids of these topics are empty."""
+        return RankedBlock(
+            self.data, [b""] * len(self.queries), self.document_starts, self.scores, self.doc_starts, self.doc_ends,
+            self.doc_hashes,
+        )  # fmt: skip

@@ -1,0 +1,220 @@
+"""Sessions as a reader finds them, one by one: checked, and put together into SessionBlocks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from metrics.engine.errors import FileReport, FileTooLarge
+from metrics.engine.measures.definition import MAX_LEVEL
+from metrics.engine.ranking import Bytes, Floats, Ints, hash_spans
+from metrics.engine.sessions.blocks import Query, Session, SessionBlock
+from runs.formats.limits import Limits
+
+# Bytes of document ids that are held before a block is given out.
+BLOCK = 4 * 1024 * 1024
+MAX_TEXT = 100_000
+MAX_RANK = 10**9
+_LF, _SPACE, _DELETE = 10, 32, 127
+_NOT_IN_ID = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]")
+_NOT_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class QueryText:
+    """A query as it was read. `ranks` None are 1, 2, 3 and so on; `scores` None and `scanned` -1 are unknown."""
+
+    line: int
+    text: str = ""
+    time: float | None = None
+    documents: list[str] = field(default_factory=list)
+    ranks: list[int] | None = None
+    scores: list[float] | None = None
+    clicked: list[str] = field(default_factory=list)
+    judged: dict[str, int] = field(default_factory=dict)
+    scanned: int = -1
+
+
+@dataclass(slots=True)
+class SessionText:
+    """A session as it was read; what the file does not say is empty."""
+
+    line: int
+    session_id: str = ""
+    topic_id: str = ""
+    searcher: str = ""
+    system: str = ""
+    queries: list[QueryText] = field(default_factory=list)
+
+
+class SessionList:
+    """Holds sessions until there are enough for a block. What is wrong with one goes to the report; it is left out."""
+
+    def __init__(self, report: FileReport, limits: Limits, seed: int) -> None:
+        self.report = report
+        self.limits = limits
+        self._seed = seed
+        self._lines: dict[str, int] = {}
+        self._held: list[SessionText] = []
+        self._size = 0
+
+    def add(self, session: SessionText) -> None:
+        """Check and keep a session; FileTooLarge beyond a limit."""
+        self._check_size(session)
+        problems = [*self._wrong_with(session)]
+        for query in session.queries:
+            problems += ((query.line, *problem) for problem in _wrong_with_query(query, self.limits.id_length))
+            self._warn(query)
+        for line, code, message in problems:
+            self.report.problem(line, code, message)
+        if not problems:
+            self._held.append(session)
+            self._size += sum(sum(map(len, query.documents)) for query in session.queries) + 1
+
+    def take(self, rest: bool = False) -> Iterator[SessionBlock]:
+        """A block, where enough is held for one; the `rest` however little it is."""
+        if self._size >= BLOCK or (rest and self._held):
+            held, self._held, self._size = self._held, [], 0
+            yield self._block(held)
+
+    def _check_size(self, session: SessionText) -> None:
+        limits, most = self.limits, max((len(query.documents) for query in session.queries), default=0)
+        for found, limit, what, code in (
+            (len(self._lines) + 1, limits.sessions, "sessions", "too_many_sessions"),
+            (len(session.queries), limits.queries_per_session, "queries in a session", "too_many_queries"),
+            (most, limits.documents_per_query, "documents for a query", "too_many_documents"),
+        ):
+            if found > limit:
+                raise FileTooLarge(f"more than {limit:,} {what}", code=code)
+
+    def _wrong_with(self, session: SessionText) -> Iterator[tuple[int, str, str]]:
+        line, name = session.line, session.session_id
+        if not name:
+            yield line, "missing_session_id", "the session has no id"
+        elif name in self._lines:
+            yield line, "duplicate_session", f"session {_show(name)} is already in line {self._lines[name]}"
+        self._lines.setdefault(name, line)
+        if not session.queries:
+            yield line, "no_queries", f"session {_show(name)} has no query"
+        for code, what, text in (
+            ("bad_session_id", "session id", name),
+            ("bad_topic_id", "topic id", session.topic_id),
+            ("bad_searcher", "searcher", session.searcher),
+            ("bad_system", "system", session.system),
+        ):
+            if wrong := _wrong_with_id(text, self.limits.id_length):
+                yield line, code, f"{what} {_show(text)} has {wrong}"
+
+    def _warn(self, query: QueryText) -> None:
+        listed = set(query.documents) if query.clicked else set()
+        strange = next((doc for doc in query.clicked if doc not in listed), None)
+        if strange is not None:
+            say = f"the clicked document {_show(strange)} is not in the list of its query"
+            self.report.warning(query.line, "clicked_not_listed", say)
+        if not query.documents:
+            self.report.warning(query.line, "empty_query", "the query returned nothing")
+
+    def _block(self, held: list[SessionText]) -> SessionBlock:
+        queries = [query for session in held for query in session.queries]
+        data, starts, ends = _spans([doc for query in queries for doc in query.documents])
+        return SessionBlock(
+            sessions=[_session(session) for session in held],
+            queries=[_query(query) for query in queries],
+            query_starts=_starts([len(session.queries) for session in held]),
+            document_starts=_starts([len(query.documents) for query in queries]),
+            scanned=np.array([query.scanned for query in queries], np.int64),
+            ranks=_ranks(queries),
+            scores=_scores(queries),
+            data=data,
+            doc_starts=starts,
+            doc_ends=ends,
+            doc_hashes=hash_spans(data, starts, ends, self._seed),
+        )
+
+
+def _wrong_with_id(text: str, most: int) -> str | None:
+    if _NOT_IN_ID.search(text):
+        return "white space, a control character or half a surrogate pair"
+    return f"more than {most:,} bytes" if len(text) * 4 > most and len(text.encode()) > most else None
+
+
+def _wrong_with_query(query: QueryText, id_length: int) -> Iterator[tuple[str, str]]:
+    documents = query.documents
+    if len(query.text) > MAX_TEXT:
+        yield "text_too_long", f"the query has more than {MAX_TEXT:,} characters"
+    if found := _NOT_IN_TEXT.search(query.text):
+        yield "control_character", f"the query has {found[0]!r}, a control character or half a surrogate pair"
+    # One look at all ids; which one is wrong is asked only where one is.
+    if "" in documents or _NOT_IN_ID.search("".join(documents)) or max(map(len, documents), default=0) * 4 > id_length:
+        yield from _bad_documents(documents, id_length)
+    if query.judged:
+        yield from _bad_documents(list(query.judged), id_length)
+    if len(set(documents)) < len(documents):
+        yield from _repeated(documents)
+    yield from _wrong_numbers(query)
+
+
+def _bad_documents(documents: list[str], most: int) -> Iterator[tuple[str, str]]:
+    for name in documents:
+        wrong = _wrong_with_id(name, most) if name else "no characters"
+        if wrong:
+            yield "bad_doc_id", f"document id {_show(name)} has {wrong}"
+
+
+def _repeated(documents: list[str]) -> Iterator[tuple[str, str]]:
+    first: dict[str, int] = {}
+    for place, name in enumerate(documents, 1):
+        if first.setdefault(name, place) != place:
+            say = f"document {_show(name)} is listed twice for one query, in places {first[name]} and {place}"
+            yield "duplicate_document", say
+
+
+def _wrong_numbers(query: QueryText) -> Iterator[tuple[str, str]]:
+    documents, ranks, scores = query.documents, query.ranks, query.scores
+    if ranks is not None:
+        ascending = all(one < other for one, other in zip([0, *ranks], ranks, strict=False))
+        if len(ranks) != len(documents) or not ascending or max(ranks, default=0) > MAX_RANK:
+            yield "bad_rank", "ranks are as many whole numbers as documents, from 1 on, each larger than the one before"
+    if scores is not None and (len(scores) != len(documents) or not all(map(math.isfinite, scores))):
+        yield "bad_score", "scores are as many finite numbers as documents"
+    if any(abs(level) > MAX_LEVEL for level in query.judged.values()):
+        yield "bad_level", f"a level is a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
+
+
+def _session(session: SessionText) -> Session:
+    name = session.session_id.encode()
+    return Session(name, session.topic_id.encode() or name, session.searcher.encode(), session.system.encode())
+
+
+def _query(query: QueryText) -> Query:
+    clicked = tuple(doc.encode() for doc in query.clicked)
+    return Query(query.text, query.time, clicked, {doc.encode(): level for doc, level in query.judged.items()})
+
+
+def _starts(sizes: list[int]) -> Ints:
+    return np.append(0, np.cumsum(np.array(sizes, np.int64)))
+
+
+def _spans(documents: list[str]) -> tuple[Bytes, Ints, Ints]:
+    """All document ids in one array, and where each begins and ends; none has a newline in it."""
+    data = np.frombuffer("\n".join([*documents, ""]).encode() or b"\n", np.uint8)
+    ends = np.flatnonzero(data == _LF)[: len(documents)]
+    return data, np.append(0, ends[:-1] + 1)[: len(documents)], ends
+
+
+def _ranks(queries: list[QueryText]) -> Ints:
+    parts = [np.arange(1, len(query.documents) + 1) if query.ranks is None else query.ranks for query in queries]
+    return np.concatenate([np.zeros(0, np.int64), *(np.array(part, np.int64) for part in parts)])
+
+
+def _scores(queries: list[QueryText]) -> Floats:
+    parts = [np.full(len(query.documents), np.nan) if query.scores is None else query.scores for query in queries]
+    return np.concatenate([np.zeros(0), *(np.array(part, np.float64) for part in parts)])
+
+
+def _show(text: str) -> str:
+    return repr(text[:100])

@@ -1,0 +1,145 @@
+"""Session files of every format we read, recognised by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from metrics.engine.errors import FileReport, UnsupportedFile
+from metrics.engine.sessions.blocks import Session, SessionBlock
+from runs.formats import sessions_flat, sessions_jsonl, sessions_xml
+from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.pieces import Opener, TopicsInterleaved
+
+T = TypeVar("T")
+Format = Callable[[Opener, FileReport, Limits, int, bool], Iterator[SessionBlock]]
+
+FORMATS: dict[str, Format] = {
+    "jsonl": sessions_jsonl.read,
+    "trec-xml": sessions_xml.read,
+    "columns": sessions_flat.read,
+}
+_BOM, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+_START = 4096
+
+
+@dataclass
+class SessionsSummary:
+    """What can be said of a session file without judgements.
+
+    `queries` has the number of queries of each session, in the order of `sessions`; `grouped` is what reading it again
+    needs to know.
+    """
+
+    report: FileReport
+    format: str
+    sessions: list[Session] = field(default_factory=list)
+    queries: list[int] = field(default_factory=list)
+    documents: int = 0
+    empty_queries: int = 0
+    grouped: bool = True
+
+
+def check_sessions(
+    open_sessions: Opener, *, format: str | None = None, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> SessionsSummary:
+    """Read a session file to its end and report everything wrong or odd; `summary.report.check()` raises InvalidFile.
+
+    UnsupportedFile for a format that is not known, FileTooLarge beyond a limit.
+    """
+    return use_sessions(open_sessions, _exhaust, format=format, limits=limits, seed=seed)[0]
+
+
+def use_sessions(
+    open_sessions: Opener,
+    use: Callable[[Iterator[SessionBlock]], T],
+    *,
+    format: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
+) -> tuple[SessionsSummary, T]:
+    """The report of a session file and what `use` makes of its sound sessions, in one reading (two where the lines of
+    sessions are interleaved). `use` must read all blocks; `seed` is that of the judgements they will meet."""
+    name = _choose(open_sessions, format)
+    try:
+        return _use(name, open_sessions, use, limits, seed, grouped=True)
+    except TopicsInterleaved:
+        return _use(name, open_sessions, use, limits, seed, grouped=False)
+
+
+def read_sessions(
+    open_sessions: Opener, *, format: str, grouped: bool = True, limits: Limits = DEFAULT_LIMITS, seed: int = 0
+) -> Iterator[SessionBlock]:
+    """The blocks of a session file that was checked before; InvalidFile where it is not sound after all."""
+    report = FileReport()
+    for block in FORMATS[format](open_sessions, report, limits, seed, grouped):
+        report.check()
+        yield block
+    report.check()
+
+
+def read_session_at(
+    open_sessions: Opener, place: int, *, format: str, grouped: bool = True, limits: Limits = DEFAULT_LIMITS
+) -> tuple[SessionBlock, int] | None:
+    """A block with the session at a place, from 0, of a file that was checked before, and which of the block's sessions
+    it is. No more is read than that needs."""
+    if format == "jsonl":
+        block = next(sessions_jsonl.read_one(open_sessions, place, FileReport(), limits), None)
+        return (block, 0) if block else None
+    for block in read_sessions(open_sessions, format=format, grouped=grouped, limits=limits):
+        if place < len(block.sessions):
+            return block, place
+        place -= len(block.sessions)
+    return None
+
+
+def detect_format(start: bytes) -> str:
+    """The format that a file's first bytes show; what is neither JSON nor XML is taken for columns."""
+    text = start.removeprefix(_BOM).lstrip()
+    return "jsonl" if text.startswith(b"{") else "trec-xml" if text.startswith(b"<") else "columns"
+
+
+def _choose(open_sessions: Opener, format: str | None) -> str:
+    if format is not None and format not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise UnsupportedFile(f"no session format {format!r}; known are {known}", pointer="format")
+    start = open_sessions().read(_START)
+    if start.startswith(_UTF16):
+        report = FileReport()
+        report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
+        report.check()
+    return format or detect_format(start)
+
+
+def _use(
+    name: str,
+    open_sessions: Opener,
+    use: Callable[[Iterator[SessionBlock]], T],
+    limits: Limits,
+    seed: int,
+    grouped: bool,
+) -> tuple[SessionsSummary, T]:
+    summary = SessionsSummary(FileReport(), name, grouped=grouped)
+    used = use(_noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary))
+    if not summary.sessions and not summary.report.problems:
+        summary.report.problem(0, "empty_sessions", f"the file has no session, read as {name}")
+    return summary, used
+
+
+def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary) -> Iterator[SessionBlock]:
+    """The blocks, each put down in the summary before it is given out."""
+    for block in blocks:
+        sizes = np.diff(block.document_starts)
+        summary.sessions += block.sessions
+        summary.queries += np.diff(block.query_starts).tolist()
+        summary.documents += int(sizes.sum())
+        summary.empty_queries += int(np.count_nonzero(sizes == 0))
+        yield block
+
+
+def _exhaust(blocks: Iterator[SessionBlock]) -> None:
+    for _ in blocks:
+        pass

@@ -1,0 +1,221 @@
+"""Sessions as JSON, one object a line.
+
+    {"session_id": "s1", "topic_id": "301", "searcher": "u7", "system": "A", "queries": [
+        {"text": "organized crime", "time": 4.1, "documents": ["d1", "d7"], "scores": [9.1, 8.3], "clicked": ["d7"],
+         "judged": {"d7": 2}, "scanned": 2},
+        {"text": "transnational crime", "documents": []}]}
+
+Only `session_id` and `queries` must be there, and `documents` in a query, in their order. `ranks` may say at which
+ranks they stood where some are not listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from metrics.engine.errors import FileReport
+from metrics.engine.sessions.blocks import SessionBlock
+from runs.formats.compression import Reader
+from runs.formats.limits import Limits
+from runs.formats.pieces import Opener
+from runs.formats.session_list import QueryText, SessionList, SessionText
+
+_PIECE = 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+_MAX_DIGITS = 400
+_SESSION = {
+    "session_id": "session_id", "id": "session_id", "session": "session_id", "topic_id": "topic_id",
+    "topic": "topic_id", "searcher": "searcher", "system": "system",
+}  # fmt: skip
+
+
+class _Refused(Exception):
+    """What is wrong with a line: a code and a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def read(
+    open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
+) -> Iterator[SessionBlock]:
+    """The sessions of a file in blocks; what is wrong goes to the report."""
+    found = SessionList(report, limits, seed)
+    for line, content in _lines(open_sessions(), report, limits):
+        if content.strip():
+            _read_line(found, line, content)
+            yield from found.take()
+    yield from found.take(rest=True)
+
+
+def read_one(open_sessions: Opener, place: int, report: FileReport, limits: Limits) -> Iterator[SessionBlock]:
+    """The session at a place, from 0, of a file that was checked before: the lines above it are not parsed."""
+    found = SessionList(report, limits, 0)
+    for line, content in _lines(open_sessions(), report, limits):
+        if content.strip():
+            if place == 0:
+                _read_line(found, line, content)
+                break
+            place -= 1
+    yield from found.take(rest=True)
+
+
+def _lines(stream: Reader, report: FileReport, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """Every line with its number; one that is too long ends the reading."""
+    line, rest = 0, b""
+    for piece in iter(lambda: stream.read(_PIECE), b""):
+        *whole, rest = ((rest or b"") + piece).split(b"\n")
+        for content in whole:
+            line += 1
+            yield line, content.removeprefix(_BOM) if line == 1 else content
+        if len(rest) > limits.session_length:
+            message = f"the line has more than {limits.session_length:,} bytes"
+            report.problem(line + 1, "line_too_long", message)
+            report.check()
+    yield line + 1, rest.removeprefix(_BOM) if line == 0 else rest
+
+
+def _read_line(found: SessionList, line: int, content: bytes) -> None:
+    try:
+        session = _session(line, _parse(content), found.report)
+    except _Refused as refused:
+        found.report.problem(line, refused.code, refused.message)
+    else:
+        found.add(session)
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        record = _DECODER.decode(content.decode())
+    except UnicodeDecodeError as error:
+        message = f"byte {content[error.start]:#04x} is not UTF-8; send the file as UTF-8"
+        raise _Refused("undecodable_bytes", message) from error
+    except json.JSONDecodeError as error:
+        message = f"each line must be a JSON object; column {error.colno}: {error.msg}"
+        raise _Refused("bad_json", message) from error
+    except RecursionError as error:
+        raise _Refused("bad_json", "the object is nested too deeply") from error
+    except ValueError as error:
+        raise _Refused("bad_json", str(error)) from error
+    if not isinstance(record, dict):
+        raise _Refused("bad_json", "each line must be a JSON object")
+    return record
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"a number has more than {_MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return record
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse, object_pairs_hook=_unique)
+
+
+def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionText:
+    session = SessionText(line)
+    queries = record.pop("queries", None)
+    for key, value in record.items():
+        if key not in _SESSION:
+            report.warning(line, "unknown_key", f"{key[:100]!r} of a session is not known and ignored")
+        elif value is not None:
+            setattr(session, _SESSION[key], _name(key, value))
+    if not isinstance(queries, list):
+        raise _Refused("bad_queries", "`queries` must be a list of objects")
+    session.queries = [_query(line, query, report) for query in queries]
+    return session
+
+
+def _name(key: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _Refused("bad_value", f"`{key}` must be a string or a whole number")
+    return str(value)
+
+
+def _query(line: int, record: object, report: FileReport) -> QueryText:
+    if not isinstance(record, dict):
+        raise _Refused("bad_queries", "each query must be an object")
+    query = QueryText(line)
+    for key, value in record.items():
+        if key not in _QUERY:
+            report.warning(line, "unknown_key", f"{key[:100]!r} of a query is not known and ignored")
+        elif value is not None:
+            _check(key, value)
+            setattr(query, key, value)
+    if not isinstance(record.get("documents"), list):
+        raise _Refused("bad_value", "`documents` must be a list of document ids, empty where nothing was found")
+    return query
+
+
+def _check(key: str, value: object) -> None:
+    fits, meaning = _QUERY[key]
+    if not fits(value):
+        raise _Refused("bad_value", f"`{key}` must be {meaning}")
+
+
+def _only(value: object, *types: type) -> bool:
+    """Whether a list has nothing but these types; exactly these, for True is no number."""
+    return isinstance(value, list) and set(map(type, value)) <= set(types)
+
+
+def _levels(value: object) -> bool:
+    return isinstance(value, Mapping) and set(map(type, value.values())) <= {int}
+
+
+_STRINGS = "a list of document ids, each a string"
+_QUERY: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda value: isinstance(value, str), "a string"),
+    "time": (lambda value: type(value) in (int, float) and abs(value) < 1e15, "a number of seconds"),
+    "documents": (lambda value: _only(value, str), _STRINGS),
+    "ranks": (lambda value: _only(value, int), "a list of whole numbers"),
+    "scores": (lambda value: _only(value, int, float) and all(abs(v) < 1e300 for v in value), "a list of numbers"),
+    "clicked": (lambda value: _only(value, str), _STRINGS),
+    "judged": (_levels, "an object of levels, whole numbers, by document id"),
+    "scanned": (lambda value: type(value) is int and 0 <= value < 10**9, "a number of documents, 0 or above"),
+}
+
+
+def write(blocks: Iterator[SessionBlock]) -> Iterator[bytes]:
+    """The canonical form: keys in the order above, those left out that say nothing, no spaces, UTF-8."""
+    for block in blocks:
+        content = block.data.tobytes()
+        for index, session in enumerate(block.sessions):
+            queries = range(int(block.query_starts[index]), int(block.query_starts[index + 1]))
+            record: dict[str, Any] = {"session_id": session.session_id.decode()}
+            for key in ("topic_id", "searcher", "system"):
+                if value := getattr(session, key):
+                    record[key] = value.decode()
+            record["queries"] = [_record(block, content, query) for query in queries]
+            yield json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _record(block: SessionBlock, content: bytes, index: int) -> dict[str, Any]:
+    query, rows = block.queries[index], slice(*block.document_starts[index : index + 2].tolist())
+    ranks, scores = block.ranks[rows].tolist(), block.scores[rows].tolist()
+    spans = zip(block.doc_starts[rows].tolist(), block.doc_ends[rows].tolist(), strict=True)
+    scanned = int(block.scanned[index])
+    record = {
+        "text": query.text or None,
+        "time": query.time,
+        "documents": [content[start:end].decode() for start, end in spans],
+        "ranks": None if ranks == list(range(1, len(ranks) + 1)) else ranks,
+        "scores": scores if scores and all(score == score for score in scores) else None,  # noqa: PLR0124
+        "clicked": [doc.decode() for doc in query.clicked] or None,
+        "judged": {doc.decode(): level for doc, level in query.judged.items()} or None,
+        "scanned": scanned if scanned >= 0 else None,
+    }
+    return {key: value for key, value in record.items() if value is not None}
