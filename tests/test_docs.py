@@ -10,6 +10,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from evalhub.management.commands.document_measures import document
+from evalhub.management.commands.document_sessions import reference as document_sessions
 from evalhub.management.commands.document_statistics import reference
 from evalhub.middleware import count_request
 from evalhub.monitoring import exposition
@@ -29,6 +30,11 @@ def test_the_measures_page_is_made_from_the_docstrings() -> None:
 def test_the_reference_of_statistics_is_made_from_the_docstrings() -> None:
     """If it is not: evalhub document_statistics, and put what it prints at the end of docs/statistics.md."""
     assert (ROOT / "docs/statistics.md").read_text().endswith(reference())
+
+
+def test_the_reference_of_session_measures_is_made_from_the_docstrings() -> None:
+    """If it is not: evalhub document_sessions, and put what it prints at the end of docs/sessions.md."""
+    assert (ROOT / "docs/sessions.md").read_text().endswith(document_sessions())
 
 
 def test_every_setting_that_is_read_is_documented_and_the_other_way_round() -> None:

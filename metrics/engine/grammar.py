@@ -35,6 +35,8 @@ _SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
 _FORMS = {form: (definition.name, implied) for definition in MEASURES.values() for form, implied in definition.forms}
 _ALIASES = {alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases} | _FORMS
 _TREC_EVAL = {d.trec_eval: (d.name, "") for d in MEASURES.values() if d.trec_eval} | _FORMS
+# Measures of sessions have a table of their own, above this module.
+_OF_SESSIONS = re.compile(r"n?sDCG(_\w+)?|session-dcg|InstanceRecall|Session|Query")
 _NEEDED = {Cutoff.REQUIRED: "10", Cutoff.SHARE: "0.1"}
 # ir_measures' spellings of parameters that have another name here; None means our default.
 _IR_MEASURES: dict[tuple[str, str], tuple[str, str] | None] = {
@@ -111,19 +113,29 @@ class Measure:
 @lru_cache(maxsize=10_000)
 def parse_measure(text: str) -> Measure:
     """The measure that `text` names, in either spelling; MeasureError says what is wrong with it."""
-    if len(text) > MAX_NAME:
-        raise MeasureError(f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}")
-    match = _NAME.fullmatch(text.strip())
-    name, implied = _ALIASES.get(match["name"], (match["name"], "")) if match else ("", "")
-    if match is None or name not in MEASURES:
+    parts = take_apart(text)
+    name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")
+    if parts is None or name not in MEASURES:
         return _parse_trec_eval(text.strip())
-    definition = MEASURES[name]
-    cutoff = _read_cutoff(definition, match["cutoff"])
-    arguments = ",".join(part for part in (implied, match["arguments"]) if part)
-    measure = Measure(definition, cutoff, _read_arguments(definition, arguments))
+    arguments = ",".join(part for part in (implied, parts[1]) if part)
+    return read_measure(MEASURES[name], arguments, parts[2])
+
+
+def read_measure(definition: MeasureDefinition, arguments: str, cutoff: str | None) -> Measure:
+    """The measure of a definition with parameters and cutoff as written; MeasureError where they do not fit."""
+    measure = Measure(definition, _read_cutoff(definition, cutoff), _read_arguments(definition, arguments))
     if len(measure.name) > MAX_NAME:
         raise MeasureError(f"the canonical form of this name, {measure.name[:40]}..., is longer than {MAX_NAME}")
     return measure
+
+
+def take_apart(text: str) -> tuple[str, str, str | None] | None:
+    """Name, parameters and cutoff as they are written, None where `text` has another form; MeasureError where it is
+    too long."""
+    if len(text) > MAX_NAME:
+        raise MeasureError(f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}")
+    match = _NAME.fullmatch(text.strip())
+    return (match["name"], match["arguments"] or "", match["cutoff"]) if match else None
 
 
 def parse_measures(text: str) -> list[Measure]:
@@ -146,7 +158,7 @@ def _read_cutoff(definition: MeasureDefinition, text: str | None) -> int | float
         if definition.cutoff in _NEEDED:
             example = f"{definition.name}@{_NEEDED[definition.cutoff]}"
             raise MeasureError(f"{definition.name} needs a cutoff: {example}", code="bad_parameter")
-        return None
+        return definition.default_cutoff
     if definition.cutoff is Cutoff.SHARE:
         return _read_share(definition, text)
     if definition.cutoff is Cutoff.NONE:
@@ -226,6 +238,9 @@ def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str,
 
 
 def _unknown(text: str) -> str:
-    if text.partition("(")[0].partition("@")[0] == "SDCG":
+    name = text.partition("(")[0].partition("@")[0]
+    if _OF_SESSIONS.fullmatch(name):
+        return f"{name} is a measure of sessions, not of runs: it is asked of a set of sessions"
+    if name == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"
     return f"unknown measure {text!r}; names look like nDCG@10 or P(rel=2)@5, and /api/v1/measures/ lists them"

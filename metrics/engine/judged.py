@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -11,12 +10,12 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from metrics.engine.gains import GainMap
+from metrics.engine.packing import pack, unpack
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.running import place, running_sum
 from metrics.engine.subtopics import Coverage, Subtopics
 
 _FORMAT = 1
-_HEADER = 8
 _T = TypeVar("_T")
 
 
@@ -254,11 +253,11 @@ class JudgedRun:
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
         """The ideal ranking: every judged document with a gain, in descending order of gain."""
-        return self.once(("ideal", gains), lambda: _best_order(self.recall_base, gains))
+        return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
         """The best order of what the run itself retrieved."""
-        return self.once(("retrieved ideal", gains), lambda: _best_order(self._retrieved_base, gains))
+        return self.once(("retrieved ideal", gains), lambda: best_order(self._retrieved_base, gains))
 
     @cached_property
     def _retrieved_base(self) -> RecallBase:
@@ -288,10 +287,7 @@ class JudgedRun:
 
     def to_bytes(self) -> bytes:
         """A compact form to store; `from_bytes` gives an equal JudgedRun back."""
-        arrays = [(part, _smallest(array)) for part, array in self._arrays()]
-        shapes = [(part, array.dtype.str, len(array)) for part, array in arrays]
-        header = json.dumps({"format": _FORMAT, "n_topics": self.n_topics, "arrays": shapes}).encode()
-        return len(header).to_bytes(_HEADER, "little") + header + b"".join(array.tobytes() for _, array in arrays)
+        return pack(_FORMAT, {"n_topics": self.n_topics}, self._arrays())
 
     def _arrays(self) -> list[tuple[str, Any]]:
         parts = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _NESTED]
@@ -306,16 +302,7 @@ class JudgedRun:
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
         """The JudgedRun that `to_bytes` wrote; ValueError where the bytes are of another format."""
-        size = int.from_bytes(stored[:_HEADER], "little")
-        header = json.loads(stored[_HEADER : _HEADER + size])
-        if header["format"] != _FORMAT:
-            raise ValueError(f"judged view of format {header['format']}, this engine reads {_FORMAT}")
-        arrays: dict[str, Any] = {}
-        offset = _HEADER + size
-        for part, dtype, length in header["arrays"]:
-            array = np.frombuffer(stored, dtype, length, offset)
-            offset += array.nbytes
-            arrays[part] = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+        header, arrays = unpack(stored, _FORMAT, "judged view")
         n_topics, known, subtopics = header["n_topics"], None, None
         recall_base = _take_base(arrays, "base", n_topics)
         if "known_rows" in arrays:
@@ -346,17 +333,8 @@ def _take_base(arrays: dict[str, Any], name: str, n_topics: int) -> RecallBase:
     return RecallBase(topic, level, counts, n_topics)
 
 
-def _smallest(array: Any) -> Any:
-    """The same numbers in the narrowest integer type that holds them; floats stay as they are."""
-    if array.dtype.kind == "f":
-        return array
-    for narrow in (np.int8, np.int16, np.int32):
-        if array.size == 0 or (np.iinfo(narrow).min <= array.min() and array.max() <= np.iinfo(narrow).max):
-            return array.astype(narrow)
-    return array
-
-
-def _best_order(base: RecallBase, gains: GainMap) -> RankedGains:
+def best_order(base: RecallBase, gains: GainMap) -> RankedGains:
+    """The ideal ranking of every topic: all its documents with a gain, in descending order of gain."""
     gain = gains.of(base.level)
     order = np.lexsort((-gain, base.topic))
     order = order[gain[order] > 0]

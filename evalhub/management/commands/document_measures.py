@@ -31,14 +31,16 @@ class Command(BaseCommand):
 
 def document() -> str:
     """The page as Markdown."""
-    return "\n".join([_HEAD, *(_measure(definition) for definition in MEASURES.values())])
+    return "\n".join([_HEAD, *(describe(definition) for definition in MEASURES.values())])
 
 
-def _measure(definition: MeasureDefinition) -> str:
+def describe(definition: MeasureDefinition) -> str:
+    """A measure's section of the page."""
     sections = definition.sections()
     cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}[definition.cutoff]
     lines = [f"## {definition.name}{cutoff}", "", sections["summary"], ""]
     lines += [f"- {name.capitalize()}: {sections[name]}" for name in _SECTIONS if name in sections]
+    lines += [f"- `@k` (default `{definition.default_cutoff}`)"] if definition.default_cutoff else []
     lines += [f"- `{p.name}` (default `{show(p.default)}`): {p.text}" for p in definition.parameters]
     names = [*definition.aliases, *([f"trec_eval `{definition.trec_eval}`"] if definition.trec_eval else [])]
     lines += [f"- Also: {', '.join(names)}"] if names else []

@@ -69,6 +69,7 @@ class MeasureDefinition:
     lower_is_better: bool = False
     max_share: float = 1.0  # highest @r of Cutoff.SHARE
     max_cutoff: int = MAX_CUTOFF
+    default_cutoff: int | None = None  # of Cutoff.OPTIONAL, where none is written
     check: Callable[[Mapping[str, Any]], str | None] | None = None  # what is wrong with the parameters taken together
     pooled: Callable[..., float] | None = None  # the figure of all topics with norm='average': called as `compute` is
 
@@ -99,7 +100,8 @@ def show(value: Any) -> str:
         return str(value)
     if isinstance(value, float | int):
         return f"{value:.15g}"
-    return f"'{value}'"
+    text = str(value)
+    return f'"{text}"' if "'" in text else f"'{text}'"
 
 
 def read_integer(low: int, high: int) -> Callable[[str, str], int]:

@@ -1,0 +1,22 @@
+"""evalhub document_sessions: the reference of measures in docs/sessions.md, made from the docstrings of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management import BaseCommand
+
+from evalhub.management.commands.document_measures import describe
+from metrics.engine.sessions.measures import SESSION_MEASURES
+
+
+class Command(BaseCommand):
+    help = "Print the reference of docs/sessions.md."
+
+    def handle(self, **options: Any) -> None:
+        self.stdout.write(reference(), ending="")
+
+
+def reference() -> str:
+    """The reference as Markdown: a section below the page's for every measure."""
+    return "\n".join(f"#{describe(definition)}" for definition in SESSION_MEASURES.values())

@@ -1,0 +1,117 @@
+"""Single figures of a session: final, first, best, worst, last and mean query, average position; raw and normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from metrics.engine.judged import sum_by_topic
+from metrics.engine.measures.ratio import ratio
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.settings import Ideal, Norm, Setting
+from metrics.engine.sessions.vectors import (
+    contributions,
+    ideal_contributions,
+    ideal_vectors,
+    normalised_vectors,
+    session_vectors,
+    stretches,
+)
+
+Figure = Literal["final", "mean", "best", "worst", "first", "last", "avgpos"]
+FIGURES: tuple[Figure, ...] = ("final", "mean", "best", "worst", "first", "last", "avgpos")
+
+
+def raw_figure(view: JudgedSessions, setting: Setting, figure: Figure = "final") -> Floats:
+    """One figure of each session's sDCG, NaN where nobody judged it; shape (sessions,)."""
+    if figure == "avgpos":
+        values = _by_stretch(view, setting, lambda part: session_vectors(part, setting).mean())
+    elif figure == "final":
+        values = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
+    else:
+        values = of_queries(view, contributions(view, setting), figure)
+    return np.where(view.is_judged, values, np.nan)
+
+
+def normalised_figure(
+    view: JudgedSessions, setting: Setting, figure: Figure = "final", ideal: Ideal = "repeated", norm: Norm = "session"
+) -> Floats:
+    """One figure of each session's nsDCG, NaN where its judgements have no gain to find; shape (sessions,).
+
+    Of a query it is the last component of its own vector divided by its own ideal's.
+    """
+    best = ideal_contributions(view, setting)
+    if figure == "avgpos":
+        values = _by_stretch(view, setting, lambda part: normalised_vectors(part, setting, ideal, norm).mean())
+    elif figure == "final" and norm == "session":
+        found = sum_by_topic(view.session, contributions(view, setting), view.n_sessions)
+        values = ratio(found, _ideal_totals(view, setting, ideal, best))
+    else:
+        below = best if norm == "session" else ideal_contributions(view, replace(setting, bq=None))
+        shares = ratio(contributions(view, setting), below)
+        values = of_queries(view, shares, "last" if figure == "final" else figure)
+    return np.where(np.bincount(view.session, best, view.n_sessions) > 0, values, np.nan)
+
+
+def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
+    """The first, last, best, worst, mean or sum of each session's values per query; shape (sessions,).
+
+    Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has no value.
+    """
+    some = np.flatnonzero(view.queries)
+    chosen = np.full(view.n_sessions, np.nan)
+    chosen[some] = _OF_QUERIES[figure](values, view.starts[:-1][some], view.starts[1:][some])
+    return chosen
+
+
+def _first(values: Floats, starts: Ints, _: Ints) -> Floats:
+    return values[starts]
+
+
+def _last(values: Floats, _: Ints, ends: Ints) -> Floats:
+    return values[ends - 1]
+
+
+def _best(values: Floats, starts: Ints, _: Ints) -> Floats:
+    best = np.maximum.reduceat(np.where(np.isnan(values), -np.inf, values), starts)
+    return np.where(np.isinf(best), np.nan, best)
+
+
+def _worst(values: Floats, starts: Ints, ends: Ints) -> Floats:
+    return -_best(-values, starts, ends)
+
+
+def _mean(values: Floats, starts: Ints, _: Ints) -> Floats:
+    defined = np.add.reduceat(~np.isnan(values), starts, dtype=np.int64)
+    total = np.add.reduceat(np.nan_to_num(values), starts)
+    return np.where(defined > 0, total / np.maximum(defined, 1), np.nan)
+
+
+def _sum(values: Floats, starts: Ints, ends: Ints) -> Floats:
+    return np.where(np.isnan(_mean(values, starts, ends)), np.nan, np.add.reduceat(np.nan_to_num(values), starts))
+
+
+_OF_QUERIES: dict[str, Callable[[Floats, Ints, Ints], Floats]] = {
+    "first": _first,
+    "last": _last,
+    "best": _best,
+    "worst": _worst,
+    "mean": _mean,
+    "sum": _sum,
+}
+
+
+def _ideal_totals(view: JudgedSessions, setting: Setting, ideal: Ideal, best: Floats) -> Floats:
+    """What the ideal session gains in all; shape (sessions,)."""
+    if ideal == "repeated":
+        return sum_by_topic(view.session, best, view.n_sessions)
+    return _by_stretch(view, setting, lambda part: ideal_vectors(part, setting, ideal).last())
+
+
+def _by_stretch(view: JudgedSessions, setting: Setting, make: Callable[[JudgedSessions], Floats]) -> Floats:
+    parts = [make(part) for part in stretches(view, setting)]
+    return np.concatenate(parts) if parts else np.zeros(0)

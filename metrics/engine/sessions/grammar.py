@@ -1,0 +1,86 @@
+"""The names of session measures: those of runs, `Name(parameter=value,...)@X`, with X the documents of each query.
+
+    sDCG  sDCG(b=2,bq=4)@10  nsDCG(b=4,bq=none,dup='first',figure='best')@20  Session(of='AP')@10  Query(of='nDCG@10')
+
+The canonical name prints the bases and X always, and of the other parameters those that differ from their default.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import MAX_MEASURES, MAX_NAME, Measure, read_measure, take_apart
+from metrics.engine.ranking import Floats
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.measures import SESSION_MEASURES
+from metrics.engine.sessions.settings import DEFAULT_DEPTH, Ideal, Norm, Setting
+
+_ALIASES = {alias: d.name for d in SESSION_MEASURES.values() for alias in d.aliases}
+
+
+@lru_cache(maxsize=10_000)
+def parse_session_measure(text: str) -> Measure:
+    """The session measure that `text` names; MeasureError says what is wrong with it."""
+    parts = take_apart(text)
+    name = _ALIASES.get(parts[0], parts[0]) if parts else ""
+    if parts is None or name not in SESSION_MEASURES:
+        raise MeasureError(_unknown(text, name))
+    return read_measure(SESSION_MEASURES[name], parts[1], parts[2])
+
+
+def parse_session_measures(text: str) -> list[Measure]:
+    """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
+    if len(text) > MAX_MEASURES * MAX_NAME:
+        raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
+    names = _split(text)
+    if len(names) > MAX_MEASURES:
+        raise MeasureError(f"{len(names)} measures asked for; at most {MAX_MEASURES} at once", code="too_many_measures")
+    return list(dict.fromkeys(parse_session_measure(name) for name in names))
+
+
+def session_values(view: JudgedSessions, measure: Measure) -> Floats:
+    """The measure's value for every session, NaN where it has none; shape (sessions,). `measure.aggregate` makes one
+    figure of them and says how many sessions have a value."""
+    return measure.definition.compute(view, cutoff=measure.cutoff, **measure.parameters)
+
+
+def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
+    """What a curve of the measure is made with: the setting, and ideal and norm where it is normalised.
+
+    MeasureError for a measure that is no vector.
+    """
+    name = measure.definition.name
+    if name not in _VECTORS:
+        known = ", ".join(_VECTORS)
+        raise MeasureError(f"{measure} has no curve; these have: {known}", code="no_curve")
+    given: dict[str, Any] = {"short": "pad", "dup": "every", "scan": "fixed", "ideal": "repeated", "norm": "session"}
+    given |= measure.parameters
+    setting = Setting(
+        given["gains"], int(measure.cutoff or DEFAULT_DEPTH), given["b"], given["bq"], given["short"], given["dup"],
+        given["scan"], "shifted" if name.endswith("_shifted") else "source",
+    )  # fmt: skip
+    return setting, (given["ideal"], given["norm"]) if name.startswith("n") else None
+
+
+_VECTORS = ("sDCG", "nsDCG", "sDCG_shifted", "nsDCG_shifted")
+
+
+def _split(text: str) -> list[str]:
+    """The names between the commas and blanks that are outside brackets."""
+    names, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth <= 0 and (character == "," or character.isspace()):
+            names.append("")
+        else:
+            names[-1] += character
+    return [name for name in names if name]
+
+
+def _unknown(text: str, name: str) -> str:
+    if name == "SDCG":
+        return "SDCG is ambiguous: write sDCG for the session measure; what ir_measures calls SDCG is ScaledDCG"
+    known = ", ".join(SESSION_MEASURES)
+    return f"unknown session measure {text[:100]!r}; known are {known}, and Session(of='AP') for a measure of runs"

@@ -1,0 +1,147 @@
+"""JudgedSessions: the sparse judged view of many sessions, the input of every session measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from metrics.engine.gains import GainMap
+from metrics.engine.judged import RankedGains, RecallBase, best_order
+from metrics.engine.packing import pack, unpack
+from metrics.engine.ranking import Flags, Ints
+from metrics.engine.subtopics import Subtopics
+
+_FORMAT = 1
+_KEPT = 12
+_T = TypeVar("_T")
+_ROWS = ("query", "rank", "level", "judgement", "document")
+_QUERIES = ("length", "scanned", "topic")
+_BASE = ("topic", "level", "counts")
+_SUBTOPICS = ("topic", "judgement", "subtopic", "level")
+
+
+@dataclass(frozen=True)
+class JudgedSessions:
+    """What the judgements know of many sessions, in the file's order. Rows are sorted by query and rank.
+
+    Shapes: one entry per retrieved judged document in `query` (0-based, over all sessions), `rank` (1-based), `level`,
+    `judgement` (row of the qrels) and `document` (equal for the same document within a session); one per query in
+    `length` (rank of the last document listed, 0 where nothing was found), `scanned` (documents looked at, -1 where
+    not recorded) and `topic` (the judged topic its judgements come from, -1 where there are none); one per session and
+    one more in `starts`, the offsets into the queries. `recall_base` and `subtopics` are those of the judged topics.
+    """
+
+    query: Ints
+    rank: Ints
+    level: Ints
+    judgement: Ints
+    document: Ints
+    length: Ints
+    scanned: Ints
+    topic: Ints
+    starts: Ints
+    recall_base: RecallBase
+    subtopics: Subtopics | None = None
+
+    @property
+    def n_sessions(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.length)
+
+    @cached_property
+    def queries(self) -> Ints:
+        """How many queries each session has; shape (sessions,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def session(self) -> Ints:
+        """The session of each query; shape (queries,)."""
+        return np.repeat(np.arange(self.n_sessions), self.queries)
+
+    @cached_property
+    def number(self) -> Ints:
+        """The place of each query in its session, from 1; shape (queries,)."""
+        return np.arange(self.n_queries) - self.starts[:-1][self.session] + 1
+
+    @cached_property
+    def is_judged(self) -> Flags:
+        """Whether a query of the session has a judged topic; shape (sessions,)."""
+        return np.bincount(self.session[self.topic >= 0], minlength=self.n_sessions) > 0
+
+    @cached_property
+    def session_topic(self) -> Ints:
+        """The judged topic of each session's queries: -1 where there is none, -2 where they have several."""
+        least, most = (np.full(self.n_sessions, -1, np.int64) for _ in range(2))
+        some = np.flatnonzero(self.queries)
+        least[some] = np.minimum.reduceat(self.topic, self.starts[:-1][some])
+        most[some] = np.maximum.reduceat(self.topic, self.starts[:-1][some])
+        return np.where(least == most, most, -2)
+
+    @cached_property
+    def _memo(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """What `make` gives for this view; the latest few are kept, for a view may be asked for much."""
+        if key not in self._memo:
+            made = make()
+            while len(self._memo) >= _KEPT:
+                del self._memo[next(iter(self._memo))]
+            self._memo[key] = made
+        found: _T = self._memo[key]
+        return found
+
+    def take(self, sessions: Ints) -> Self:
+        """The view of some sessions, each named once, in the order named."""
+        sizes = self.queries[sessions]
+        queries = spread(self.starts[:-1][sessions], sizes)
+        begin, end = (np.searchsorted(self.query, queries, side=side) for side in ("left", "right"))
+        rows = spread(begin, end - begin)
+        return replace(
+            self,
+            **{name: getattr(self, name)[rows] for name in _ROWS[1:]},
+            query=np.repeat(np.arange(len(queries)), end - begin),
+            **{name: getattr(self, name)[queries] for name in _QUERIES},
+            starts=np.append(0, np.cumsum(sizes)),
+        )
+
+    def ideal_gains(self, gains: GainMap) -> RankedGains:
+        """The ideal ranking of every judged topic: all its documents with a gain, best first."""
+        return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
+
+    def to_bytes(self) -> bytes:
+        """A compact form to store; `from_bytes` gives an equal view back."""
+        arrays = [(name, getattr(self, name)) for name in (*_ROWS, *_QUERIES, "starts")]
+        arrays += [(f"base_{name}", getattr(self.recall_base, name)) for name in _BASE]
+        if self.subtopics:
+            arrays += [(f"subtopics_{name}", getattr(self.subtopics, name)) for name in _SUBTOPICS]
+        return pack(_FORMAT, {"n_topics": self.recall_base.n_topics}, _as_steps(arrays))
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """The view that `to_bytes` wrote; ValueError where the bytes are of another format."""
+        header, arrays = unpack(stored, _FORMAT, "judged view of sessions")
+        arrays["query"] = np.cumsum(arrays["query"])
+        topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
+        base = RecallBase(topic, level, counts, header["n_topics"])
+        subtopics = None
+        if "subtopics_topic" in arrays:
+            subtopics = Subtopics(*(arrays.pop(f"subtopics_{name}") for name in _SUBTOPICS))
+        return cls(**arrays, recall_base=base, subtopics=subtopics)
+
+
+def spread(starts: Ints, sizes: Ints) -> Ints:
+    """The whole numbers from each start on, as many as its size, one stretch after another."""
+    return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+
+
+def _as_steps(arrays: list[tuple[str, Ints]]) -> list[tuple[str, Ints]]:
+    """The queries of the rows as steps from row to row, mostly 0 and 1: a byte each, and they compress well."""
+    return [(name, np.diff(array, prepend=0) if name == "query" else array) for name, array in arrays]

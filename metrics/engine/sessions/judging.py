@@ -1,0 +1,105 @@
+"""Judging sessions: the blocks of a session file meet the judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import numpy as np
+
+from metrics.engine.judging import Judgements
+from metrics.engine.ranking import Ints, spans_equal
+from metrics.engine.sessions.blocks import SessionBlock
+from metrics.engine.sessions.judged import JudgedSessions
+
+JudgedBy = Literal["topic", "session", "query"]
+JUDGED_BY: tuple[JudgedBy, ...] = ("topic", "session", "query")
+
+_NOTHING = np.zeros(0, np.int64)
+# Query, rank, judgement, document; then length, scanned and topic of the queries; then how many each session has.
+_Part = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
+
+
+def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: JudgedBy = "topic") -> JudgedSessions:
+    """Keep what is judged of the sessions.
+
+    The topic_id of a judgement is that of the session's topic, the session's own id, or `query_key` of a query, as `by`
+    says: those who look at every result in its session judge by session or by query. `blocks` is read once, so a file
+    of any length is judged in the memory of one block.
+    """
+    parts = [_judge_block(block, judgements, by) for block in blocks]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 8
+    query, rank, judgement, document, length, scanned, topic, queries = columns
+    sizes = [len(part[4]) for part in parts]
+    rows = [len(part[0]) for part in parts]
+    query = query + np.repeat(np.cumsum([0, *sizes[:-1]]), rows) if parts else query
+    return JudgedSessions(
+        query=query,
+        rank=rank,
+        level=judgements.levels[judgement],
+        judgement=judgement,
+        document=document,
+        length=length,
+        scanned=scanned,
+        topic=topic,
+        starts=np.append(0, np.cumsum(queries)),
+        recall_base=judgements.recall_base,
+        subtopics=judgements.subtopics,
+    )
+
+
+def query_key(session_id: bytes, number: int) -> bytes:
+    """The topic_id under which judgements of one query are kept: 's7:2' is the second query of session s7."""
+    return b"%s:%d" % (session_id, number)
+
+
+def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _Part:
+    index = judgements.topic_index
+    topic = np.array([index.get(key, -1) for key in _keys(block, by)], np.int64)
+    rankings = block.as_rankings()
+    rows, found = judgements.find(rankings, topic)
+    query = rankings.topics_of(rows)
+    order = np.lexsort((block.ranks[rows], query))
+    rows, found, query = rows[order], found[order].astype(np.int64), query[order]
+    document = found if by != "query" else _documents(block, rows, query, judgements, found)
+    return query, block.ranks[rows], found, document, _lengths(block), block.scanned, topic, np.diff(block.query_starts)
+
+
+def _keys(block: SessionBlock, by: JudgedBy) -> Iterator[bytes]:
+    """The topic_id that each query's judgements have."""
+    for session, queries in zip(block.sessions, np.diff(block.query_starts).tolist(), strict=True):
+        for number in range(1, queries + 1):
+            if by == "query":
+                yield query_key(session.session_id, number)
+            else:
+                yield session.topic_id if by == "topic" else session.session_id
+
+
+def _lengths(block: SessionBlock) -> Ints:
+    """The last rank of each query, 0 where nothing was found."""
+    length = np.zeros(len(block.queries), np.int64)
+    some = np.flatnonzero(np.diff(block.document_starts))
+    if len(some):
+        length[some] = np.maximum.reduceat(block.ranks, block.document_starts[:-1][some])
+    return length
+
+
+def _documents(block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, found: Ints) -> Ints:
+    """A judgement of each row's document that is the same wherever in its session the document is judged.
+
+    Equal hashes propose, bytes decide; ids made to share a hash are told apart one by one.
+    """
+    session = np.searchsorted(block.query_starts, query, side="right") - 1
+    order = np.lexsort((block.doc_hashes[rows], session))
+    key, owner = block.doc_hashes[rows][order], session[order]
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (key[1:] != key[:-1]) | (owner[1:] != owner[:-1])
+    first = np.empty(len(rows), np.int64)
+    first[order] = order[np.flatnonzero(new)][np.cumsum(new) - 1]
+    starts, ends = block.doc_starts[rows], block.doc_ends[rows]
+    if spans_equal(block.data, starts, ends, block.data, starts[first], ends[first]).all():
+        return found[first]
+    seen: dict[tuple[int, bytes], int] = {}
+    text, spans = block.data.tobytes(), zip(starts.tolist(), ends.tolist(), strict=True)
+    names = [(owner, text[start:end]) for owner, (start, end) in zip(session.tolist(), spans, strict=True)]
+    return np.array([seen.setdefault(name, row) for name, row in zip(names, found.tolist(), strict=True)], np.int64)

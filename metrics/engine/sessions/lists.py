@@ -1,0 +1,89 @@
+"""Sessions as rankings: a whole session, or each of its queries, as the topic of a run, for the measures of runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.judged import JudgedRun, Known, RecallBase
+from metrics.engine.ranking import Ints
+from metrics.engine.sessions.judged import JudgedSessions, spread
+from metrics.engine.sessions.settings import Setting
+from metrics.engine.sessions.slots import is_first, slots_of
+
+
+def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
+    """Each session a topic: its queries' slots one after another as one ranking.
+
+    With duplicates='first' a document that comes back keeps its rank and is relevant no more. MeasureError where a
+    session is judged query by query, because its documents are then not counted as those of one topic.
+    """
+    if (view.session_topic == -2).any():
+        message = "a session as one ranking needs judgements by topic or by session, not by query"
+        raise MeasureError(message, code="bad_parameter")
+    slots = slots_of(view, setting)
+    rows = _rows(view, setting)
+    query = view.query[rows]
+    rank = (slots.first - slots.starts[:-1][view.session])[query] + view.rank[rows]
+    base = _replicated(view.recall_base, view.session_topic)
+    return _run(view, rows, view.session[query], rank, np.diff(slots.starts), base)
+
+
+def one_by_one(view: JudgedSessions, setting: Setting) -> JudgedRun:
+    """Each query a topic: what was looked at of its list. The searcher knows what earlier queries of the session had
+    shown, and expects nothing."""
+    slots = slots_of(view, setting)
+    rows = _rows(view, setting)
+    base = _replicated(view.recall_base, view.topic)
+    known = _known(view, slots.rows, rows)
+    return _run(view, rows, view.query[rows], view.rank[rows], slots.seen, base, known)
+
+
+def _rows(view: JudgedSessions, setting: Setting) -> Ints:
+    rows = slots_of(view, setting).rows
+    return rows[is_first(view, rows)] if setting.duplicates == "first" else rows
+
+
+def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
+    """The recall base of each of some topics, one after another; an empty one for -1."""
+    sizes = np.append(np.bincount(base.topic, minlength=base.n_topics), 0)
+    starts = np.cumsum(sizes) - sizes
+    rows = spread(starts[topic], sizes[topic])
+    owner = np.repeat(np.arange(len(topic)), sizes[topic])
+    return RecallBase(owner, base.level[rows], base.counts[rows], len(topic))
+
+
+def _known(view: JudgedSessions, seen: Ints, rows: Ints) -> Known:
+    """What earlier queries had shown: of `seen` a document's first appearance tells all later queries of it."""
+    first = is_first(view, seen)
+    known = np.zeros(len(view.query), np.bool_)
+    known[seen[~first]] = True
+    shown = view.query[seen[first]]
+    later = view.starts[1:][view.session[shown]] - shown - 1
+    level = np.repeat(view.level[seen[first]], later)
+    base = RecallBase.of(spread(shown + 1, later), level, view.n_queries)
+    return Known(known[rows], base, np.zeros(view.n_queries, np.int64))
+
+
+def _run(
+    view: JudgedSessions,
+    rows: Ints,
+    topic: Ints,
+    rank: Ints,
+    num_ret: Ints,
+    base: RecallBase,
+    known: Known | None = None,
+) -> JudgedRun:
+    return JudgedRun(
+        topic=topic,
+        rank=rank,
+        level=view.level[rows],
+        judgement=view.judgement[rows],
+        score=-rank.astype(np.float64),
+        tie_first=rank,
+        tie_size=np.ones_like(rank),
+        num_ret=num_ret,
+        squared_scores=np.full(base.n_topics, np.nan),
+        recall_base=base,
+        known=known,
+    )

@@ -1,0 +1,168 @@
+"""Session vectors: discounted gains of the queries one after another, cumulated, beside those of the ideal session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.judged import sum_by_topic
+from metrics.engine.measures.ratio import ratio
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.running import place, running_sum
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.settings import Ideal, Norm, Setting
+from metrics.engine.sessions.slots import gains_of, slots_of
+
+Matrix = npt.NDArray[np.float64]
+# Components that are held at once.
+_HELD = 1 << 18
+
+
+@dataclass(frozen=True)
+class SessionVectors:
+    """A cumulated vector for every session, one after another in `values`; `starts` has one entry per session and one
+    more. A session that nobody judged has a vector of zeros, as one that gained nothing: the view tells which it is.
+    """
+
+    values: Floats
+    starts: Ints
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Components of each vector; shape (sessions,)."""
+        return np.diff(self.starts)
+
+    def of(self, session: int) -> Floats:
+        """One session's vector."""
+        return self.values[self.starts[session] : self.starts[session + 1]]
+
+    def matrix(self, width: int) -> Matrix:
+        """Every vector down to `width`, constant after its last component; shape (sessions, width)."""
+        at = self.starts[:-1, None] + np.minimum(np.arange(width), self.sizes[:, None] - 1)
+        return np.where(self.sizes[:, None] > 0, np.append(self.values, 0.0)[at], 0.0)
+
+    def last(self) -> Floats:
+        """The last component of each vector, 0 of an empty one; shape (sessions,)."""
+        return np.where(self.sizes > 0, np.append(self.values, 0.0)[self.starts[1:] - 1], 0.0)
+
+    def mean(self) -> Floats:
+        """The mean of each vector's components, 0 of an empty one; shape (sessions,)."""
+        session = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return ratio(np.bincount(session, self.values, len(self.sizes)), self.sizes)
+
+
+def contributions(view: JudgedSessions, setting: Setting) -> Floats:
+    """What each query adds to its session: the last component of sDCG(q); shape (queries,)."""
+    found = gains_of(view, setting)
+    dcg = sum_by_topic(found.query, found.gain * setting.rank_weight(found.rank), view.n_queries)
+    return dcg * setting.query_weight(view.number)
+
+
+def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
+    """The same of the single-query ideal, in as many slots as the query takes; 0 without a judged topic."""
+    best = view.ideal_gains(setting.gains)
+    dcg = best.cumulated(1.0 / setting.rank_weight(best.rank))
+    reached = dcg.reached(view.topic, slots_of(view, setting).count)
+    return reached * setting.query_weight(view.number)
+
+
+def session_vectors(view: JudgedSessions, setting: Setting) -> SessionVectors:
+    """The cumulated sDCG vectors."""
+    return _cumulated(view, setting, _actual(view, setting))
+
+
+def ideal_vectors(view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated") -> SessionVectors:
+    """The cumulated vectors of the ideal sessions: as many queries, each in as many slots, as the actual ones.
+
+    'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts each document into
+    one slot only, the best where a gain counts most: no session gains more that gains from each document once.
+    """
+    values = _repeated(view, setting) if ideal == "repeated" else _once(view, setting)
+    return _cumulated(view, setting, values)
+
+
+def normalised_vectors(
+    view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated", norm: Norm = "session"
+) -> SessionVectors:
+    """The nsDCG vectors; 0 where the ideal has gained nothing yet.
+
+    norm='session' divides the session's cumulated vector by the ideal session's, component by component; norm='query'
+    divides each query's discounted vector by the single-query ideal, which is not discounted by the query's position,
+    and puts the results one after another.
+    """
+    if norm == "query":
+        return _normalised_by_query(view, setting)
+    actual, best = session_vectors(view, setting), ideal_vectors(view, setting, ideal)
+    return SessionVectors(ratio(actual.values, best.values), actual.starts)
+
+
+def stretches(view: JudgedSessions, setting: Setting) -> Iterator[JudgedSessions]:
+    """The sessions in stretches whose vectors fit into memory together."""
+    upto, begin = slots_of(view, setting).starts, 0
+    if upto[-1] <= _HELD:
+        yield view
+        return
+    while begin < view.n_sessions:
+        end = max(begin + 1, int(np.searchsorted(upto, upto[begin] + _HELD, side="right")) - 1)
+        yield view.take(np.arange(begin, end))
+        begin = end
+
+
+def _cumulated(view: JudgedSessions, setting: Setting, values: Floats) -> SessionVectors:
+    slots = slots_of(view, setting)
+    return SessionVectors(running_sum(slots.session, values), slots.starts)
+
+
+def _actual(view: JudgedSessions, setting: Setting) -> Floats:
+    """The discounted gain of every slot."""
+    slots, found = slots_of(view, setting), gains_of(view, setting)
+    weight = setting.rank_weight(found.rank) * setting.query_weight(view.number)[found.query]
+    values = np.zeros(len(slots.query))
+    values[slots.first[found.query] + found.rank - 1] = found.gain * weight
+    return values
+
+
+def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
+    """The discounted gain of every slot of the ideal session that has the single-query ideal in each query."""
+    slots = slots_of(view, setting)
+    return _ideal_gain(view, setting, view.topic[slots.query], slots.rank - 1) * _weights(view, setting)
+
+
+def _once(view: JudgedSessions, setting: Setting) -> Floats:
+    """The same of the ideal session that has each document once."""
+    if (view.session_topic == -2).any():
+        message = "ideal='once' needs one set of judgements for a session: by topic or by session, not by query"
+        raise MeasureError(message, code="bad_parameter")
+    slots, weights = slots_of(view, setting), _weights(view, setting)
+    order = np.lexsort((-weights, slots.session))
+    values = np.empty(len(weights))
+    topic = view.session_topic[slots.session]
+    values[order] = _ideal_gain(view, setting, topic, place(slots.session)) * weights[order]
+    return values
+
+
+def _weights(view: JudgedSessions, setting: Setting) -> Floats:
+    slots = slots_of(view, setting)
+    return setting.rank_weight(slots.rank) * setting.query_weight(view.number)[slots.query]
+
+
+def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints) -> Floats:
+    """The gain of the document that stands below `above` better ones in the ideal ranking of a judged topic."""
+    best = view.ideal_gains(setting.gains)
+    size = np.append(best.count(), 0)
+    start = np.cumsum(size) - size
+    there = above < size[topic]
+    gain: Floats = np.append(best.gain, 0.0)[np.where(there, start[topic] + above, -1)]
+    return gain
+
+
+def _normalised_by_query(view: JudgedSessions, setting: Setting) -> SessionVectors:
+    slots = slots_of(view, setting)
+    actual = running_sum(slots.query, _actual(view, setting))
+    best = running_sum(slots.query, _repeated(view, replace(setting, bq=None)))
+    return SessionVectors(ratio(actual, best), slots.starts)
