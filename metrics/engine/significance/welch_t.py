@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import constant_differences, few_topics, unpaired
 from metrics.engine.significance.paired_t import t_test
@@ -30,6 +31,24 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
 
 
+def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+    """The same of samples that need not be of one size, such as the sessions of each system; StatisticsError where one
+    has fewer than two values."""
+    sizes = np.array([len(sample) for sample in samples], np.int64)
+    if len(sizes) < 2 or sizes.min() < 2:
+        raise StatisticsError("Welch's t test needs two samples or more, each of two values or more")
+    means = np.array([sample.mean() for sample in samples])
+    deviation = np.array([_deviations(sample[None, :])[0] for sample in samples])
+    error, freedom = _error(deviation, sizes, first, second)
+    difference = means[first] - means[second]
+    difference[np.abs(difference) <= ROUNDING * np.abs(means).max()] = 0.0
+    statistic, p_value = t_test(difference, error, freedom)
+    margin = special.stdtrit(freedom, (1 + options.confidence) / 2) * error
+    cautions = (*few_topics(int(sizes.min())), *constant_differences(statistic))
+    exact = np.zeros(len(first), np.bool_)
+    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
+
+
 def unpaired_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
     """The difference of means of each pair and both ends of Welch's interval."""
     difference, error, freedom = _parts(values, first, second)
@@ -39,15 +58,20 @@ def unpaired_interval(values: Matrix, first: Ints, second: Ints, confidence: flo
 
 def _parts(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
     """Difference of means, its standard error and degrees of freedom."""
-    topics = values.shape[1]
-    deviation = _deviations(values)
+    sizes = np.full(len(values), values.shape[1])
+    error, freedom = _error(_deviations(values), sizes, first, second)
+    return differences_of_means(values, first, second), error, freedom
+
+
+def _error(deviation: Floats, sizes: Ints, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+    """Standard error of each difference of means and its degrees of freedom."""
     # Divided by the larger first: squares of huge gains would overflow.
     scale = np.maximum(deviation[first], deviation[second])
     scale[scale == 0] = 1.0
-    a, b = (np.square(deviation[run] / scale) / topics for run in (first, second))
-    total = np.square(a) + np.square(b)
-    freedom = np.divide(np.square(a + b) * (topics - 1), total, out=np.ones_like(a), where=total > 0)
-    return differences_of_means(values, first, second), np.sqrt(a + b) * scale, freedom
+    a, b = (np.square(deviation[run] / scale) / sizes[run] for run in (first, second))
+    total = np.square(a) / (sizes[first] - 1) + np.square(b) / (sizes[second] - 1)
+    freedom = np.divide(np.square(a + b), total, out=np.ones_like(a), where=total > 0)
+    return np.sqrt(a + b) * scale, freedom
 
 
 def _deviations(values: Matrix) -> Floats:

@@ -1,0 +1,215 @@
+"""What sets of sessions show: mean curves, last against other queries, lengths, reformulations that gained or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from metrics.engine.measures.ratio import ratio
+from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.settings import Ideal, Norm, Setting
+from metrics.engine.sessions.slots import gains_of, slots_of
+from metrics.engine.sessions.vectors import (
+    Matrix,
+    SessionVectors,
+    contributions,
+    ideal_contributions,
+    ideal_vectors,
+    normalised_vectors,
+    session_vectors,
+    stretches,
+)
+
+Which = Literal["last", "others", "best", "all"]
+
+
+@dataclass(frozen=True)
+class MeanCurves:
+    """The mean of the vectors of each group at every component, and of how many sessions or queries it is.
+
+    Shapes: `values` (groups, width), 0 where a group has none; `count` (groups,).
+    """
+
+    values: Matrix
+    count: Ints
+
+
+@dataclass(frozen=True)
+class LengthTable:
+    """Sessions by their number of queries.
+
+    Shapes: `counts` (groups, most queries), column i for sessions of i + 1 queries; `mean` (groups,), queries per
+    session, NaN of a group without any.
+    """
+
+    counts: Ints
+    mean: Floats
+
+
+@dataclass(frozen=True)
+class Reformulations:
+    """By how much each query gains more than the one before it in its session; NaN for first queries; (queries,)."""
+
+    change: Floats
+
+    @property
+    def gained(self) -> Flags:
+        return self.change > 0
+
+    @property
+    def lost(self) -> Flags:
+        return self.change < 0
+
+    @property
+    def same(self) -> Flags:
+        same: Flags = self.change == 0
+        return same
+
+
+def width(view: JudgedSessions, setting: Setting) -> int:
+    """Components of the longest session: the common length of curves that are compared."""
+    return int(np.diff(slots_of(view, setting).starts).max(initial=0))
+
+
+def mean_session_curves(
+    view: JudgedSessions,
+    setting: Setting,
+    group: Ints,
+    groups: int,
+    *,
+    normalised: tuple[Ideal, Norm] | None = None,
+    least: int = 1,
+    length: int | None = None,
+) -> MeanCurves:
+    """The mean session curve of each group of sessions, such as a system's; one that has stopped is held constant.
+
+    `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least` queries take none,
+    nor do those that nobody judged and, where normalised, those without anything to gain. `length` is the longest
+    session's where left out, whatever its group. Source: Järvelin et al., ECIR 2008, figures 2 and 3.
+    """
+
+    def make(part: JudgedSessions) -> SessionVectors:
+        return normalised_vectors(part, setting, *normalised) if normalised else session_vectors(part, setting)
+
+    taking = (group >= 0) & (view.queries >= least) & _defined(view, setting, normalised is not None)
+    return _mean_curves(view, setting, np.where(taking, group, -1), groups, make, length)
+
+
+def mean_ideal_curves(
+    view: JudgedSessions,
+    setting: Setting,
+    group: Ints,
+    groups: int,
+    *,
+    ideal: Ideal = "repeated",
+    least: int = 1,
+    length: int | None = None,
+) -> MeanCurves:
+    """The mean curve of the ideal sessions beside each group's own, each held constant where its session has stopped.
+
+    The arguments are those of `mean_session_curves`, and so are the sessions that take part.
+    """
+    taking = (group >= 0) & (view.queries >= least) & view.is_judged
+    return _mean_curves(
+        view, setting, np.where(taking, group, -1), groups, lambda part: ideal_vectors(part, setting, ideal), length
+    )
+
+
+def _mean_curves(
+    view: JudgedSessions,
+    setting: Setting,
+    group: Ints,
+    groups: int,
+    make: Callable[[JudgedSessions], SessionVectors],
+    length: int | None,
+) -> MeanCurves:
+    """The means of the vectors that `make` gives; what is held is a few numbers for each component."""
+    length = width(view, setting) if length is None else length
+    chosen = np.flatnonzero(group >= 0)
+    total, ended, begin = np.zeros((groups, length)), np.zeros((groups, length)), 0
+    for part in stretches(view.take(chosen), setting):
+        vectors = make(part)
+        owner = group[chosen[begin : begin + part.n_sessions]]
+        component = np.arange(len(vectors.values)) - np.repeat(vectors.starts[:-1], vectors.sizes)
+        _add(total, np.repeat(owner, vectors.sizes), component, vectors.values)
+        # From its end on, a session counts with its last value.
+        _add(ended, owner, vectors.sizes, vectors.last())
+        begin += part.n_sessions
+    count = np.bincount(group[chosen], minlength=groups)
+    return MeanCurves((total + np.cumsum(ended, axis=1)) / np.maximum(count, 1)[:, None], count)
+
+
+def _add(total: Matrix, row: Ints, column: Ints, values: Floats) -> None:
+    """Add values to the cells they belong to; those beyond the last column are left out."""
+    inside = column < total.shape[1]
+    cell = row[inside] * total.shape[1] + column[inside]
+    total += np.bincount(cell, values[inside], total.size).reshape(total.shape)
+
+
+def _defined(view: JudgedSessions, setting: Setting, normalised: bool) -> Flags:
+    if not normalised:
+        return view.is_judged
+    defined: Flags = np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
+    return defined
+
+
+def mean_query_curves(view: JudgedSessions, setting: Setting, which: Which, group: Ints, groups: int) -> MeanCurves:
+    """The mean sDCG(q) vector at ranks 1..X of the last queries of each group's sessions, the others, or the best.
+
+    The best query of a session is that which adds most to it, the first of several. `group` is as for
+    `mean_session_curves`. Source: Järvelin et al., ECIR 2008, figure 1.
+    """
+    chosen = _choose(view, setting, which) & (group >= 0)[view.session] & view.is_judged[view.session]
+    found = gains_of(view, setting)
+    rows = np.flatnonzero(chosen[found.query])
+    query, rank = found.query[rows], found.rank[rows]
+    worth = found.gain[rows] * setting.rank_weight(rank) * setting.query_weight(view.number)[query]
+    cell = group[view.session[query]] * setting.depth + rank - 1
+    total = np.bincount(cell, worth, groups * setting.depth).reshape(groups, setting.depth)
+    count = np.bincount(group[view.session[chosen]], minlength=groups)
+    return MeanCurves(np.cumsum(total, axis=1) / np.maximum(count, 1)[:, None], count)
+
+
+def _choose(view: JudgedSessions, setting: Setting, which: Which) -> Flags:
+    last: Flags = view.number == view.queries[view.session]
+    if which == "last":
+        return last
+    if which == "others":
+        return ~last
+    if which == "all":
+        return np.ones(view.n_queries, np.bool_)
+    order = np.lexsort((view.number, -contributions(view, setting), view.session))
+    best = np.zeros(view.n_queries, np.bool_)
+    best[order[np.unique(view.session[order], return_index=True)[1]]] = True
+    return best
+
+
+def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
+    """Sessions of each group by their number of queries, and the mean. Source: Järvelin et al., ECIR 2008, table 2."""
+    chosen = group >= 0
+    most = int(view.queries[chosen].max(initial=0))
+    cell = group[chosen] * (most + 1) + view.queries[chosen]
+    counts = np.bincount(cell, minlength=groups * (most + 1)).reshape(groups, most + 1)
+    sessions = counts.sum(axis=1)
+    mean = np.where(sessions > 0, counts @ np.arange(most + 1) / np.maximum(sessions, 1), np.nan)
+    return LengthTable(counts[:, 1:], mean)
+
+
+def reformulations(view: JudgedSessions, setting: Setting, *, normalised: bool = False) -> Reformulations:
+    """What each reformulation changed: the gain of a query less that of the query before it.
+
+    The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's position left out:
+    discounted by it, the same list found again would be a loss.
+    """
+    plain = replace(setting, bq=None)
+    gain = contributions(view, plain)
+    if normalised:
+        gain = ratio(gain, ideal_contributions(view, plain))
+    change = np.full(view.n_queries, np.nan)
+    later = np.flatnonzero(view.number > 1)
+    change[later] = gain[later] - gain[later - 1]
+    return Reformulations(change)

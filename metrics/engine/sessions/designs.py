@@ -1,0 +1,133 @@
+"""Sessions of several systems made ready for a test: which design they have, and the values as the tests want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.sessions.blocks import Session
+from metrics.engine.significance.pairs import Matrix
+
+Design = Literal["paired", "latin_square", "two_way", "unpaired"]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Topic, searcher and system of every session, as indices into their names, in order of first appearance.
+
+    Shapes: `topic`, `searcher` and `system` have one entry per session; an index of -1 stands where the file says
+    nothing.
+    """
+
+    topics: list[bytes]
+    searchers: list[bytes]
+    systems: list[bytes]
+    topic: Ints
+    searcher: Ints
+    system: Ints
+
+    @classmethod
+    def of(cls, sessions: Iterable[Session]) -> Self:
+        kept = list(sessions)
+        parts = [_numbered([getattr(one, name) for one in kept]) for name in ("topic_id", "searcher", "system")]
+        (topics, topic), (searchers, searcher), (systems, system) = parts
+        return cls(topics, searchers, systems, topic, searcher, system)
+
+    def take(self, sessions: Ints) -> Self:
+        """The factors of some sessions; names keep their indices."""
+        return type(self)(
+            self.topics, self.searchers, self.systems,
+            self.topic[sessions], self.searcher[sessions], self.system[sessions],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PairedValues:
+    """Values ready for a test of paired runs: `values` (systems, cells), NaN nowhere; the cells in order.
+
+    `topic` and `searcher` have one entry per cell; searcher is -1 where cells are topics.
+    """
+
+    values: Matrix
+    topic: Ints
+    searcher: Ints
+
+
+def recognise(factors: Factors) -> Design:
+    """The design of the sessions of two systems or more.
+
+    'paired': every searcher who searched a topic did so with every system. 'latin_square': every searcher searched
+    every topic once, the systems balanced over searchers and over topics. 'two_way': every topic was searched with
+    every system, whoever did it. 'unpaired': anything else.
+    """
+    if (factors.searcher >= 0).all() and len(factors.system):
+        with_searcher = _filled(_counts(factors, ("topic", "searcher"), "system"))
+        if with_searcher:
+            return "paired"
+        if _is_latin_square(factors):
+            return "latin_square"
+    return "two_way" if _filled(_counts(factors, ("topic",), "system")) else "unpaired"
+
+
+def paired_values(values: Floats, factors: Factors) -> PairedValues:
+    """Values paired by (topic, searcher): cells in which every system has a value; several sessions are averaged."""
+    return _paired(values, factors, factors.searcher)
+
+
+def topic_values(values: Floats, factors: Factors) -> PairedValues:
+    """Values paired by topic: the mean of each system's sessions on a topic, where every system has one."""
+    return _paired(values, factors, np.full(len(values), -1, np.int64))
+
+
+def samples(values: Floats, factors: Factors) -> list[Floats]:
+    """The values of each system's sessions, in their order, those without a value left out."""
+    defined = ~np.isnan(values)
+    return [values[defined & (factors.system == system)] for system in range(len(factors.systems))]
+
+
+def _numbered(names: list[bytes]) -> tuple[list[bytes], Ints]:
+    index = {name: place for place, name in enumerate(dict.fromkeys(name for name in names if name))}
+    return list(index), np.array([index.get(name, -1) for name in names], np.int64)
+
+
+def _counts(factors: Factors, rows: tuple[str, ...], columns: str) -> Ints:
+    """How many sessions each combination has: rows those that occur, columns all of the other factor's."""
+    keys = np.stack([getattr(factors, name) for name in rows], axis=1)
+    cells, cell = np.unique(keys, axis=0, return_inverse=True)
+    column: Ints = getattr(factors, columns)
+    wide = int(column.max(initial=-1)) + 1
+    known = column >= 0
+    size = len(cells) * wide
+    return np.bincount(cell.ravel()[known] * wide + column[known], minlength=size).reshape(len(cells), wide)
+
+
+def _filled(counts: Ints) -> bool:
+    occurring = counts[:, counts.sum(axis=0) > 0]
+    return bool(occurring.shape[1] > 1 and (occurring > 0).all())
+
+
+def _is_latin_square(factors: Factors) -> bool:
+    cells = _counts(factors, ("searcher",), "topic")
+    balanced = (_counts(factors, ("searcher",), "system"), _counts(factors, ("topic",), "system"))
+    once = bool((cells[:, cells.sum(axis=0) > 0] == 1).all()) and (factors.system >= 0).all()
+    return bool(once) and all(_even(counts[:, counts.sum(axis=0) > 0]) for counts in balanced)
+
+
+def _even(counts: Ints) -> bool:
+    return bool(counts.shape[1] > 1 and (counts == counts.flat[0]).all())
+
+
+def _paired(values: Floats, factors: Factors, searcher: Ints) -> PairedValues:
+    taking = np.flatnonzero(~np.isnan(values) & (factors.system >= 0) & (factors.topic >= 0))
+    keys = np.stack([factors.topic[taking], searcher[taking]], axis=1)
+    cells, cell = np.unique(keys, axis=0, return_inverse=True)
+    systems = len(factors.systems)
+    at = factors.system[taking] * len(cells) + cell.ravel()
+    count = np.bincount(at, minlength=systems * len(cells)).reshape(systems, len(cells))
+    total = np.bincount(at, values[taking], systems * len(cells)).reshape(systems, len(cells))
+    full = (count > 0).all(axis=0)
+    return PairedValues(total[:, full] / count[:, full], cells[full, 0], cells[full, 1])

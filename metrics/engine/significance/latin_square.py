@@ -1,0 +1,107 @@
+"""Analysis of variance with three factors, for Latin squares: each value has a system, a topic and a searcher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.omnibus import OmnibusResult, Source
+from metrics.engine.significance.pairs import ROUNDING
+
+# Equations of so many unknowns are solved in a second or two.
+MAX_LEVELS = 2000
+_NAMES = ("systems", "topics", "searchers")
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What is left of the values when some factors are taken out, and how many numbers that took."""
+
+    residual: float
+    rank: int
+
+
+def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> OmnibusResult:
+    """Analysis of variance without interactions: do the systems differ, topics and searchers set aside?
+
+    Shapes: one entry per session in each; `values` without NaN, the others count from 0.
+    Formula: F = MS(systems) / MS(residual), x = mean + system + topic + searcher + residual by least squares; the
+    squares of a factor are those that it explains beyond the two others, which in a Latin square is what it explains
+    Assumes: normal residuals of one spread; systems, topics and searchers that do not interact
+    Source: Fisher, The Design of Experiments, 1935; for interactive retrieval Lagergren and Over, SIGIR 1998
+    Note: The effect is partial eta squared, SS(systems) / (SS(systems) + SS(residual)). StatisticsError where the
+    sessions do not tell the systems from the searchers or topics, or leave no residual.
+    """
+    factors = [np.unique(factor, return_inverse=True)[1].ravel() for factor in (system, topic, searcher)]
+    _check(values, factors)
+    # Divided by the largest first: squares of huge gains would overflow.
+    scale = float(np.abs(values).max()) or 1.0
+    centred = values / scale - np.mean(values / scale)
+    full = _fit(centred, factors)
+    freedom = len(values) - full.rank
+    if freedom < 1:
+        raise StatisticsError("too few sessions: the factors leave no residual to compare with")
+    without = [_fit(centred, factors[:place] + factors[place + 1 :]) for place in range(3)]
+    sources = tuple(
+        _source(name, fit, full, freedom, len(values), scale) for name, fit in zip(_NAMES, without, strict=True)
+    )
+    systems, residual = sources[0], full.residual * scale**2
+    if systems.freedom < 1:
+        raise StatisticsError("the systems cannot be told apart from the searchers or the topics of their sessions")
+    explained = systems.squares + residual
+    return OmnibusResult(
+        systems.statistic,
+        (systems.freedom, freedom),
+        1.0 if systems.p_value is None else systems.p_value,
+        systems.squares / explained if explained else 0.0,
+        (*sources, Source("residual", residual, freedom, residual / freedom)),
+        tuple(few_topics(int(factors[1].max()) + 1)),
+    )
+
+
+def _check(values: Floats, factors: list[Ints]) -> None:
+    if not len(values) or not np.isfinite(values).all():
+        raise StatisticsError("an analysis of variance needs values, and no session without one")
+    if factors[0].max() < 1:
+        raise StatisticsError("an analysis of variance compares two systems or more")
+    levels = sum(int(factor.max()) + 1 for factor in factors)
+    if levels > MAX_LEVELS:
+        message = f"{levels} systems, topics and searchers; an analysis of variance takes at most {MAX_LEVELS:,}"
+        raise StatisticsError(message)
+
+
+def _fit(values: Floats, factors: list[Ints]) -> _Fit:
+    """Least squares by the normal equations, which hold nothing but counts and sums."""
+    sizes = [int(factor.max()) + 1 for factor in factors]
+    starts = np.cumsum([0, *sizes])
+    total = int(starts[-1])
+    columns = [factor + start for factor, start in zip(factors, starts[:-1].tolist(), strict=True)]
+    product, sums = np.zeros((total, total)), np.zeros(total)
+    for one in columns:
+        sums += np.bincount(one, values, total)
+        for other in columns:
+            product += np.bincount(one * total + other, minlength=total * total).reshape(total, total)
+    eigenvalues, vectors = np.linalg.eigh(product)
+    used = eigenvalues > eigenvalues[-1] * total * np.finfo(np.float64).eps * 16
+    effects = vectors[:, used] @ ((vectors[:, used].T @ sums) / eigenvalues[used])
+    rest = values - sum(effects[column] for column in columns)
+    residual = float(np.square(rest).sum())
+    return _Fit(residual if residual > len(values) * ROUNDING**2 else 0.0, int(np.count_nonzero(used)))
+
+
+def _source(name: str, without: _Fit, full: _Fit, freedom: int, sessions: int, scale: float) -> Source:
+    squares, degrees = max(without.residual - full.residual, 0.0), full.rank - without.rank
+    squares = squares if squares > sessions * ROUNDING**2 else 0.0
+    size = squares * scale**2
+    if degrees < 1:
+        return Source(name, size, degrees, 0.0)
+    if full.residual == 0:
+        return Source(name, size, degrees, size / degrees, None if squares else 0.0, 0.0 if squares else 1.0)
+    statistic = squares / degrees / (full.residual / freedom)
+    p_value = float(special.fdtrc(degrees, freedom, statistic))
+    return Source(name, size, degrees, size / degrees, statistic, p_value)
