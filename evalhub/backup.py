@@ -31,7 +31,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
-from runs.models import Qrels, Run
+from runs.models import Qrels, Run, SessionSet
 from runs.services.files import stored_path, storing
 
 FORMAT = 1
@@ -175,7 +175,10 @@ class HashedReader:
 
 def _named_files() -> set[str]:
     runs = Run.objects.filter(deleted_at=None).values_list("sha256", "known_sha256")
-    return {sha256 for pair in runs for sha256 in pair if sha256} | set(Qrels.objects.values_list("sha256", flat=True))
+    named = {sha256 for pair in runs for sha256 in pair if sha256}
+    named.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
+    named.update(Qrels.objects.values_list("sha256", flat=True))
+    return named
 
 
 def encode_row(row: models.Model) -> bytes:

@@ -12,9 +12,9 @@ from typing import Any
 from celery import signals
 from django.db import DatabaseError
 
-from evalhub.logs import begin_comparison, begin_evaluation
-from metrics.models import Comparison, Evaluation, Job
-from metrics.tasks import compare, evaluate
+from evalhub.logs import begin_comparison, begin_evaluation, begin_session_evaluation
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.tasks import compare, evaluate, evaluate_sessions
 
 _log = logging.getLogger("evalhub.evaluation")
 # A pool's process works on one task at a time.
@@ -34,13 +34,16 @@ class _Logged:
 # By the argument that a task is called with.
 _JOBS = {
     "evaluation_id": _Logged(Evaluation, "evaluation", begin_evaluation, "run_id"),
+    "session_evaluation_id": _Logged(
+        SessionEvaluation, "session evaluation", begin_session_evaluation, "session_set_id"
+    ),
     "comparison_id": _Logged(Comparison, "comparison", begin_comparison),
 }
 
 
 def connect() -> None:
     """Listen to this process's evaluations and comparisons."""
-    for task in (evaluate, compare):
+    for task in (evaluate, evaluate_sessions, compare):
         signals.task_prerun.connect(_begin, sender=task)
         signals.task_postrun.connect(_end, sender=task)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 # What a line may say beside its message, in this order; given as `extra` where it is logged.
 FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation",
-          "comparison", "run", "state", "attempts", "code")  # fmt: skip
+          "session_evaluation", "comparison", "run", "session_set", "state", "attempts", "code")  # fmt: skip
 _SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # PostgreSQL quotes the whole row that it refuses.
@@ -31,6 +31,11 @@ def begin_request(given: str) -> str:
 def begin_evaluation(evaluation_id: int) -> None:
     """From here on, this thread's lines are about this evaluation."""
     _context.set({"evaluation": evaluation_id})
+
+
+def begin_session_evaluation(session_evaluation_id: int) -> None:
+    """From here on, this thread's lines are about this evaluation of a session set."""
+    _context.set({"session_evaluation": session_evaluation_id})
 
 
 def begin_comparison(comparison_id: str) -> None:

@@ -59,6 +59,7 @@ def _evaluation_figures(figures: Figures) -> Iterator[Metric]:
     yield _labelled("evaluation_attempts", "Attempts spent on the evaluations now in a state", "state",
                     dict(figures.attempts))  # fmt: skip
     yield _labelled("evaluations_failed", "Failed evaluations by reason", "code", dict(figures.failed))
+    yield _labelled("session_evaluations", "Evaluations of session sets by state", "state", dict(figures.sessions))
     yield _labelled("comparisons", "Stored comparisons by state", "state", dict(figures.comparisons))
     counts = [sum(figures.classes[: i + 1]) for i in range(len(figures.classes))]
     buckets = list(zip([*map(str, SECONDS), "+Inf"], map(float, counts), strict=True))

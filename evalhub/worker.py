@@ -20,7 +20,7 @@ from evalhub import evaluation_log
 from evalhub.celery import app
 from evalhub.checks import check_redis
 from metrics.services.dispatch import Dispatcher
-from metrics.tasks import compare, evaluate
+from metrics.tasks import compare, evaluate, evaluate_sessions
 from runs.formats.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,10 @@ _GIVE_BACK_SECONDS = 1.0
 
 def publish(evaluation_id: int) -> None:
     evaluate.apply_async(kwargs={"evaluation_id": evaluation_id})
+
+
+def publish_sessions(session_evaluation_id: int) -> None:
+    evaluate_sessions.apply_async(kwargs={"session_evaluation_id": session_evaluation_id})
 
 
 def publish_comparison(comparison_id: UUID) -> None:
@@ -64,7 +68,7 @@ class DispatcherStep(bootsteps.StartStopStep):
     requires = ("celery.worker.components:Pool",)
 
     def create(self, worker: Any) -> Any:
-        return Dispatcher(publish, waiting, publish_comparison=publish_comparison)
+        return Dispatcher(publish, waiting, publish_sessions=publish_sessions, publish_comparison=publish_comparison)
 
 
 class PoolWatch(threading.Thread):

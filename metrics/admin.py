@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from metrics.models import Comparison, Evaluation
+from metrics.models import Comparison, Evaluation, SessionEvaluation
 from runs.admin import ReadOnlyAdmin
 
 
@@ -34,6 +34,23 @@ class EvaluationAdmin(ReadOnlyAdmin):
     @admin.display(description="reason")
     def error(self, evaluation: Evaluation) -> str:
         return evaluation.error_message[:120]
+
+
+@admin.register(SessionEvaluation)
+class SessionEvaluationAdmin(ReadOnlyAdmin):
+    list_display = ("session_set", "collection", "qrels", "judged_by", "state", "attempts", "error_code", "since")
+    list_select_related = ("session_set__team", "session_set__collection", "qrels__collection")
+    list_filter = ("state", "error_code", "judged_by", "engine_version", "session_set__collection")
+    search_fields = ("session_set__tag", "session_set__team__slug", "error_code", "error_message")
+    exclude = ("lease_token", "means")
+    date_hierarchy = "created_at"
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("means", "qrels__topic_ids")
+
+    @admin.display(ordering="session_set__collection__slug")
+    def collection(self, evaluation: SessionEvaluation) -> str:
+        return str(evaluation.session_set.collection)
 
 
 @admin.register(Comparison)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Qrels, Run, SessionSet
 
 
 class Job(models.Model):
@@ -128,6 +128,84 @@ class MetricVector(models.Model):
         return np.frombuffer(self.content, np.dtype("<f8"))
 
 
+class SessionEvaluationQuerySet(models.QuerySet["SessionEvaluation"]):
+    def current(self) -> SessionEvaluationQuerySet:
+        """Evaluations of live sets under what counts now: the active judgements or their own, as the set says, and this
+        engine."""
+        counting = Q(qrels__active=True) | Q(qrels=None)
+        return self.filter(
+            counting, judged_by=F("session_set__judged_by"), engine_version=ENGINE_VERSION, session_set__deleted_at=None
+        )
+
+    def evaluated(self) -> SessionEvaluationQuerySet:
+        return self.filter(state=Evaluation.State.EVALUATED)
+
+
+class SessionEvaluation(Job):
+    """One session set judged by one qrels version, or by its own judgements, and by one engine version.
+
+    `means` names the `systems` in the order of the stored sessions, and has in `values` for each measure that every set
+    is given the mean and the number of sessions of each of them.
+    """
+
+    HELD, DONE, NOUN = Evaluation.HELD, Evaluation.DONE, Evaluation.NOUN
+
+    session_set = models.ForeignKey(SessionSet, on_delete=models.CASCADE, related_name="evaluations")
+    qrels = models.ForeignKey(Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations")
+    judged_by = models.CharField(max_length=10, choices=SessionSet.JudgedBy.choices)
+    engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
+    state = models.CharField(max_length=12, choices=Evaluation.State.choices, default=Evaluation.State.QUEUED)
+    sessions_judged = models.IntegerField(null=True)
+    means = models.JSONField(default=dict)
+
+    objects = SessionEvaluationQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("qrels", "judged_by", "engine_version", "session_set"),
+                condition=Q(qrels__isnull=False),
+                name="one_session_evaluation_per_identity",
+            ),
+            models.UniqueConstraint(
+                fields=("session_set", "engine_version"),
+                condition=Q(qrels=None),
+                name="one_evaluation_by_own_judgements",
+            ),
+            models.CheckConstraint(
+                condition=Q(judged_by="own", qrels=None) | (~Q(judged_by="own") & Q(qrels__isnull=False)),
+                name="qrels_unless_own_judgements",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="evaluating", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="evaluating") & Q(lease_token=None, lease_until=None)),
+                name="lease_exactly_while_evaluating_sessions",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("state", "created_at"), condition=Q(state__in=("queued", "evaluating")), name="sessions_queue"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_set} by {self.qrels or 'its own judgements'}"
+
+
+class SessionView(models.Model):
+    """The judged view of a session set, and whose each session is, both compressed: every measure and analysis is
+    computed from it."""
+
+    evaluation = models.OneToOneField(
+        SessionEvaluation, on_delete=models.CASCADE, primary_key=True, related_name="view"
+    )
+    content = models.BinaryField()
+    sessions = models.BinaryField(help_text="a line for each session: id, topic, searcher, system")
+
+    def __str__(self) -> str:
+        return f"judged view of session evaluation {self.evaluation_id}"
+
+
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def visible_to(self, user: Any) -> ComparisonQuerySet:
         """Comparisons of collections whose scores the user may see; of a blind one, its organisers' alone."""
@@ -188,7 +266,7 @@ class Comparison(Job):
 
 
 # Every kind of work that workers take from the database, the most urgent first.
-JOBS: tuple[type[Job], ...] = (Evaluation, Comparison)
+JOBS: tuple[type[Job], ...] = (Evaluation, SessionEvaluation, Comparison)
 
 
 class DispatcherRound(models.Model):

@@ -5,12 +5,18 @@ from __future__ import annotations
 from celery import shared_task
 
 from metrics.services.evaluate import evaluate as evaluate_service
+from metrics.services.evaluate_sessions import evaluate_sessions as evaluate_sessions_service
 from metrics.services.stored_comparisons import compare as compare_service
 
 
 @shared_task(name="metrics.evaluate")
 def evaluate(*, evaluation_id: int) -> None:
     evaluate_service(evaluation_id=evaluation_id)
+
+
+@shared_task(name="metrics.evaluate_sessions")
+def evaluate_sessions(*, session_evaluation_id: int) -> None:
+    evaluate_sessions_service(evaluation_id=session_evaluation_id)
 
 
 @shared_task(name="metrics.compare")

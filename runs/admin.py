@@ -12,7 +12,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from runs.api.origin import origin_of
-from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Team, User
+from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, SessionSet, Team, User
 from runs.services.audit import record
 
 # The stubs know these classes as generic; Django itself does not.
@@ -162,6 +162,17 @@ class RunAdmin(ReadOnlyAdmin):
     list_display = ("tag", "team", "collection", "documents", "topics", "tied_documents", "created_at", "deleted_at")
     list_select_related = ("team", "collection")
     list_filter = (("deleted_at", admin.EmptyFieldListFilter), "collection")
+    search_fields = ("tag", "team__slug", "collection__slug", "sha256")
+    date_hierarchy = "created_at"
+
+
+@admin.register(SessionSet)
+class SessionSetAdmin(ReadOnlyAdmin):
+    """Session sets, too, come and go through the API."""
+
+    list_display = ("tag", "team", "collection", "judged_by", "sessions", "queries", "created_at", "deleted_at")
+    list_select_related = ("team", "collection")
+    list_filter = (("deleted_at", admin.EmptyFieldListFilter), "judged_by", "format", "collection")
     search_fields = ("tag", "team__slug", "collection__slug", "sha256")
     date_hierarchy = "created_at"
 

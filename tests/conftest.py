@@ -14,8 +14,9 @@ from django.db import connections
 from rest_framework.test import APIClient
 
 from metrics.api.unchanged import MEMORY
-from metrics.models import Evaluation
+from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.evaluate import evaluate
+from metrics.services.evaluate_sessions import evaluate_sessions
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.rates import RATES
 from tests.readers import tried
@@ -129,6 +130,13 @@ POOR = """\
 2 Q0 y 1 2.0 poor
 2 Q0 x 2 1.0 poor
 """
+SESSIONS = """\
+{"session_id": "s1", "topic_id": "1", "searcher": "u1", "system": "A", "queries": [{"documents": ["b", "a"]}]}
+{"session_id": "s2", "topic_id": "1", "searcher": "u1", "system": "B", "queries": [{"documents": ["u"]}, \
+{"text": "again", "documents": ["c", "b"]}]}
+{"session_id": "s4", "topic_id": "2", "searcher": "u1", "system": "A", "queries": [{"documents": ["x"]}]}
+{"session_id": "s5", "topic_id": "2", "searcher": "u1", "system": "B", "queries": [{"documents": ["y"]}]}
+"""
 
 
 def upload(client: APIClient, path: str, content: str | bytes, method: str = "post", **query: Any) -> Any:
@@ -150,7 +158,14 @@ def collection(api: APIClient) -> str:
 def evaluate_all() -> int:
     """Evaluate what is queued, in this process, as a worker would."""
     queued = Evaluation.objects.filter(state=Evaluation.State.QUEUED).order_by("created_at", "pk")
-    return sum(evaluate(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
+    done = sum(evaluate(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
+    return done + evaluate_all_sessions()
+
+
+def evaluate_all_sessions() -> int:
+    """The same of session sets alone."""
+    queued = SessionEvaluation.objects.filter(state=Evaluation.State.QUEUED).order_by("created_at", "pk")
+    return sum(evaluate_sessions(evaluation_id=pk) for pk in queued.values_list("pk", flat=True))
 
 
 @pytest.fixture

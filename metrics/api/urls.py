@@ -11,6 +11,7 @@ from metrics.api import (
     differences,
     orders,
     rankings,
+    sessions,
     views,
     what_if,
 )
@@ -25,6 +26,7 @@ class ExportConverter(StringConverter):
 
 register_converter(ExportConverter, "export")
 
+_SET = "session-sets/<uuid:session_set>/"
 
 urlpatterns = [
     path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
@@ -56,6 +58,8 @@ urlpatterns = [
     path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),
     path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
+    path(_SET + "values/", sessions.SessionValuesView.as_view(), name="session-values"),
+    path(_SET + "evaluations/", sessions.SessionEvaluations.as_view(), name="session-evaluations"),
     path("measures/", views.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),
 ]

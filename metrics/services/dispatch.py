@@ -13,16 +13,10 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
-from metrics.models import Comparison, Evaluation, Job
-from metrics.services.lifecycle import (
-    due_jobs,
-    forget_dispatch,
-    queue_missing,
-    reap_expired,
-    take_due,
-    under_way,
-)
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
 from metrics.services.rounds import RoundNotes
+from metrics.services.session_lifecycle import queue_all_missing
 from metrics.services.stored_comparisons import sweep_comparisons
 from runs.services.sweeping import sweep
 
@@ -69,6 +63,7 @@ class Dispatcher(threading.Thread):
         publish: Publish,
         waiting: Callable[[], int] = _no_message,
         *,
+        publish_sessions: Publish = _nobody,
         publish_comparison: Publish = _nobody,
     ) -> None:
         super().__init__(name="dispatcher", daemon=True)
@@ -78,9 +73,10 @@ class Dispatcher(threading.Thread):
         self._steps = (
             self._reaping,
             Step("publishing", 0.0, lambda: publish_due(publish, waiting)),
-            Step("queueing", SWEEP_SECONDS, queue_missing),
+            Step("publishing sessions", 0.0, lambda: publish_due(publish_sessions, waiting, SessionEvaluation)),
             # After the evaluations: what room these leave in the broker.
             Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting)),
+            Step("queueing", SWEEP_SECONDS, queue_all_missing),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
-from metrics.models import Comparison, Evaluation, Job
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.rounds import LastRound, last_rounds
 
 # Upper bounds of the classes of evaluation seconds; the last one has none.
@@ -39,7 +39,7 @@ class Queue:
 @dataclass(slots=True)
 class Figures:
     """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers; stored
-    comparisons by state."""
+    comparisons and evaluations of session sets by state."""
 
     queue: Queue
     rounds: list[LastRound]
@@ -47,6 +47,7 @@ class Figures:
     attempts: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     comparisons: Counter[str] = field(default_factory=Counter)
+    sessions: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     classes: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
 
@@ -57,7 +58,7 @@ class Figures:
 
 
 def read_figures() -> Figures:
-    """All figures, in four queries."""
+    """All figures, in five queries."""
     figures = Figures(read_queue(), last_rounds(), Counter(dict.fromkeys(_STATE.values, 0)))
     rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
         count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **_classes()
@@ -71,6 +72,7 @@ def read_figures() -> Figures:
             figures.seconds += row["spent"] or 0.0
             figures.classes = [have + row[f"class_{i}"] for i, have in enumerate(figures.classes)]
     figures.comparisons = _by_state(Comparison, Comparison.State.values)
+    figures.sessions = _by_state(SessionEvaluation, _STATE.values)
     return figures
 
 

@@ -15,31 +15,17 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.models import JOBS, Comparison, Evaluation, Job, MetricVector
 from metrics.services.comparison_content import decode, digest_of, query_from
+from metrics.services.findings import Finding
 from metrics.services.judged_views import load_view, means_of
 from metrics.services.lifecycle import cancel_evaluations, queue_missing, reap_expired
+from metrics.services.session_integrity import find_session_faults, find_unreadable_sessions
 from runs.formats.compression import Reader
-from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
+from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
 from runs.services.files import read_stored, stored_path
 from runs.services.sweeping import AGE, left_behind, orphans, sweep
 
 _STATE = Evaluation.State
 _STEP = 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong: where, what and what to do about it. A note is no fault, only something to know.
-
-    `repair` does what can be done without losing anything.
-    """
-
-    code: str
-    message: str
-    repair: Callable[[], object] | None = None
-    note: bool = False
-
-    def __str__(self) -> str:
-        return f"{'note' if self.note else 'wrong'} {self.code}: {self.message}"
 
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
@@ -205,6 +191,8 @@ class _Named:
 def _named() -> Iterator[_Named]:
     for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings"):
         yield _Named(qrels.sha256, qrels.size, f"judgements {qrels}")
+    for log in SessionSet.objects.filter(deleted_at=None).only("sha256", "size", "tag"):
+        yield _Named(log.sha256, log.size, f"session set {log.pk} ({log.tag})")
     for run in Run.objects.filter(deleted_at=None).only("sha256", "size", "known_sha256", "tag"):
         yield _Named(run.sha256, run.size, f"run {run.pk} ({run.tag})")
         if run.known_sha256:
@@ -281,5 +269,8 @@ def _compare_again(stored: Comparison) -> Callable[[], object]:
 
 
 # In this order; each yields what it finds.
-_CHECKS = (_measures, _qrels, _members, _leases, _queue, _views, _vectors, _comparisons, _files_there, _leftovers)
-_SLOW_CHECKS = (_files_whole, _views_readable, _comparisons_readable)
+_CHECKS = (
+    _measures, _qrels, _members, _leases, _queue, _views, _vectors, _comparisons, find_session_faults, _files_there,
+    _leftovers,
+)  # fmt: skip
+_SLOW_CHECKS = (_files_whole, _views_readable, find_unreadable_sessions, _comparisons_readable)

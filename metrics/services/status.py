@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
-from metrics.models import Evaluation
+from metrics.models import Evaluation, Job
 from metrics.services.rounds import last_rounds
-from runs.models import Qrels, Run, can_see_scores
+from runs.models import Qrels, Run, SessionSet, can_see_scores
+
+Submitted = TypeVar("Submitted", Run, SessionSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,18 @@ RUN_STATES = (RECEIVED, *Evaluation.State.values)
 
 def statuses(runs: list[Run], viewer: Any) -> dict[str, RunStatus]:
     """The status of each run by its id, as the viewer may know it, in two queries."""
-    blind = {run.collection for run in runs if run.collection.blind}
+    return as_known_to(viewer, runs, _true_statuses)
+
+
+def as_known_to(
+    viewer: Any, submitted: list[Submitted], ask: Callable[[list[Submitted]], dict[str, RunStatus]]
+) -> dict[str, RunStatus]:
+    """What `ask` says of those whose scores the viewer may see; of the others no more than that they were received."""
+    blind = {one.collection for one in submitted if one.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
-    hidden = {str(run.pk): RunStatus(RECEIVED, run.created_at) for run in runs if run.collection_id in unseen}
-    shown = [run for run in runs if run.collection_id not in unseen]
-    return {**hidden, **(_true_statuses(shown) if shown else {})}
+    hidden = {str(one.pk): RunStatus(RECEIVED, one.created_at) for one in submitted if one.collection_id in unseen}
+    shown = [one for one in submitted if one.collection_id not in unseen]
+    return {**hidden, **(ask(shown) if shown else {})}
 
 
 def _true_statuses(runs: list[Run]) -> dict[str, RunStatus]:
@@ -71,28 +81,33 @@ def _true_statuses(runs: list[Run]) -> dict[str, RunStatus]:
         )
     )
     known = {str(row[0]): RunStatus(*row[1:]) for row in rows}
-    return {str(run.pk): known.get(str(run.pk)) or _waiting(run, run.collection_id in asked) for run in runs}
+    return {str(run.pk): known.get(str(run.pk)) or waiting(run, run.collection_id in asked) for run in runs}
 
 
-def _waiting(run: Run, judged: bool) -> RunStatus:
+def waiting(submitted: Run | SessionSet, judged: bool) -> RunStatus:
+    """Of what has no evaluation yet."""
     if judged:
-        return RunStatus(Evaluation.State.QUEUED, run.created_at)
+        return RunStatus(Evaluation.State.QUEUED, submitted.created_at)
     reason = "the collection has no active judgements yet"
-    return RunStatus(Evaluation.State.QUEUED, run.created_at, None, "no_active_qrels", reason)
+    return RunStatus(Evaluation.State.QUEUED, submitted.created_at, None, "no_active_qrels", reason)
 
 
 def _place(run: Run) -> Waiting | None:
-    """Position by the time of queueing, as the dispatcher takes them; None where the run is not in the queue."""
-    queued = Evaluation.objects.filter(state=Evaluation.State.QUEUED)
-    own = queued.filter(
-        run=run, qrels__active=True, scores=F("run__collection__scores"), engine_version=ENGINE_VERSION
-    ).annotate(now=Now()).values_list("created_at", "since", "not_before", "now").first()  # fmt: skip
+    current = {"qrels__active": True, "scores": F("run__collection__scores"), "engine_version": ENGINE_VERSION}
+    return place(Evaluation.objects.filter(run=run, **current))
+
+
+def place(evaluations: QuerySet[Any]) -> Waiting | None:
+    """Position among its kind by the time of queueing, as the dispatcher takes them; None where none of these is in the
+    queue."""
+    queued = evaluations.filter(state=Job.QUEUED).annotate(now=Now())
+    own = queued.values_list("created_at", "since", "not_before", "now").first()
     if own is None:
         return None
     created_at, since, not_before, now = own
-    position = queued.filter(created_at__lt=created_at).count() + 1
+    before = evaluations.model._default_manager.filter(state=Job.QUEUED, created_at__lt=created_at)
     if not_before and not_before > now:
         waits_for = "retry"
     else:
         waits_for = "worker" if any(last.alive for last in last_rounds()) else "no_worker_alive"
-    return Waiting(position, max(0.0, (now - since).total_seconds()), waits_for)
+    return Waiting(before.count() + 1, max(0.0, (now - since).total_seconds()), waits_for)

@@ -1,12 +1,13 @@
 """Finding what a request names: what its user may not see does not exist.
 
-An endpoint that answers with anything that depends on judgements begins with `scored_collection` or `scored_run`, or
-with `check_scores` behind one of the others; tests/web/test_blind.py and tests/web/test_matrix.py hold all to it.
+An endpoint that answers with anything that depends on judgements begins with `scored_collection`, `scored_run` or
+`scored_session_set`, or with `check_scores` behind one of the others; tests/web/test_blind.py and
+tests/web/test_matrix.py hold all to it.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
@@ -15,15 +16,19 @@ from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from metrics.engine.errors import Blind, NotAllowed
-from runs.models import Collection, Qrels, Run, Team, Topic, can_see_scores
+from runs.models import Collection, Qrels, Run, SessionSet, Team, Topic, can_see_scores
+
+_Submitted = TypeVar("_Submitted", Run, SessionSet)
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
-    """Visible collections with their numbers of topics and of runs that the user sees, and the active qrels version,
-    which is None where it is blind."""
+    """Visible collections with their numbers of topics and of the runs and session sets that the user sees, and the
+    active qrels version, which is None where it is blind."""
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     live = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
     runs = live.unveiled_for(user).order_by().values("collection")
+    logs = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None)
+    sets = logs.unveiled_for(user).order_by().values("collection")
     scored = Collection.objects.scored_for(user)
     versions = Qrels.objects.filter(collection=OuterRef("pk"), active=True, collection__in=scored)
     return (
@@ -32,6 +37,7 @@ def collections_of(user: Any) -> QuerySet[Collection]:
         .annotate(
             topic_count=Coalesce(Subquery(topics.annotate(n=Count("pk")).values("n")), 0),
             run_count=Coalesce(Subquery(runs.annotate(n=Count("pk")).values("n")), 0),
+            session_set_count=Coalesce(Subquery(sets.annotate(n=Count("pk")).values("n")), 0),
             active_version=Subquery(versions.values("version")[:1]),
         )
     )
@@ -75,10 +81,7 @@ def managed_collection(request: Request, slug: str) -> Collection:
 
 
 def visible_run(request: HttpRequest | Request, run_id: UUID) -> Run:
-    found = Run.objects.visible_to(request.user).select_related("team", "collection").filter(pk=run_id).first()
-    if found is None:
-        raise Http404(f"there is no run {run_id}")
-    return found
+    return _visible(request, Run, run_id, "run")
 
 
 def scored_run(request: HttpRequest | Request, run_id: UUID) -> Run:
@@ -90,9 +93,35 @@ def scored_run(request: HttpRequest | Request, run_id: UUID) -> Run:
 
 def owned_run(request: Request, run_id: UUID) -> Run:
     """A run that the user may change; NotAllowed where the user may only see it."""
-    found = visible_run(request, run_id)
-    if not Run.objects.owned_by(request.user).filter(pk=found.pk).exists():
-        raise NotAllowed(f"only members of team {found.team} may change this run")
+    return _owned(request, visible_run(request, run_id), "run")
+
+
+def visible_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
+    return _visible(request, SessionSet, pk, "session set")
+
+
+def _visible(request: HttpRequest | Request, model: type[_Submitted], pk: UUID, noun: str) -> _Submitted:
+    found = model.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"there is no {noun} {pk}")
+    return found
+
+
+def scored_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
+    """A visible session set whose values the user may see; Blind where the collection is."""
+    found = visible_session_set(request, pk)
+    check_scores(request, found.collection)
+    return found
+
+
+def owned_session_set(request: Request, pk: UUID) -> SessionSet:
+    """A session set that the user may change; NotAllowed where the user may only see it."""
+    return _owned(request, visible_session_set(request, pk), "session set")
+
+
+def _owned(request: Request, found: _Submitted, noun: str) -> _Submitted:
+    if not type(found).objects.owned_by(request.user).filter(pk=found.pk).exists():
+        raise NotAllowed(f"only members of team {found.team} may change this {noun}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Filters of the lists of runs and of the audit trail."""
+"""Filters of the lists of runs, of session sets and of the audit trail."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import django_filters
 from django.db.models import F, QuerySet
 
 from metrics.engine import ENGINE_VERSION
+from metrics.services.session_status import sets_in_state
 from metrics.services.status import RECEIVED, RUN_STATES
-from runs.models import AuditEvent, Collection, Run
+from runs.models import AuditEvent, Collection, Run, SessionSet
 
 
 class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
@@ -49,6 +50,26 @@ class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
         if value == "queued":
             return runs.exclude(pk__in=runs.filter(**current).exclude(evaluations__state="queued").values("pk"))
         return runs.filter(**current, evaluations__state=value)
+
+
+class SessionSetFilter(django_filters.FilterSet):  # type: ignore[misc]
+    team = django_filters.CharFilter(field_name="team__slug")
+    tag = django_filters.CharFilter(lookup_expr="icontains")
+    judged_by = django_filters.ChoiceFilter(choices=SessionSet.JudgedBy.choices)
+    status = django_filters.ChoiceFilter(choices=[(state, state) for state in RUN_STATES], method="with_status")
+    submitted_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
+
+    class Meta:
+        model = SessionSet
+        fields = ("team", "tag", "judged_by", "status", "submitted_after", "submitted_before")
+
+    def with_status(self, sets: QuerySet[SessionSet], name: str, value: str) -> QuerySet[SessionSet]:
+        """As for runs: without judgements they are queued, and blind ones are received."""
+        scored = Collection.objects.scored_for(self.request.user)
+        if value == RECEIVED:
+            return sets.exclude(collection__in=scored)
+        return sets_in_state(sets.filter(collection__in=scored), value)
 
 
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]

@@ -89,12 +89,16 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     topics = serializers.IntegerField(source="topic_count", read_only=True)
     runs = serializers.IntegerField(source="run_count", read_only=True, help_text="those that the caller sees")
 
+    session_sets = serializers.IntegerField(
+        source="session_set_count", read_only=True, help_text="those that the caller sees"
+    )
+
     class Meta:
         model = Collection
         fields = (
             "slug", "name", "description", "team", "visibility", "blind", "released_at", "daily_submissions",
             "simulated", "documents", "level_labels", "measures", "scores", "active_qrels", "topics", "runs",
-            "created_at",
+            "session_sets", "created_at",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = ("released_at", "created_at")
         extra_kwargs: dict[str, Any] = {"slug": {"validators": []}}
@@ -120,14 +124,15 @@ class QrelsSerializer(serializers.ModelSerializer[Qrels]):
     class Meta:
         model = Qrels
         fields = (
-            "version", "active", "sha256", "size", "lines", "judgements", "topics", "levels", "warnings", "note",
-            "created_at",
+            "version", "active", "keyed_by", "sha256", "size", "lines", "judgements", "topics", "levels", "warnings",
+            "note", "created_at",
         )  # fmt: skip
 
 
 class QrelsUploadSerializer(serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
+    keyed_by = serializers.ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
     activate = serializers.BooleanField(required=False, default=True)
     dry_run = serializers.BooleanField(required=False, default=False)
 

@@ -1,8 +1,8 @@
-"""URLs of collections, topics, judgements, runs, teams, tokens and the audit trail."""
+"""URLs of collections, topics, judgements, runs, session sets, teams, tokens and the audit trail."""
 
 from django.urls import path
 
-from runs.api import accounts, audit, views
+from runs.api import accounts, audit, session_sets, views
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -17,6 +17,9 @@ urlpatterns = [
     path(_COLLECTION + "qrels/<int:version>/activate/", views.QrelsActivation.as_view(), name="qrels-activate"),
     path(_COLLECTION + "qrels/<int:version>/file/", views.QrelsFile.as_view(), name="qrels-file"),
     path(_COLLECTION + "runs/", views.RunList.as_view(), name="runs"),
+    path(_COLLECTION + "sessions/", session_sets.SessionSetList.as_view(), name="session-sets"),
+    path("session-sets/<uuid:session_set>/", session_sets.SessionSetDetail.as_view(), name="session-set"),
+    path("session-sets/<uuid:session_set>/file/", session_sets.SessionSetFile.as_view(), name="session-set-file"),
     path("runs/<uuid:run>/", views.RunDetail.as_view(), name="run"),
     path("runs/<uuid:run>/file/", views.RunFile.as_view(), name="run-file"),
     path("runs/<uuid:run>/known/", views.RunKnown.as_view(), name="run-known"),

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework import generics, status
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
@@ -19,7 +19,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.services.lifecycle import cancel_evaluations, queue_evaluation, queue_evaluations
+from metrics.services.lifecycle import cancel_evaluations, queue_evaluation
+from metrics.services.session_lifecycle import queue_judged
 from metrics.services.status import RunStatus, detailed_statuses, statuses
 from runs.api import idempotency
 from runs.api.access import (
@@ -53,8 +54,13 @@ from runs.services.qrels import activate_qrels, check_qrels, import_qrels, recor
 from runs.services.reports import report_as_json
 from runs.services.runs import Submission, change_run, check_submission, delete_run, submit_run
 
-_DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
-_FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
+DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
+FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
+
+
+def either(name: str, *answers: Any) -> PolymorphicProxySerializer:
+    """One of several answers, for the description: what was there already, or what a dry run says."""
+    return PolymorphicProxySerializer(component_name=name, serializers=list(answers), resource_type_field_name=None)
 
 
 @contextlib.contextmanager
@@ -118,7 +124,7 @@ class CollectionDetail(APIView):
             serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
-            change_collection(collection=found, changes=changes, enqueue=queue_evaluations, origin=origin)
+            change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)
         return Response(CollectionSerializer(counted_collection(request, collection)).data)
 
 
@@ -172,7 +178,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
         responses={201: QrelsSerializer, 200: QrelsSerializer},
-        parameters=[_DRY_RUN, idempotency.PARAMETER],
+        parameters=[DRY_RUN, idempotency.PARAMETER],
     )
     @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:
@@ -180,15 +186,16 @@ class QrelsList(generics.ListAPIView[Qrels]):
         with upload_fields(request, QrelsUploadSerializer) as fields:
             path = fields["file"].path
             if fields["dry_run"]:
-                summary, source = check_qrels(upload=path)
+                summary, source = check_qrels(upload=path, keyed_by=fields["keyed_by"])
                 return Response({"sha256": source.sha256, **report_as_json(summary.report)})
             qrels, new = import_qrels(
                 collection=found,
                 user=cast(User, request.user),
                 upload=path,
                 note=fields["note"],
+                keyed_by=fields["keyed_by"],
                 activate=fields["activate"],
-                enqueue=queue_evaluations,
+                enqueue=queue_judged,
                 origin=origin_of(request),
                 accept=lambda qrels, new: idempotency.remember(request, lambda: _qrels_response(request, qrels, new)),
             )
@@ -224,19 +231,19 @@ class QrelsActivation(APIView):
     @extend_schema(request=None, responses=QrelsSerializer)
     def post(self, request: Request, collection: str, version: int) -> Response:
         qrels = _qrels(managed_collection(request, collection), version)
-        activate_qrels(qrels=qrels, enqueue=queue_evaluations, origin=origin_of(request))
+        activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin_of(request))
         return Response(QrelsSerializer(qrels).data)
 
 
 class QrelsFile(APIView):
     """A version of the judgements as a TREC qrels file."""
 
-    @extend_schema(responses=_FILE)
+    @extend_schema(responses=FILE)
     def get(self, request: Request, collection: str, version: int) -> HttpResponseBase:
         qrels = _qrels(scored_collection(request, collection), version)
         if qrels.collection.blind:
             record_reading(qrels=qrels, origin=origin_of(request))
-        return _download(qrels.sha256, f"{collection}-v{version}.qrels")
+        return download(qrels.sha256, f"{collection}-v{version}.qrels")
 
 
 class RunList(generics.ListAPIView[Run]):
@@ -264,7 +271,7 @@ class RunList(generics.ListAPIView[Run]):
     @extend_schema(
         request={"multipart/form-data": RunUploadSerializer},
         responses={202: RunSerializer, 200: RunSerializer},
-        parameters=[_DRY_RUN, idempotency.PARAMETER],
+        parameters=[DRY_RUN, idempotency.PARAMETER],
     )
     @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:
@@ -334,22 +341,23 @@ class RunDetail(APIView):
 class RunFile(APIView):
     """The submitted file, decompressed."""
 
-    @extend_schema(responses=_FILE)
+    @extend_schema(responses=FILE)
     def get(self, request: Request, run: UUID) -> HttpResponseBase:
         found = visible_run(request, run)
-        return _download(found.sha256, f"{found.tag}.run")
+        return download(found.sha256, f"{found.tag}.run")
 
 
 class RunKnown(APIView):
     """The documents that the user of a run knew, as submitted with it, decompressed."""
 
-    @extend_schema(responses=_FILE)
+    @extend_schema(responses=FILE)
     def get(self, request: Request, run: UUID) -> HttpResponseBase:
         found = visible_run(request, run)
         if not found.known_sha256:
             raise Http404(f"run {found.tag} came without known documents")
-        return _download(found.known_sha256, f"{found.tag}.known")
+        return download(found.known_sha256, f"{found.tag}.known")
 
 
-def _download(sha256: str, name: str) -> FileResponse:
+def download(sha256: str, name: str) -> FileResponse:
+    """A stored file, decompressed, under a name of its own."""
     return FileResponse(open_stored_file(sha256), as_attachment=True, filename=name, content_type="text/plain")

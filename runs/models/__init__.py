@@ -6,6 +6,7 @@ from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.runs import Run
+from runs.models.sessions import SessionSet
 
 __all__ = [
     "ALL_SCOPES",
@@ -22,6 +23,7 @@ __all__ = [
     "RememberedAnswer",
     "Run",
     "Scope",
+    "SessionSet",
     "Team",
     "Topic",
     "User",

@@ -135,10 +135,22 @@ class Topic(models.Model):
 class Qrels(models.Model):
     """One immutable version of a collection's judgements; the file is named by its SHA-256."""
 
+    class KeyedBy(models.TextChoices):
+        TOPIC = "topic"
+        QUERY = "query"
+
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="qrels")
     version = models.PositiveIntegerField()
     active = models.BooleanField(default=False)
     sha256 = models.CharField(max_length=64)
+    keyed_by = models.CharField(
+        max_length=10,
+        choices=KeyedBy.choices,
+        default=KeyedBy.TOPIC,
+        # Processes of the release before go on submitting while it is replaced.
+        db_default=KeyedBy.TOPIC,
+        help_text="whether the file's second column is an iteration, or the number of a session's query",
+    )
     size = models.BigIntegerField(help_text="bytes, decompressed")
     lines = models.BigIntegerField()
     judgements = models.BigIntegerField()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -11,22 +10,11 @@ from django.utils import timezone
 
 from runs.models.accounts import Team, User
 from runs.models.collections import Collection
+from runs.models.submissions import SubmissionQuerySet
 
 
-class RunQuerySet(models.QuerySet["Run"]):
-    def visible_to(self, user: Any) -> RunQuerySet:
-        """Runs of visible collections that are not deleted; of a blind one, others' runs only for its organisers."""
-        return self.filter(deleted_at=None, collection__in=Collection.objects.visible_to(user)).unveiled_for(user)
-
-    def unveiled_for(self, user: Any) -> RunQuerySet:
-        """Without the runs of others where these are blind."""
-        return self.filter(Q(collection__in=Collection.objects.scored_for(user)) | Q(team__in=Team.objects.of(user)))
-
-    def owned_by(self, user: Any) -> RunQuerySet:
-        """Runs the user may change or delete: those of the user's teams; staff may all."""
-        if user.is_authenticated and user.is_staff:
-            return self
-        return self.filter(team__in=Team.objects.of(user))
+class RunQuerySet(SubmissionQuerySet["Run"]):
+    """Runs."""
 
 
 class Run(models.Model):

@@ -11,18 +11,22 @@ from django.db.models import Max
 
 from metrics.engine.errors import Conflict
 from metrics.engine.judging import Judgements
+from runs.formats.session_qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
 from runs.services.reports import report_as_json
 
+_READERS = {Qrels.KeyedBy.TOPIC.value: read_qrels, Qrels.KeyedBy.QUERY.value: read_session_qrels}
 
-def check_qrels(*, upload: Path) -> tuple[QrelsSummary, FileSource]:
-    """Read a qrels file to its end; InvalidFile with every problem."""
+
+def check_qrels(*, upload: Path, keyed_by: str = Qrels.KeyedBy.TOPIC) -> tuple[QrelsSummary, FileSource]:
+    """Read a qrels file to its end; InvalidFile with every problem. Judgements of a session's queries are keyed by
+    query: the number of the query stands in the second column."""
     source = FileSource(upload, upload_limits())
     try:
-        summary = read_qrels(source.open, limits=upload_limits(), seed=HASH_SEED)
+        summary = _READERS[keyed_by](source.open, limits=upload_limits(), seed=HASH_SEED)
     finally:
         source.close()
     summary.report.check()
@@ -35,6 +39,7 @@ def import_qrels(
     user: User | None,
     upload: Path,
     note: str = "",
+    keyed_by: str = Qrels.KeyedBy.TOPIC,
     activate: bool,
     enqueue: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
@@ -42,17 +47,17 @@ def import_qrels(
 ) -> tuple[Qrels, bool]:
     """Store a new version of the judgements; returns it and whether it is new.
 
-    The bytes of an earlier version are that version. Called in the same transaction: `enqueue` when the version
-    becomes active, `accept` with what is returned.
+    The bytes of an earlier version, keyed the same way, are that version. Called in the same transaction: `enqueue`
+    when the version becomes active, `accept` with what is returned.
     """
-    summary, source = check_qrels(upload=upload)
-    existing = collection.qrels.filter(sha256=source.sha256).first()
+    summary, source = check_qrels(upload=upload, keyed_by=keyed_by)
+    existing = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by).first()
     with storing():
         keep_file(upload, source.sha256)
         with transaction.atomic():
             if existing and activate:
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
-            qrels = existing or _create(collection, user, summary, source, note)
+            qrels = existing or _create(collection, user, summary, source, note, keyed_by)
             if existing is None:
                 _record_upload(origin, qrels, _activate(qrels, enqueue) if activate else None)
             if accept:
@@ -96,21 +101,24 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
 
 
 @lru_cache(maxsize=4)
-def load_judgements(sha256: str) -> Judgements:
+def load_judgements(sha256: str, keyed_by: str = Qrels.KeyedBy.TOPIC) -> Judgements:
     """The judgements of a stored file; kept in memory, as one worker judges many runs by the same ones."""
-    return read_stored(sha256, lambda opener: read_qrels(opener, seed=HASH_SEED)).judgements
+    return read_stored(sha256, lambda opener: _READERS[keyed_by](opener, seed=HASH_SEED)).judgements
 
 
-def _create(collection: Collection, user: User | None, summary: QrelsSummary, source: FileSource, note: str) -> Qrels:
+def _create(
+    collection: Collection, user: User | None, summary: QrelsSummary, source: FileSource, note: str, keyed_by: str
+) -> Qrels:
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
-    if collection.qrels.filter(sha256=source.sha256).exists():
+    if collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by).exists():
         raise Conflict("the same judgements are being uploaded at this moment; try again")
     judgements = summary.judgements
     return Qrels.objects.create(
         collection=collection,
         version=latest + 1,
         sha256=source.sha256,
+        keyed_by=keyed_by,
         size=source.size,
         lines=summary.lines,
         judgements=len(judgements.levels),

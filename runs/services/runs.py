@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from django.db import IntegrityError, transaction
-from django.utils import timezone
+from django.db import transaction
 
-from metrics.engine.errors import Conflict, FileReport
+from metrics.engine.errors import Conflict
 from runs.formats.trec_run import RunSummary, check_run
 from runs.models import AuditEvent, Collection, Run, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, storing, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
-from runs.services.quotas import take_quota
-from runs.services.reports import report_as_json
-
-_TOPICS_NAMED = 10
+from runs.services.reports import report_as_json, warn_of_outside, warn_of_topics
+from runs.services.submissions import bury, live_namesake, store_once
 
 
 @dataclass(frozen=True)
@@ -82,32 +79,18 @@ def submit_run(*, submission: Submission, enqueue: Callable[[Run], object]) -> t
     """
     checked = check_submission(submission=submission)
     existing = _existing(submission, checked)
-    if existing:
-        with storing():
-            # Heals the store where the file has gone missing.
-            _keep(submission, checked)
-        return existing, False
     with storing():
+        # Of an existing one this heals the store where the file has gone missing.
         _keep(submission, checked)
-        return _store(submission, checked, enqueue)
-
-
-def _store(submission: Submission, checked: CheckedRun, enqueue: Callable[[Run], object]) -> tuple[Run, bool]:
-    try:
-        with transaction.atomic():
-            # Against an activation or a change of the collection in this moment: whoever comes second sees the other.
-            collection = Collection.objects.select_for_update().get(pk=submission.collection.pk)
-            run = _create(collection, submission, checked)
-            take_quota(run)
-            after = {"team": run.team.slug, "tag": run.tag, "sha256": run.sha256}
-            record(submission.origin, AuditEvent.Action.RUN_SUBMITTED, run, collection=collection, after=after)
-            enqueue(run)
-    except IntegrityError:
-        existing = _existing(submission, checked)
-        if existing is None:
-            raise
-        return existing, False
-    return run, True
+        if existing:
+            return existing, False
+        return store_once(
+            submission,
+            AuditEvent.Action.RUN_SUBMITTED,
+            make=lambda collection: _create(collection, submission, checked),
+            find=lambda: _existing(submission, checked),
+            enqueue=enqueue,
+        )
 
 
 def change_run(*, run: Run, changes: dict[str, Any], origin: Origin = SYSTEM) -> None:
@@ -121,11 +104,8 @@ def change_run(*, run: Run, changes: dict[str, Any], origin: Origin = SYSTEM) ->
 
 
 def delete_run(*, run: Run, origin: Origin = SYSTEM) -> None:
-    """Take a run away: its row stays as a tombstone, its tag becomes free, its file goes with the last reference."""
-    with transaction.atomic():
-        if Run.objects.filter(pk=run.pk, deleted_at=None).update(deleted_at=timezone.now()):
-            before = {"team": run.team.slug, "tag": run.tag, "sha256": run.sha256}
-            record(origin, AuditEvent.Action.RUN_DELETED, run, collection=run.collection, before=before)
+    """Take a run away."""
+    bury(run, AuditEvent.Action.RUN_DELETED, origin)
 
 
 def _keep(submission: Submission, checked: CheckedRun) -> None:
@@ -135,10 +115,7 @@ def _keep(submission: Submission, checked: CheckedRun) -> None:
 
 
 def _existing(submission: Submission, checked: CheckedRun) -> Run | None:
-    same_tag = Run.objects.filter(
-        collection=submission.collection, team=submission.team, tag=checked.tag, deleted_at=None
-    )
-    run = same_tag.first()
+    run = live_namesake(Run, submission, checked.tag)
     if run and run.sha256 != checked.sha256:
         message = f"team {submission.team} already has another run with tag {checked.tag!r}; choose a new tag"
         raise Conflict(message, code="tag_taken", pointer="/tag")
@@ -177,19 +154,8 @@ def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedK
     listed = list(collection.topics.values_list("topic_id", flat=True))
     if not listed:
         return
-    _warn_of_outside(summary.report, summary.topics, set(listed))
+    warn_of_outside(summary.report, summary.topics, set(listed))
     missing = [topic for topic in listed if topic not in summary.topics]
-    _name_topics(summary.report, "topic_missing", missing, "without a document; they count 0")
+    warn_of_topics(summary.report, "topic_missing", missing, "without a document; they count 0")
     if known:
-        _warn_of_outside(known.summary.report, known.summary.topics, set(listed))
-
-
-def _warn_of_outside(report: FileReport, topics: Iterable[str], listed: set[str]) -> None:
-    outside = [topic for topic in topics if topic not in listed]
-    _name_topics(report, "topic_outside", outside, "not in the collection's topic list")
-
-
-def _name_topics(report: FileReport, code: str, topics: list[str], say: str) -> None:
-    if topics:
-        named = ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
-        report.warning(0, code, f"{len(topics)} topics {say}: {named}", len(topics))
+        warn_of_outside(known.summary.report, known.summary.topics, set(listed))

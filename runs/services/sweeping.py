@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.models import Qrels, RememberedAnswer, Run
+from runs.models import Qrels, RememberedAnswer, Run, SessionSet
 from runs.services.files import stored_files, sweeping
 
 AGE = timedelta(hours=24)
@@ -36,9 +36,10 @@ def sweep() -> Swept:
 
 
 def is_named(sha256: str) -> bool:
-    """Whether a row still needs the stored file: judgements, or a run that was not taken away."""
+    """Whether a row still needs the stored file: judgements, or a run or session set not taken away."""
     runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256), deleted_at=None)
-    return runs.exists() or Qrels.objects.filter(sha256=sha256).exists()
+    sets = SessionSet.objects.filter(sha256=sha256, deleted_at=None)
+    return runs.exists() or sets.exists() or Qrels.objects.filter(sha256=sha256).exists()
 
 
 def orphans() -> Iterator[Path]:

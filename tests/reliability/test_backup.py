@@ -27,9 +27,9 @@ from evalhub.simulation import simulate_collection
 from metrics.models import Comparison, Evaluation, MetricVector
 from metrics.services.integrity import find_faults
 from metrics.services.stored_comparisons import compare
-from runs.models import Qrels, RememberedAnswer, Run
+from runs.models import Qrels, RememberedAnswer, Run, SessionSet
 from runs.services.files import stored_path
-from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
 from tests.reliability.conftest import administer
 from tests.reliability.servers import ROOT, Server, clean_environment, wait_until_evaluated
 
@@ -40,12 +40,15 @@ GZIP = {"Content-Type": "application/gzip"}
 
 @pytest.fixture
 def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], tmp_path: Path) -> APIClient:
-    """An install with two evaluated runs, one deleted, one being evaluated, one queued, known documents, and a
-    comparison that is being made."""
+    """An install with two evaluated runs, one deleted, one being evaluated, one queued, known documents, a
+    comparison that is being made, and two session sets, one evaluated, one deleted."""
+    for tag in ("log", "gone"):
+        assert upload(api, "collections/small/sessions/", SESSIONS, tag=tag).status_code == 202
     submit(GOOD)
     submit(POOR)
     deleted = submit(GOOD, tag="deleted")
     api.delete(f"/api/v1/runs/{deleted.pk}/")
+    api.delete(f"/api/v1/session-sets/{SessionSet.objects.get(tag='gone').pk}/")
     for tag in ("held", "waiting"):
         upload(api, RUNS, GOOD + "3 Q0 y 2 0.5 good\n", tag=tag)
     held = {"state": "evaluating", "lease_token": uuid.uuid4(), "lease_until": timezone.now() + timedelta(hours=1)}

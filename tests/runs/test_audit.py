@@ -12,9 +12,9 @@ from django.db import transaction
 from django.test import Client
 from rest_framework.test import APIClient
 
-from runs.models import ApiToken, AuditEvent, Collection, Immutable, Membership, Qrels, Run, Team, User
+from runs.models import ApiToken, AuditEvent, Collection, Immutable, Membership, Qrels, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, record
-from tests.conftest import GOOD, QRELS, client_of, upload
+from tests.conftest import GOOD, QRELS, SESSIONS, client_of, upload
 
 AUDIT = "/api/v1/audit/"
 SMALL = "/api/v1/collections/small/"
@@ -62,6 +62,15 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
         lambda api: api.delete("/api/v1/teams/lab/members/bob/"),
     ),
+    "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
+    "session_set.changed": (
+        lambda api: upload(api, "collections/small/sessions/", SESSIONS),
+        lambda api: api.patch(set_address(), {"description": "changed"}),
+    ),
+    "session_set.deleted": (
+        lambda api: upload(api, "collections/small/sessions/", SESSIONS),
+        lambda api: api.delete(set_address()),
+    ),
     "token.created": (lambda api: None, lambda api: api.post("/api/v1/tokens/", {"name": "x"})),
     "token.revoked": (
         lambda api: ApiToken.objects.issue(user=User.objects.get(username="alice"), name="x"),
@@ -73,6 +82,10 @@ ADMINISTRATION = {
     "collection.deleted", "team.changed", "team.deleted", "token.changed", "user.created", "user.changed",
     "user.deleted",
 }  # fmt: skip
+
+
+def set_address() -> str:
+    return f"/api/v1/session-sets/{SessionSet.objects.get().pk}/"
 
 
 def make_lab(api: APIClient) -> Team:
@@ -96,7 +109,7 @@ def test_an_action_leaves_one_event(api: APIClient, bob: User, collection: str, 
     token = ApiToken.objects.get(name="test")
     assert (event.action, event.actor, event.token) == (action, "alice", token.key)
     assert (event.request_id, event.address) == ("request-7", "127.0.0.1")
-    assert (event.collection is not None) == action.startswith(("collection", "topics", "qrels", "run"))
+    assert (event.collection is not None) == action.startswith(("collection", "topics", "qrels", "run", "session_set"))
 
 
 @pytest.mark.parametrize("action", [name for name in ACTS if name not in ("collection.created", "qrels.read")])

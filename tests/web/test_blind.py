@@ -29,6 +29,7 @@ from tests.web.worlds import (
     body_of,
     make_collection,
     make_people,
+    make_session_set,
     run_ids,
     submit_form,
 )
@@ -158,6 +159,9 @@ def writing(people: People, slug: str) -> Iterator[tuple[str, Any]]:
     yield "ask", guest.post(f"/api/v1/runs/{run}/evaluations/", {"scores": "float32"})
     for path in ("release/", "evaluations/", "qrels/1/activate/", "qrels/7/activate/"):
         yield path, guest.post(f"/api/v1/collections/{slug}/{path}", {"scores": "float32"})
+    log = f"/api/v1/session-sets/{make_session_set(people, slug)}/"
+    yield "judge otherwise", guest.patch(log, {"judged_by": "session"})
+    yield "delete sessions", guest.delete(log)
     yield "delete", guest.delete(f"/api/v1/runs/{run}/")
 
 

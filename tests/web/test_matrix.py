@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from runs.models import Collection
-from tests.conftest import GOOD, QRELS
+from tests.conftest import GOOD, QRELS, SESSIONS
 from tests.web.worlds import (
     ROLES,
     People,
@@ -55,6 +55,12 @@ MATRIX: dict[str, dict[str, str]] = {
                            "DELETE": "401 204 403 403 403 204 403"},
     "run-file":           {"GET":    ALL},
     "run-known":          {"GET":    ALL},
+    "session-sets":       {"GET":    ALL,
+                           "POST":   "401 202 202 202 202 202 403"},
+    "session-set":        {"GET":    ALL,
+                           "PATCH":  "401 200 403 403 403 200 403",
+                           "DELETE": "401 204 403 403 403 204 403"},
+    "session-set-file":   {"GET":    ALL},
     "teams":              {"GET":    "401 200 200 200 200 200 200",
                            "POST":   "401 201 201 201 201 201 403"},
     "members":            {"GET":    "401 404 200 200 404 200 200",
@@ -86,6 +92,8 @@ MATRIX: dict[str, dict[str, str]] = {
     "collection-chart":   {"GET":    ALL},
     "run-evaluations":    {"GET":    ALL,
                            "POST":   "401 202 403 403 403 202 403"},
+    "session-values":     {"GET":    ALL},
+    "session-evaluations": {"GET":   ALL},
     "measures":           {"GET":    ALL},
     "measure":            {"GET":    ALL},
     "schema":             {"GET":    ALL},
@@ -132,6 +140,12 @@ BLIND: dict[str, dict[str, str]] = {
                            "DELETE": "401 204 404 403 404 204 403"},
     "run-file":           {"GET":    OWN_RUN},
     "run-known":          {"GET":    OWN_RUN},
+    "session-set":        {"GET":    OWN_RUN,
+                           "PATCH":  "401 200 404 403 404 200 403",
+                           "DELETE": "401 204 404 403 404 204 403"},
+    "session-set-file":   {"GET":    OWN_RUN},
+    "session-values":     {"GET":    OWN_SCORES},
+    "session-evaluations": {"GET":   OWN_SCORES},
     "leaderboard":        {"GET":    SCORES},
     "comparison":         {"GET":    SCORES,
                            "POST":   "401 403 403 202 403 202 202"},
@@ -174,6 +188,8 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("topics", "PUT"): lambda: file_of("1\tanother\n"),
     ("qrels-list", "POST"): lambda: file_of("1 0 b 1\n"),
     ("runs", "POST"): lambda: file_of(GOOD.replace("good", "another")),
+    ("session-sets", "POST"): lambda: file_of(SESSIONS.replace("s1", "s3")),
+    ("session-set", "PATCH"): lambda: {"description": "changed"},
     ("run", "PATCH"): lambda: {"description": "changed"},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "other"},
@@ -224,7 +240,7 @@ def ask(people: People, role: str, name: str, method: str, path: str) -> int:
 
 def of_a_collection() -> dict[str, list[str]]:
     """The addresses of one collection or run, with their parameters."""
-    inside = {"collection", "run", "slug", "run_id"}
+    inside = {"collection", "run", "session_set", "slug", "run_id"}
     return {name: parameters for name, parameters in parameters_of().items() if inside & set(parameters)}
 
 

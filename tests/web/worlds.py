@@ -16,7 +16,7 @@ from metrics.engine.grammar import parse_measure
 from metrics.services.comparison import ComparisonQuery
 from metrics.services.stored_comparisons import compare, queue_comparison
 from runs.models import ApiToken, Collection, Membership, Run, Team, User
-from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
+from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
 
 # The reader is the owner with a token that may only read.
 ROLES = ("anonymous", "participant", "member", "owner", "other", "staff", "reader")
@@ -106,7 +106,18 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "chart": "curve",
         "form": "svg",
         "name": BUNDLE_NAME,
+        "session_set": make_session_set(people, slug),
     }
+
+
+def make_session_set(people: People, slug: str) -> str:
+    """The id of an evaluated session set of the participant's team."""
+    form = {"file": SimpleUploadedFile("log", SESSIONS.encode()), "team": "guests", "tag": "log"}
+    answer = people.api["participant"].post(f"/api/v1/collections/{slug}/sessions/", form, format="multipart")
+    assert answer.status_code in (200, 202), answer.content
+    evaluate_all_sessions()
+    pk: str = answer.json()["id"]
+    return pk
 
 
 def make_comparison(slug: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
-from metrics.services.integrity import Finding, find_faults
+from metrics.services.findings import Finding
+from metrics.services.integrity import find_faults
 
 
 class Command(BaseCommand):

@@ -1,0 +1,122 @@
+"""Judged views of session sets as they are stored, with whose each session is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import zstandard
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.sessions.blocks import Session
+from metrics.engine.sessions.grammar import parse_session_measure, session_values
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.models import SessionEvaluation, SessionView
+
+# What every set is given when it is evaluated, and what is answered where no measure is named.
+DEFAULT_MEASURES = (
+    "nsDCG", "sDCG", "nsDCG(figure='best')", "nsDCG(figure='last')", "nsDCG(figure='mean')", "nsDCG(figure='avgpos')",
+)  # fmt: skip
+# Queries times plain measures that one request may ask for: about two seconds.
+MAX_WORK = 5_000_000
+
+Mean = tuple[float | None, int]
+
+
+def default_measures() -> list[Measure]:
+    return [parse_session_measure(name) for name in DEFAULT_MEASURES]
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """A set's sessions in the order of its file and their judged view."""
+
+    sessions: list[Session]
+    view: JudgedSessions
+
+    @cached_property
+    def systems(self) -> list[bytes]:
+        """Their names in order of first appearance; empty where the log names none."""
+        return list(dict.fromkeys(session.system for session in self.sessions))
+
+    @cached_property
+    def system(self) -> Ints:
+        """The place of each session's system in `systems`; shape (sessions,)."""
+        place = {name: index for index, name in enumerate(self.systems)}
+        return np.array([place[session.system] for session in self.sessions], np.int64)
+
+    def take(self, chosen: Ints) -> JudgedSet:
+        """Some sessions, in the order named."""
+        return JudgedSet([self.sessions[index] for index in chosen.tolist()], self.view.take(chosen))
+
+    def means(self, measure: Measure, values: Floats) -> list[Mean]:
+        """The mean and the number of sessions with a value for each system."""
+        return [measure.aggregate(part) for part in np.split(values[self._order], self._ends)]
+
+    @cached_property
+    def _order(self) -> Ints:
+        """The sessions system by system."""
+        return np.argsort(self.system, kind="stable")
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Where in that order each system ends but the last."""
+        return np.cumsum(np.bincount(self.system, minlength=len(self.systems)))[:-1]
+
+
+def pack_sessions(sessions: Iterable[Session]) -> bytes:
+    """Whose the sessions are, to be stored: ids have no white space in them."""
+    lines = [b"\t".join((one.session_id, one.topic_id, one.searcher, one.system)) for one in sessions]
+    return zstandard.compress(b"\n".join(lines))
+
+
+def unpack_sessions(stored: bytes) -> list[Session]:
+    lines = zstandard.decompress(stored).split(b"\n")
+    return [Session(*line.split(b"\t")) for line in lines if line]
+
+
+def load_set(evaluation: SessionEvaluation) -> JudgedSet:
+    """The judged view of an evaluated set."""
+    return _unpack(SessionView.objects.get(pk=evaluation.pk))
+
+
+def load_sets(evaluations: list[SessionEvaluation]) -> Iterator[tuple[SessionEvaluation, JudgedSet]]:
+    """The judged views of several sets, held one at a time."""
+    for evaluation in evaluations:
+        yield evaluation, load_set(evaluation)
+
+
+def values_of(judged: JudgedSet, measures: list[Measure]) -> dict[str, Floats]:
+    """Each session's values by measure."""
+    return {measure.name: session_values(judged.view, measure) for measure in measures}
+
+
+def work_of(queries: int, measures: Iterable[Measure]) -> float:
+    """How much it is to compute measures of so many queries, in those of a plain measure."""
+    return queries * sum(map(_weight, measures))
+
+
+def check_work(work: float, pointer: str = "measures") -> None:
+    """StatisticsError for more than one request may ask for."""
+    if work > MAX_WORK:
+        message = f"this is {work / MAX_WORK:,.1f} times what one request computes: name fewer measures or sessions"
+        raise StatisticsError(message, code="too_much_work", pointer=pointer)
+
+
+def _weight(measure: Measure) -> float:
+    """Measured: whole vectors cost by their components, measures of runs make a ranking first."""
+    parameters = measure.parameters
+    if "of" in parameters:
+        return 5.0
+    if parameters.get("figure") == "avgpos" or parameters.get("ideal") == "once":
+        return max(1.0, (measure.cutoff or 10) / 8)
+    return 1.0
+
+
+def _unpack(row: SessionView) -> JudgedSet:
+    view = JudgedSessions.from_bytes(zstandard.decompress(bytes(row.content)))
+    return JudgedSet(unpack_sessions(bytes(row.sessions)), view)
