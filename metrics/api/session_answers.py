@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from metrics.api.answers import number, numbers
+from metrics.engine.ranking import Ints
+from metrics.engine.sessions.analyses import LengthTable, MeanCurves
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
-from metrics.services.session_values import SetValues, is_stale
+from metrics.services.one_session import ShownQuery, ShownSession
+from metrics.services.session_analyses import QueryCurves, SessionCurves
+from metrics.services.session_values import ChosenSessions, SetValues, is_stale
 from metrics.services.session_views import Mean
 
 Body = dict[str, Any]
@@ -47,6 +54,56 @@ def values_as_json(values: SetValues, page: slice) -> Body:
     }
 
 
+def curves_as_json(chosen: ChosenSessions, drawn: SessionCurves) -> Body:
+    """Each system's curve beside its ideal's, and each session's own where asked for."""
+    curves = [
+        {**_curve(chosen, drawn.curves, index, "sessions"), "ideal": numbers(drawn.ideal[index].tolist())}
+        for index in range(len(chosen.judged.systems))
+    ]
+    body: Body = {"length": drawn.curves.values.shape[1], "curves": curves}
+    if drawn.vectors is not None:
+        body["sessions"] = [
+            {**_session(session, int(chosen.places[place])), "values": numbers(drawn.vectors.of(place).tolist())}
+            for place, session in enumerate(chosen.judged.sessions)
+        ]
+    return body
+
+
+def queries_as_json(chosen: ChosenSessions, drawn: QueryCurves) -> Body:
+    names = [name.decode() for name in chosen.judged.systems]
+    curves = {
+        which: [_curve(chosen, curve, index, "queries") for index in range(len(names))]
+        for which, curve in drawn.curves.items()
+    }
+    changed = [
+        {"system": name, "gained": gained, "lost": lost, "same": same}
+        for name, (gained, lost, same) in zip(names, drawn.changed, strict=True)
+    ]
+    return {"curves": curves, "reformulations": changed}
+
+
+def lengths_as_json(chosen: ChosenSessions, table: LengthTable) -> Body:
+    """Sessions by number of queries: counts[0] have one query."""
+    total = np.sum(table.counts, axis=0)
+    rows = [
+        {"system": name.decode(), **_lengths(table.counts[index])} for index, name in enumerate(chosen.judged.systems)
+    ]
+    return {"all": _lengths(total), "systems": rows}
+
+
+def session_as_json(shown: ShownSession) -> Body:
+    return {
+        **_session(shown.session, shown.place),
+        "judged": shown.is_judged,
+        "value": number(shown.value),
+        "starts": shown.starts.tolist(),
+        "vector": numbers(shown.vector.tolist()),
+        "ideal": numbers(shown.ideal.tolist()),
+        "normalised": numbers(shown.normalised.tolist()),
+        "queries": [_query(query, place) for place, query in enumerate(shown.queries, 1)],
+    }
+
+
 def _mean(mean: Mean) -> Body:
     return {"mean": number(mean[0]), "sessions": mean[1]}
 
@@ -59,3 +116,38 @@ def _session(session: Session, place: int) -> Body:
         "searcher": session.searcher.decode(),
         "system": session.system.decode(),
     }
+
+
+def _curve(chosen: ChosenSessions, curves: MeanCurves, index: int, what: str) -> Body:
+    return {
+        "system": chosen.judged.systems[index].decode(),
+        what: int(curves.count[index]),
+        "values": numbers(curves.values[index].tolist()),
+    }
+
+
+def _lengths(counts: Ints) -> Body:
+    sessions, queries = int(counts.sum()), int(counts @ np.arange(1, len(counts) + 1))
+    mean = queries / sessions if sessions else None
+    return {"sessions": sessions, "queries": queries, "mean": mean, "counts": counts.tolist()}
+
+
+def _query(query: ShownQuery, place: int) -> Body:
+    return {
+        "number": place,
+        "text": query.query.text,
+        "time": query.query.time,
+        "scanned": query.scanned,
+        "clicked": [doc.decode() for doc in query.query.clicked],
+        "count": query.count,
+        "documents": [asdict(document) for document in query.documents],
+        "contribution": number(query.contribution),
+        "ideal": number(query.ideal),
+        "share": number(query.share),
+        "change": number(query.change),
+        "reformulation": _reformulation(query.change),
+    }
+
+
+def _reformulation(change: float) -> str | None:
+    return None if np.isnan(change) else "gained" if change > 0 else "lost" if change < 0 else "same"

@@ -50,6 +50,14 @@ def session_evaluation_in(parameters: Mapping[str, str], session_set: SessionSet
     return find_session_evaluation(session_set=session_set, version=version)
 
 
+def length_in(parameters: Mapping[str, str]) -> int | None:
+    return integer_in(parameters, "length", 0, 0, _MAX_LENGTH) or None
+
+
+def documents_in(parameters: Mapping[str, str]) -> int:
+    return integer_in(parameters, "documents", 100, 0, _MAX_DOCUMENTS)
+
+
 def session_page_in(parameters: Mapping[str, str]) -> tuple[int, int]:
     """Offset and limit of a list of sessions."""
     offset = integer_in(parameters, "offset", 0, 0, MAX_OFFSET)

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from metrics.models import SessionEvaluation
+from metrics.services.one_session import ShownDocument
 
 
 def _figures(text: str = "", **options: Any) -> serializers.ListField:
@@ -66,6 +67,110 @@ class SetValuesSerializer(ReadFromSetSerializer, PagedSerializer):
     means = serializers.DictField(child=SessionMeanSerializer(), help_text="over the chosen sessions")
     systems = SystemMeansSerializer(many=True)
     sessions = SessionValuesSerializer(many=True)
+
+
+class SystemCurveSerializer(serializers.Serializer[Any]):
+    system = serializers.CharField(allow_blank=True)
+    values = _figures()
+
+
+class SessionCurveSerializer(SystemCurveSerializer):
+    sessions = serializers.IntegerField()
+    ideal = _figures("of the same sessions; 1 throughout where the measure is normalised")
+
+
+class SessionVectorSerializer(SessionNameSerializer):
+    values = _figures("as long as the session is")
+
+
+class SessionCurvesSerializer(ReadFromSetSerializer):
+    """The mean curve of each system's sessions."""
+
+    measure = serializers.CharField()
+    length = serializers.IntegerField()
+    curves = SessionCurveSerializer(many=True)
+    sessions = SessionVectorSerializer(many=True, required=False)
+
+
+class QueryCurveSerializer(SystemCurveSerializer):
+    queries = serializers.IntegerField()
+
+
+class WhichQueriesSerializer(serializers.Serializer[Any]):
+    last = QueryCurveSerializer(many=True)
+    others = QueryCurveSerializer(many=True)
+    best = QueryCurveSerializer(many=True, help_text="the query of each session that adds most to it")
+    all = QueryCurveSerializer(many=True)
+
+
+class ReformulationsSerializer(serializers.Serializer[Any]):
+    system = serializers.CharField(allow_blank=True)
+    gained = serializers.IntegerField()
+    lost = serializers.IntegerField()
+    same = serializers.IntegerField()
+
+
+class QueryCurvesSerializer(ReadFromSetSerializer):
+    """Mean curves of single queries at ranks 1 to X."""
+
+    measure = serializers.CharField()
+    curves = WhichQueriesSerializer()
+    reformulations = ReformulationsSerializer(many=True)
+
+
+class LengthSerializer(serializers.Serializer[Any]):
+    sessions = serializers.IntegerField()
+    queries = serializers.IntegerField()
+    mean = serializers.FloatField(allow_null=True, help_text="queries a session")
+    counts = _counts("sessions of 1, 2, 3 and so on queries")
+
+
+class SystemLengthSerializer(LengthSerializer):
+    system = serializers.CharField(allow_blank=True)
+
+
+class LengthsSerializer(ReadFromSetSerializer):
+    """Sessions by number of queries."""
+
+    all = LengthSerializer()
+    systems = SystemLengthSerializer(many=True)
+
+
+class ShownDocumentSerializer(serializers.Serializer[ShownDocument]):
+    rank = serializers.IntegerField()
+    doc_id = serializers.CharField()
+    score = serializers.FloatField(allow_null=True)
+    level = serializers.IntegerField(allow_null=True, help_text="null where nobody judged it")
+
+
+class ShownQuerySerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    text = serializers.CharField(allow_blank=True)
+    time = serializers.FloatField(allow_null=True, help_text="seconds")
+    scanned = serializers.IntegerField(allow_null=True)
+    clicked = serializers.ListField(child=serializers.CharField())
+    count = serializers.IntegerField(help_text="documents that were returned")
+    documents = ShownDocumentSerializer(many=True)
+    contribution = serializers.FloatField(help_text="what the query adds to sDCG")
+    ideal = serializers.FloatField(help_text="what it would add at best")
+    share = serializers.FloatField(allow_null=True)
+    change = serializers.FloatField(
+        allow_null=True, help_text="by how much it gains more than the query before, their places left out"
+    )
+    reformulation = serializers.ChoiceField(choices=("gained", "lost", "same"), allow_null=True)
+
+
+class OneSessionSerializer(ReadFromSetSerializer, SessionNameSerializer):
+    """One session from query to query."""
+
+    measure = serializers.CharField()
+    judged = serializers.BooleanField()
+    value = serializers.FloatField(allow_null=True)
+    starts = _counts("the component at which each query begins, and the end")
+    vector = _figures("sDCG")
+    ideal = _figures("the ideal session's")
+    normalised = _figures("the one divided by the other")
+    queries = ShownQuerySerializer(many=True)
 
 
 class SessionEvaluationSerializer(serializers.ModelSerializer[SessionEvaluation]):

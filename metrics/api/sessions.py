@@ -13,26 +13,40 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.parameters import VERSION, parameter
-from metrics.api.queries import query_of
+from metrics.api.queries import flag_in, query_of
 from metrics.api.session_answers import (
+    curves_as_json,
+    lengths_as_json,
+    queries_as_json,
     read_from,
+    session_as_json,
     values_as_json,
 )
 from metrics.api.session_queries import (
+    documents_in,
+    length_in,
     selection_in,
     session_evaluation_in,
+    session_measure_in,
     session_measures_in,
     session_page_in,
 )
 from metrics.api.session_serializers import (
+    LengthsSerializer,
+    OneSessionSerializer,
+    QueryCurvesSerializer,
+    SessionCurvesSerializer,
     SessionEvaluationSerializer,
     SetValuesSerializer,
 )
+from metrics.services.one_session import read_session
+from metrics.services.session_analyses import read_lengths, read_query_curves, read_session_curves
 from metrics.services.session_values import ChosenSessions, choose_sessions, read_session_values
 from runs.api.access import scored_session_set
 from runs.models import SessionSet
 
 _MEASURES = parameter("measures", "session measures separated by commas; those of the board where left out")
+_MEASURE = parameter("measure", "a session measure, nsDCG where left out")
 _SELECTION = [
     parameter("system", "only the sessions with this system"),
     parameter("topic", "only those of this topic (its topic_id)"),
@@ -67,6 +81,64 @@ class SessionValuesView(APIView):
             **values_as_json(values, slice(offset, offset + limit)),
         }
         return Response(body)
+
+
+class SessionCurvesView(APIView):
+    """The mean curve of each system's sessions beside the ideal's: what has stopped is held at its last value."""
+
+    @extend_schema(
+        responses=SessionCurvesSerializer,
+        parameters=[
+            _MEASURE,
+            *_SELECTION,
+            parameter("length", "components; the longest session's where left out", OpenApiTypes.INT),
+            parameter("per_session", "true: every session's own vector as well", OpenApiTypes.BOOL),
+        ],
+    )
+    def get(self, request: Request, session_set: UUID) -> Response:
+        found, parameters = scored_session_set(request, session_set), query_of(request)
+        measure, chosen = session_measure_in(parameters), _chosen(found, parameters)
+        asked = {"length": length_in(parameters), "per_session": flag_in(parameters, "per_session")}
+        drawn = read_session_curves(chosen=chosen, measure=measure, **asked)  # type: ignore[arg-type]
+        return Response({**read_from(chosen.evaluation), "measure": measure.name, **curves_as_json(chosen, drawn)})
+
+
+class SessionQueriesView(APIView):
+    """Mean curves of the last queries, of all others, of the best and of all; reformulations that gained and lost."""
+
+    @extend_schema(responses=QueryCurvesSerializer, parameters=[_MEASURE, *_SELECTION])
+    def get(self, request: Request, session_set: UUID) -> Response:
+        found, parameters = scored_session_set(request, session_set), query_of(request)
+        measure, chosen = session_measure_in(parameters), _chosen(found, parameters)
+        drawn = read_query_curves(chosen=chosen, measure=measure)
+        return Response({**read_from(chosen.evaluation), "measure": measure.name, **queries_as_json(chosen, drawn)})
+
+
+class SessionLengthsView(APIView):
+    """Sessions by their number of queries, in all and by system."""
+
+    @extend_schema(responses=LengthsSerializer, parameters=_SELECTION)
+    def get(self, request: Request, session_set: UUID) -> Response:
+        chosen = _chosen(scored_session_set(request, session_set), query_of(request))
+        return Response({**read_from(chosen.evaluation), **lengths_as_json(chosen, read_lengths(chosen=chosen))})
+
+
+class OneSessionView(APIView):
+    """One session, by its id or its number in the log: queries, rankings with levels, vector, what each query added."""
+
+    @extend_schema(
+        responses=OneSessionSerializer,
+        parameters=[
+            _MEASURE,
+            parameter("documents", "listed for each query, 100 where left out, at most 10,000", OpenApiTypes.INT),
+            VERSION,
+        ],
+    )
+    def get(self, request: Request, session_set: UUID, session: str) -> Response:
+        found, parameters = scored_session_set(request, session_set), query_of(request)
+        measure, evaluation = session_measure_in(parameters), session_evaluation_in(parameters, found)
+        shown = read_session(evaluation=evaluation, name=session, measure=measure, documents=documents_in(parameters))
+        return Response({**read_from(evaluation), "measure": measure.name, **session_as_json(shown)})
 
 
 class SessionEvaluations(APIView):

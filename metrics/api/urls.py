@@ -59,7 +59,11 @@ urlpatterns = [
     path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
     path(_SET + "values/", sessions.SessionValuesView.as_view(), name="session-values"),
+    path(_SET + "curves/", sessions.SessionCurvesView.as_view(), name="session-curves"),
+    path(_SET + "queries/", sessions.SessionQueriesView.as_view(), name="session-queries"),
+    path(_SET + "lengths/", sessions.SessionLengthsView.as_view(), name="session-lengths"),
     path(_SET + "evaluations/", sessions.SessionEvaluations.as_view(), name="session-evaluations"),
+    path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
     path("measures/", views.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),
 ]

@@ -135,12 +135,96 @@ def test_topics_are_compared_with_the_list_of_the_collection(api: APIClient, col
     assert upload(api, LOG, SESSIONS).json()["warnings"]["counts"] == {"topic_outside": 1}
 
 
+def test_curves_are_those_of_the_engine(api: APIClient, send: Callable[..., str]) -> None:
+    path = send()
+    drawn = get(api, f"{path}curves/", measure="sDCG@2", per_session="true")
+    assert drawn["length"] == 4
+    a, b = drawn["curves"]
+    # System A: s1 has b, a (0, 2 / 2), s4 has x (1): both held constant after their only query.
+    assert a["values"] == pytest.approx([0.5, 1.0, 1.0, 1.0])
+    assert a["ideal"] == pytest.approx([1.5, 1.75, 1.75, 1.75])
+    # System B: s2 finds c with its second query, 1 / (1 + log_4 2); s5 nothing.
+    assert b["values"] == pytest.approx([0, 0, 1 / 3, 1 / 3])
+    assert (a["sessions"], b["sessions"]) == (2, 2)
+    assert [len(row["values"]) for row in drawn["sessions"]] == [2, 4, 2, 2]
+    normal = get(api, f"{path}curves/", measure="nsDCG@2", least=2)
+    assert [curve["sessions"] for curve in normal["curves"]] == [1]
+    assert normal["curves"][0]["ideal"] == [1, 1, 1, 1]
+    one = get(api, f"{path}curves/", measure="sDCG@2", system="A", topic="1", length=1)
+    assert [curve["values"] for curve in one["curves"]] == [[0.0]]
+
+
+def test_queries_and_lengths(api: APIClient, send: Callable[..., str]) -> None:
+    path = send()
+    drawn = get(api, f"{path}queries/", measure="sDCG@2")
+    assert [curve["queries"] for curve in drawn["curves"]["last"]] == [2, 2]
+    assert [curve["queries"] for curve in drawn["curves"]["others"]] == [0, 1]
+    assert drawn["curves"]["best"][1]["values"] == pytest.approx([1 / 3, 1 / 3])
+    assert drawn["reformulations"][1] == {"system": "B", "gained": 1, "lost": 0, "same": 0}
+    lengths = get(api, f"{path}lengths/")
+    assert lengths["all"] == {"sessions": 4, "queries": 5, "mean": 1.25, "counts": [3, 1]}
+    assert [row["counts"] for row in lengths["systems"]] == [[2, 0], [1, 1]]
+
+
+def test_one_session_from_query_to_query(api: APIClient, send: Callable[..., str]) -> None:
+    path = send()
+    shown = get(api, f"{path}sessions/s2/", measure="sDCG@2", documents=1)
+    assert (shown["number"], shown["topic_id"], shown["searcher"], shown["system"]) == (2, "1", "u1", "B")
+    assert shown["starts"] == [0, 2, 4]
+    first, second = shown["queries"]
+    assert first["documents"] == [{"rank": 1, "doc_id": "u", "score": None, "level": None}]
+    assert (second["text"], second["count"]) == ("again", 2)
+    assert second["documents"] == [{"rank": 1, "doc_id": "c", "score": None, "level": 1}]
+    weight = 1 / (1 + 0.5)
+    assert second["contribution"] == pytest.approx(weight)
+    assert second["ideal"] == pytest.approx(weight * 2.5)
+    assert (first["reformulation"], second["reformulation"], second["change"]) == (None, "gained", 1.0)
+    assert shown["vector"] == pytest.approx([0, 0, weight, weight])
+    assert shown["value"] == pytest.approx(weight)
+    assert shown["normalised"][-1] == pytest.approx(weight / (2.5 + weight * 2.5))
+    assert get(api, f"{path}sessions/2/", measure="sDCG@2", documents=1) == shown
+    assert get(api, f"{path}sessions/9/", 404)["code"] == "not_found"
+
+
+INTERLEAVED = "\n".join(COLUMNS.splitlines()[::2] + COLUMNS.splitlines()[1::2]) + "\n"
+XML = """<log><session num="s1"><topic num="1"/><interaction num="1"><query>one</query><results>
+<result rank="1"><docno>a</docno></result></results></interaction></session>
+<session num="s2"><topic num="1"/><interaction num="1"><query>two</query><results>
+<result rank="1"><docno>b</docno></result><result rank="2"><docno>c</docno></result></results></interaction></session>
+</log>"""
+
+
+@pytest.mark.parametrize(
+    "content", [COLUMNS, INTERLEAVED, XML, "\n" + SESSIONS], ids=["columns", "mixed", "xml", "jsonl"]
+)
+def test_every_session_is_found_in_its_log(api: APIClient, send: Callable[..., str], content: str) -> None:
+    path = send(content)
+    for row in get(api, f"{path}values/")["sessions"]:
+        shown = get(api, f"{path}sessions/{row['session_id']}/")
+        assert (shown["number"], len(shown["queries"])) == (row["number"], row["queries"])
+        levels = LEVELS[row["topic_id"]]
+        for query in shown["queries"]:
+            assert [one["level"] for one in query["documents"]] == [
+                levels.get(one["doc_id"]) for one in query["documents"]
+            ]
+
+
+def test_a_log_that_is_gone_is_said_to_be(api: APIClient, send: Callable[..., str]) -> None:
+    path = send()
+    stored_path(SessionSet.objects.get().sha256).unlink()
+    assert get(api, f"{path}sessions/s1/", 500)["code"] == "stored_file_corrupt"
+
+
 @pytest.mark.parametrize(
     ("place", "query", "code", "pointer"),
     [
         ("values/", {"measures": "nDCG@10"}, "unknown_measure", "measures"),
         ("values/", {"system": "C"}, "invalid", "system"),
         ("values/", {"limit": "0"}, "invalid", "limit"),
+        ("curves/", {"measure": "Session(of='AP')"}, "no_curve", None),
+        ("curves/", {"least": "0"}, "invalid", "least"),
+        ("queries/", {"measure": "InstanceRecall"}, "no_curve", None),
+        ("sessions/s1/", {"documents": "x"}, "invalid", "documents"),
     ],
 )
 def test_what_cannot_be_asked_names_its_parameter(

@@ -107,6 +107,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "form": "svg",
         "name": BUNDLE_NAME,
         "session_set": make_session_set(people, slug),
+        "session": "s2",
     }
 
 
