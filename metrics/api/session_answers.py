@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 
 from metrics.api.answers import number, numbers
+from metrics.api.comparison_answers import omnibus_as_json
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import LengthTable, MeanCurves
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
 from metrics.services.one_session import ShownQuery, ShownSession
 from metrics.services.session_analyses import QueryCurves, SessionCurves
+from metrics.services.session_board import SessionBoard, SystemRow, system_name
+from metrics.services.session_comparison import Compared, SessionComparison
 from metrics.services.session_values import ChosenSessions, SetValues, is_stale
 from metrics.services.session_views import Mean
+from runs.models import SessionSet
 
 Body = dict[str, Any]
 
@@ -104,6 +108,44 @@ def session_as_json(shown: ShownSession) -> Body:
     }
 
 
+def board_as_json(board: SessionBoard) -> Body:
+    query = board.query
+    return {
+        "judged_by": board.judged_by,
+        "measures": [measure.name for measure in query.measures],
+        "sort": query.sort.name,
+        "order": "desc" if query.descending else "asc",
+        "count": board.total,
+        "states": board.states,
+        "judged_otherwise": board.others,
+        "results": [_row(row, [measure.name for measure in query.measures]) for row in board.rows],
+    }
+
+
+def session_comparison_as_json(compared: SessionComparison) -> Body:
+    query = compared.query
+    first, second = (side.tolist() for side in compared.pairs.indices())
+    names = [system.name for system in compared.systems]
+    return {
+        "judged_by": compared.judged_by,
+        "measure": query.measure.name,
+        "design": {"recognised": compared.recognised, "reason": compared.why, "used": compared.design},
+        "cells": compared.cells,
+        "test": compared.test,
+        "correction": compared.correction,
+        "alpha": query.rule.alpha,
+        "confidence": query.options.confidence,
+        "family": compared.pairs.number,
+        "cautions": [asdict(caution) for caution in compared.result.cautions],
+        "systems": [_compared(system) for system in compared.systems],
+        "omnibus": {name: omnibus_as_json(result) for name, result in compared.omnibus.items()},
+        "pairs": [
+            {"a": names[a], "b": names[b], **_pair(compared, place)}
+            for place, (a, b) in enumerate(zip(first, second, strict=True))
+        ],
+    }
+
+
 def _mean(mean: Mean) -> Body:
     return {"mean": number(mean[0]), "sessions": mean[1]}
 
@@ -151,3 +193,50 @@ def _query(query: ShownQuery, place: int) -> Body:
 
 def _reformulation(change: float) -> str | None:
     return None if np.isnan(change) else "gained" if change > 0 else "lost" if change < 0 else "same"
+
+
+def set_name(session_set: SessionSet) -> Body:
+    return {
+        "id": session_set.pk,
+        "team": session_set.team.slug,
+        "tag": session_set.tag,
+        "created_at": session_set.created_at,
+    }
+
+
+def _row(row: SystemRow, measures: list[str]) -> Body:
+    evaluation = row.evaluation
+    return {
+        "rank": row.rank,
+        "stale": row.stale,
+        "name": system_name(evaluation, row.system),
+        "session_set": set_name(evaluation.session_set),
+        "system": row.system,
+        "qrels": evaluation.qrels.version if evaluation.qrels else None,
+        "engine_version": evaluation.engine_version,
+        "values": {name: _mean(row.values[name]) for name in measures},
+    }
+
+
+def _compared(system: Compared) -> Body:
+    return {
+        "name": system.name,
+        "session_set": system.evaluation.session_set_id,
+        "system": system.system,
+        "sessions": system.sessions,
+        "with_value": system.with_value,
+        "mean": number(system.mean),
+    }
+
+
+def _pair(compared: SessionComparison, place: int) -> Body:
+    result = compared.result
+    return {
+        "difference": number(float(result.difference[place])),
+        "low": number(float(result.low[place])),
+        "high": number(float(result.high[place])),
+        "statistic": number(float(result.statistic[place])),
+        "p_value": number(float(result.p_value[place])),
+        "p_adjusted": number(float(compared.adjusted[place])),
+        "significant": bool(compared.significant[place]),
+    }

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
+from uuid import UUID
 
 from metrics.api.queries import (
+    MAX_LIMIT,
     MAX_OFFSET,
+    MAX_SEED,
     MAX_VERSION,
+    RESAMPLES,
+    choice_in,
     integer_in,
+    share_in,
 )
-from metrics.engine.errors import MeasureError
+from metrics.engine.errors import InvalidInput, MeasureError
 from metrics.engine.grammar import Measure
+from metrics.engine.sessions.designs import Design
 from metrics.engine.sessions.grammar import parse_session_measures
+from metrics.engine.significance.families import Rule
+from metrics.engine.significance.pairs import Options
 from metrics.models import SessionEvaluation
+from metrics.services.session_board import SessionBoardQuery
+from metrics.services.session_comparison import DESIGNS, SessionComparisonQuery
 from metrics.services.session_values import SessionSelection, find_session_evaluation
 from metrics.services.session_views import default_measures
 from runs.models import SessionSet
@@ -62,3 +74,47 @@ def session_page_in(parameters: Mapping[str, str]) -> tuple[int, int]:
     """Offset and limit of a list of sessions."""
     offset = integer_in(parameters, "offset", 0, 0, MAX_OFFSET)
     return offset, integer_in(parameters, "limit", 1_000, 1, MAX_SESSIONS)
+
+
+def session_board_query(parameters: Mapping[str, str]) -> SessionBoardQuery:
+    """`sort` is a session measure; `order` is desc or asc, by default the one that puts the best system first."""
+    measures = session_measures_in(parameters)
+    sort = session_measure_in(parameters, "sort") if parameters.get("sort") else measures[0]
+    order = choice_in(parameters, "order", ("desc", "asc"))
+    return SessionBoardQuery(
+        measures=measures,
+        sort=sort,
+        descending=order == "desc" or (order is None and not sort.definition.lower_is_better),
+        judged_by=_judged_by(parameters),
+        offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
+        limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),
+    )
+
+
+def session_comparison_query(parameters: Mapping[str, str]) -> SessionComparisonQuery:
+    return SessionComparisonQuery(
+        measure=session_measure_in(parameters),
+        sets=[_set_id(text) for text in parameters.get("sets", "").split(",") if text],
+        systems=[name for name in parameters.get("systems", "").split(",") if name],
+        baseline=parameters.get("baseline") or None,
+        design=cast(Design | None, choice_in(parameters, "design", DESIGNS)),
+        test=parameters.get("test") or None,
+        rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
+        options=Options(
+            confidence=share_in(parameters, "confidence", 0.95),
+            resamples=integer_in(parameters, "resamples", 10_000, *RESAMPLES),
+            seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
+        ),
+        judged_by=_judged_by(parameters),
+    )
+
+
+def _judged_by(parameters: Mapping[str, str]) -> str | None:
+    return choice_in(parameters, "judged_by", tuple(SessionSet.JudgedBy.values))
+
+
+def _set_id(text: str) -> str:
+    try:
+        return str(UUID(text.strip()))
+    except ValueError as error:
+        raise InvalidInput(f"{text[:40]!r} is not the id of a session set", pointer="sets") from error

@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from metrics.api.comparison_serializers import OmnibusSerializer
+from metrics.api.statistics_serializers import CautionSerializer
 from metrics.models import SessionEvaluation
 from metrics.services.one_session import ShownDocument
 
@@ -171,6 +173,83 @@ class OneSessionSerializer(ReadFromSetSerializer, SessionNameSerializer):
     ideal = _figures("the ideal session's")
     normalised = _figures("the one divided by the other")
     queries = ShownQuerySerializer(many=True)
+
+
+class SetNameSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    team = serializers.CharField()
+    tag = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class SystemRowSerializer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True)
+    stale = serializers.BooleanField()
+    name = serializers.CharField(help_text="team/tag:system, or team/tag where the log names no system")
+    session_set = SetNameSerializer()
+    system = serializers.CharField(allow_blank=True)
+    qrels = serializers.IntegerField(allow_null=True)
+    engine_version = serializers.CharField()
+    values = serializers.DictField(child=SessionMeanSerializer())
+
+
+class SessionBoardSerializer(PagedSerializer):
+    """A page of the board of systems."""
+
+    collection = serializers.CharField()
+    judged_by = serializers.CharField()
+    measures = serializers.ListField(child=serializers.CharField())
+    sort = serializers.CharField()
+    order = serializers.CharField()
+    states = serializers.DictField(child=serializers.IntegerField(), help_text="session sets by state")
+    judged_otherwise = serializers.IntegerField(help_text="session sets that are not on this board")
+    results = SystemRowSerializer(many=True)
+
+
+class UsedDesignSerializer(serializers.Serializer[Any]):
+    recognised = serializers.CharField()
+    reason = serializers.CharField()
+    used = serializers.CharField()
+
+
+class ComparedSystemSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    session_set = serializers.UUIDField()
+    system = serializers.CharField(allow_blank=True)
+    sessions = serializers.IntegerField()
+    with_value = serializers.IntegerField()
+    mean = serializers.FloatField(allow_null=True, help_text="over its sessions with a value")
+
+
+class SystemPairSerializer(serializers.Serializer[Any]):
+    a = serializers.CharField()
+    b = serializers.CharField()
+    difference = serializers.FloatField(help_text="of a minus b, over what is compared")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    statistic = serializers.FloatField(allow_null=True)
+    p_value = serializers.FloatField()
+    p_adjusted = serializers.FloatField()
+    significant = serializers.BooleanField()
+
+
+class SessionComparisonSerializer(serializers.Serializer[Any]):
+    """Systems compared on one figure of their sessions."""
+
+    collection = serializers.CharField()
+    judged_by = serializers.CharField()
+    measure = serializers.CharField()
+    design = UsedDesignSerializer()
+    cells = serializers.IntegerField(help_text="pairs of topic and searcher, topics, or sessions that are compared")
+    test = serializers.CharField()
+    correction = serializers.CharField(allow_null=True)
+    alpha = serializers.FloatField()
+    confidence = serializers.FloatField()
+    family = serializers.IntegerField()
+    cautions = CautionSerializer(many=True)
+    systems = ComparedSystemSerializer(many=True)
+    omnibus = serializers.DictField(child=OmnibusSerializer())
+    pairs = SystemPairSerializer(many=True)
 
 
 class SessionEvaluationSerializer(serializers.ModelSerializer[SessionEvaluation]):

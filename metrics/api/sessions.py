@@ -12,20 +12,24 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.parameters import VERSION, parameter
+from metrics.api.parameters import ALPHA, CONFIDENCE, CORRECTION, SEED, TEST, VERSION, parameter
 from metrics.api.queries import flag_in, query_of
 from metrics.api.session_answers import (
+    board_as_json,
     curves_as_json,
     lengths_as_json,
     queries_as_json,
     read_from,
     session_as_json,
+    session_comparison_as_json,
     values_as_json,
 )
 from metrics.api.session_queries import (
     documents_in,
     length_in,
     selection_in,
+    session_board_query,
+    session_comparison_query,
     session_evaluation_in,
     session_measure_in,
     session_measures_in,
@@ -35,18 +39,25 @@ from metrics.api.session_serializers import (
     LengthsSerializer,
     OneSessionSerializer,
     QueryCurvesSerializer,
+    SessionBoardSerializer,
+    SessionComparisonSerializer,
     SessionCurvesSerializer,
     SessionEvaluationSerializer,
     SetValuesSerializer,
 )
 from metrics.services.one_session import read_session
 from metrics.services.session_analyses import read_lengths, read_query_curves, read_session_curves
+from metrics.services.session_board import read_session_board
+from metrics.services.session_comparison import DESIGNS, compare_systems
 from metrics.services.session_values import ChosenSessions, choose_sessions, read_session_values
-from runs.api.access import scored_session_set
+from runs.api.access import scored_collection, scored_session_set
 from runs.models import SessionSet
 
 _MEASURES = parameter("measures", "session measures separated by commas; those of the board where left out")
 _MEASURE = parameter("measure", "a session measure, nsDCG where left out")
+_JUDGED_BY = parameter(
+    "judged_by", "which sets; the first there is where left out", choices=("topic", "session", "query", "own")
+)
 _SELECTION = [
     parameter("system", "only the sessions with this system"),
     parameter("topic", "only those of this topic (its topic_id)"),
@@ -149,6 +160,53 @@ class SessionEvaluations(APIView):
         found = scored_session_set(request, session_set)
         rows = found.evaluations.select_related("qrels").defer("qrels__topic_ids").order_by("-qrels__version", "pk")
         return Response(SessionEvaluationSerializer(rows, many=True).data)
+
+
+class SessionBoardView(APIView):
+    """The systems of the collection's session sets, ranked by one measure; stale ones come last, without a rank."""
+
+    @extend_schema(
+        responses=SessionBoardSerializer,
+        parameters=[
+            _MEASURES,
+            parameter("sort", "the measure to rank by; the first where left out"),
+            parameter("order", "desc or asc; best first where left out"),
+            _JUDGED_BY,
+            parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
+            parameter("offset", "rows to pass over", OpenApiTypes.INT),
+        ],
+    )
+    def get(self, request: Request, collection: str) -> Response:
+        found, query = scored_collection(request, collection), session_board_query(query_of(request))
+        board = read_session_board(collection=found, query=query)
+        pages = _pages(request, query.offset, query.limit, board.total)
+        return Response({"collection": found.slug, **board_as_json(board), **pages})
+
+
+class SessionComparisonView(APIView):
+    """Systems compared on one figure of their sessions, by the design that these have, and why it is that one."""
+
+    @extend_schema(
+        responses=SessionComparisonSerializer,
+        parameters=[
+            _MEASURE,
+            parameter("sets", "session set ids separated by commas; all evaluated where left out"),
+            parameter("systems", "names separated by commas, as the board has them; all where left out"),
+            parameter("baseline", "a system: compare every other one with it only"),
+            parameter("design", "the one that is recognised where left out", choices=DESIGNS),
+            TEST,
+            CORRECTION,
+            ALPHA,
+            CONFIDENCE,
+            parameter("resamples", "B of a test that draws, 10,000 where left out", OpenApiTypes.INT),
+            SEED,
+            _JUDGED_BY,
+        ],
+    )
+    def get(self, request: Request, collection: str) -> Response:
+        found, query = scored_collection(request, collection), session_comparison_query(query_of(request))
+        compared = compare_systems(collection=found, query=query)
+        return Response({"collection": found.slug, **session_comparison_as_json(compared)})
 
 
 def _chosen(session_set: SessionSet, parameters: dict[str, str]) -> ChosenSessions:

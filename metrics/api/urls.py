@@ -58,6 +58,14 @@ urlpatterns = [
     path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),
     path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
     path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
+    path(
+        "collections/<slug:collection>/session-leaderboard/", sessions.SessionBoardView.as_view(), name="session-board"
+    ),
+    path(
+        "collections/<slug:collection>/session-comparison/",
+        sessions.SessionComparisonView.as_view(),
+        name="session-comparison",
+    ),
     path(_SET + "values/", sessions.SessionValuesView.as_view(), name="session-values"),
     path(_SET + "curves/", sessions.SessionCurvesView.as_view(), name="session-curves"),
     path(_SET + "queries/", sessions.SessionQueriesView.as_view(), name="session-queries"),

@@ -291,6 +291,8 @@ def test_new_judgements_evaluate_again_and_mark_the_old(api: APIClient, send: Ca
     assert get(api, path)["status"]["state"] == "queued"
     old = get(api, f"{path}values/", measures="sDCG@2")
     assert (old["qrels"], old["stale"]) == (1, True)
+    board = get(api, "collections/small/session-leaderboard/")
+    assert (board["states"], [row["rank"] for row in board["results"]]) == ({"queued": 1}, [None, None])
     assert evaluate_all() == 1
     new = get(api, f"{path}values/", measures="sDCG@2")
     assert (new["qrels"], new["stale"]) == (2, False)

@@ -34,6 +34,7 @@ from tests.reliability.conftest import administer
 from tests.reliability.servers import ROOT, Server, clean_environment, wait_until_evaluated
 
 BOARD = "/api/v1/collections/small/leaderboard/"
+SYSTEMS = "/api/v1/collections/small/session-leaderboard/?measures=nsDCG,sDCG@3"
 RUNS = "collections/small/runs/"
 GZIP = {"Content-Type": "application/gzip"}
 
@@ -93,7 +94,7 @@ def test_every_model_of_the_project_is_in_a_backup(filled: APIClient, tmp_path: 
 
 
 def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_path: Path) -> None:
-    board = filled.get(BOARD).json()
+    board, systems = filled.get(BOARD).json(), filled.get(SYSTEMS).json()
     vectors = {(v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()}
     before, moments = counts(), list(Run.objects.order_by("pk").values_list("pk", "created_at"))
     write_backup(tmp_path / "b.tar")
@@ -103,6 +104,7 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
     assert list(Run.objects.order_by("pk").values_list("pk", "created_at")) == moments
     assert {(v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()} == vectors
     again = filled.get(BOARD).json()
+    assert filled.get(SYSTEMS).json() == systems
     # What was being evaluated waits again: no worker of the old install holds it.
     assert board["states"] == {"evaluated": 2, "queued": 2, "evaluating": 1}
     assert again["states"] == {"evaluated": 2, "queued": 3}

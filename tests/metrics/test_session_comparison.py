@@ -1,0 +1,197 @@
+"""The board of systems, and systems compared by the design that their sessions have; figures against SciPy and
+statsmodels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+from scipy import stats
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+
+from tests.conftest import SESSIONS, evaluate_all, upload
+
+LOG, BOARD = "collections/small/sessions/", "/api/v1/collections/small/session-leaderboard/"
+COMPARISON = "/api/v1/collections/small/session-comparison/"
+MEASURE = "sDCG(b=2,bq=4)@10"
+Row = tuple[str, str, str]
+RNG = np.random.default_rng(7)
+
+
+def log(rows: Iterable[Row]) -> str:
+    """A session for each (topic, searcher, system): its one query returns some of the documents of topic t."""
+    lines = []
+    for number, (topic, searcher, system) in enumerate(rows):
+        documents = [f"d{document}" for document in RNG.permutation(12)[:6].tolist()]
+        names = {"topic_id": topic, "searcher": searcher, "system": system}
+        lines.append(json.dumps({"session_id": f"s{number}", **names, "queries": [{"documents": documents}]}) + "\n")
+    return "".join(lines)
+
+
+SQUARE = [(f"t{t}", f"u{u}", "AB"[(t + u) % 2]) for t in range(4) for u in range(4)]
+PAIRED = [(f"t{t}", f"u{u}", system) for t in range(4) for u in range(2) for system in "ABC"]
+TWO_WAY = [(f"t{t}", f"u{t}{system}", system) for t in range(6) for system in "AB"]
+UNPAIRED = [(f"t{t}", f"u{t}", "A" if t < 3 else "B") for t in range(8)]
+
+
+@pytest.fixture
+def compare(api: APIClient, collection: str) -> Callable[..., dict[str, Any]]:
+    """Upload a log of these sessions, evaluate it and compare its systems; the values are in the answer as well."""
+    lines = [f"t{t} 0 d{document} {RNG.integers(0, 4)}\n" for t in range(8) for document in range(12)]
+    assert upload(api, "collections/small/qrels/", "".join(lines)).status_code == 201
+
+    def ask(rows: list[Row], **query: Any) -> dict[str, Any]:
+        made = upload(api, LOG, log(rows), tag="log")
+        assert made.status_code == 202, made.content
+        evaluate_all()
+        answer = api.get(COMPARISON, {"measure": MEASURE, **query})
+        assert answer.status_code == 200, answer.content
+        found = api.get(f"/api/v1/session-sets/{made.json()['id']}/values/", {"measures": MEASURE}).json()["sessions"]
+        return {**answer.json(), "values": found}
+
+    return ask
+
+
+def frame(answer: dict[str, Any]) -> pd.DataFrame:
+    rows = [{**row, "value": row["values"][MEASURE]} for row in answer["values"]]
+    return pd.DataFrame(rows)[["topic_id", "searcher", "system", "value"]]
+
+
+def signs(answer: dict[str, Any], first: str, second: str) -> tuple[dict[str, Any], float]:
+    """The pair of two systems, and -1 where it is the other way round."""
+    for pair in answer["pairs"]:
+        names = [pair[side].partition(":")[2] for side in "ab"]
+        if set(names) == {first, second}:
+            return pair, 1.0 if names[0] == first else -1.0
+    raise AssertionError(answer["pairs"])
+
+
+def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(PAIRED, correction="none")
+    assert answer["design"] == {
+        "recognised": "paired",
+        "reason": "every searcher who searched a topic did so with every system",
+        "used": "paired",
+    }
+    assert (answer["cells"], answer["test"], answer["family"]) == (8, "paired_t", 3)
+    table = frame(answer).pivot(index=["topic_id", "searcher"], columns="system", values="value")
+    for first, second in (("A", "B"), ("A", "C"), ("B", "C")):
+        expected = stats.ttest_rel(table[first], table[second])
+        pair, sign = signs(answer, first, second)
+        assert pair["p_value"] == pytest.approx(expected.pvalue)
+        assert pair["statistic"] == pytest.approx(sign * expected.statistic)
+        assert pair["difference"] == pytest.approx(sign * float((table[first] - table[second]).mean()))
+    assert set(answer["omnibus"]) == {"anova", "friedman"}
+    friedman = stats.friedmanchisquare(*(table[name] for name in "ABC"))
+    assert answer["omnibus"]["friedman"]["statistic"] == pytest.approx(friedman.statistic)
+    means = [system["mean"] for system in answer["systems"]]
+    assert means == sorted(means, reverse=True)
+
+
+def test_a_latin_square_has_its_analysis_of_variance(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(SQUARE)
+    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == ("latin_square", "latin_square", 16)
+    table = anova_lm(ols("value ~ C(system) + C(topic_id) + C(searcher)", frame(answer)).fit(), typ=2)
+    found = answer["omnibus"]["latin_square"]
+    assert found["statistic"] == pytest.approx(table.loc["C(system)", "F"])
+    assert found["p_value"] == pytest.approx(table.loc["C(system)", "PR(>F)"])
+    assert [source["name"] for source in found["sources"]] == ["systems", "topics", "searchers", "residual"]
+    (pair,) = answer["pairs"]
+    assert (pair["p_value"], pair["low"], pair["high"]) == (found["p_value"], None, None)
+
+
+def test_topics_searched_with_every_system_are_paired_by_topic(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(TWO_WAY, test="wilcoxon")
+    assert (answer["design"]["recognised"], answer["cells"], answer["test"]) == ("two_way", 6, "wilcoxon")
+    table = frame(answer).pivot(index="topic_id", columns="system", values="value")
+    assert answer["pairs"][0]["p_value"] == pytest.approx(stats.wilcoxon(table["A"], table["B"]).pvalue)
+
+
+def test_anything_else_is_compared_by_welchs_test(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(UNPAIRED)
+    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == ("unpaired", "welch_t", 8)
+    found = frame(answer)
+    a, b = (found[found.system == name].value for name in "AB")
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    pair, sign = signs(answer, "A", "B")
+    assert (pair["p_value"], pair["statistic"]) == pytest.approx((expected.pvalue, sign * expected.statistic))
+
+
+def test_another_design_may_be_asked_for(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(PAIRED, design="unpaired", systems="A,B")
+    assert (answer["design"]["recognised"], answer["design"]["used"]) == ("paired", "unpaired")
+    assert (answer["test"], len(answer["systems"])) == ("welch_t", 2)
+
+
+def test_a_baseline_is_held_against_every_other_system(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(PAIRED, baseline="C")
+    assert (answer["family"], {pair["b"].partition(":")[2] for pair in answer["pairs"]}) == (2, {"C"})
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "pointer"),
+    [
+        ({"measure": "nDCG"}, "unknown_measure", "measure"),
+        ({"systems": "A"}, "too_few_systems", "systems"),
+        ({"systems": "A,Z"}, "unknown_system", "systems"),
+        ({"baseline": "Z"}, "unknown_system", "baseline"),
+        ({"sets": "x"}, "invalid", "sets"),
+        ({"sets": "00000000-0000-4000-8000-000000000000"}, "unknown_session_set", "sets"),
+        ({"design": "square"}, "invalid", "design"),
+        ({"test": "welch_t"}, "unknown_test", "test"),
+        ({"design": "unpaired", "test": "paired_t"}, "unknown_test", "test"),
+        ({"correction": "x"}, "unknown_correction", "correction"),
+        ({"judged_by": "x"}, "invalid", "judged_by"),
+    ],
+)
+def test_what_cannot_be_compared_names_its_parameter(
+    api: APIClient, collection: str, query: dict[str, str], code: str, pointer: str
+) -> None:
+    assert upload(api, LOG, SESSIONS).status_code == 202
+    evaluate_all()
+    answer = api.get(COMPARISON, query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code), answer.content
+    assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_the_board_ranks_the_systems_of_all_sets(api: APIClient, collection: str) -> None:
+    unnamed = SESSIONS.replace(', "system": "A"', "").replace(', "system": "B"', "")
+    for tag, content in (("both", SESSIONS), ("one", unnamed)):
+        assert upload(api, LOG, content, tag=tag).status_code == 202
+    assert upload(api, LOG, SESSIONS, tag="other", judged_by="session").status_code == 202
+    evaluate_all()
+    board = api.get(BOARD, {"measures": "sDCG,nsDCG(b=2,bq=4)@3"}).json()
+    assert [(row["rank"], row["name"], row["system"]) for row in board["results"]] == [
+        (1, "alice/both:A", "A"),
+        (2, "alice/one", ""),
+        (3, "alice/both:B", "B"),
+    ]
+    assert (board["judged_by"], board["states"], board["judged_otherwise"]) == ("topic", {"evaluated": 2}, 1)
+    assert board["measures"] == ["sDCG(b=2,bq=4)@10", "nsDCG(b=2,bq=4)@3"]
+    assert [row["values"]["sDCG(b=2,bq=4)@10"]["sessions"] for row in board["results"]] == [2, 4, 2]
+    worst = api.get(BOARD, {"sort": "sDCG", "order": "asc", "limit": 1}).json()
+    assert [row["name"] for row in worst["results"]] == ["alice/both:B"]
+    assert "offset=1" in worst["next"]
+    others = api.get(BOARD, {"judged_by": "session"}).json()
+    assert [row["rank"] for row in others["results"]] == [None, None]
+
+
+def test_a_board_without_sets_says_so(api: APIClient, collection: str) -> None:
+    answer = api.get(BOARD)
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_session_sets")
+
+
+def test_a_board_of_usual_measures_reads_no_view(api: APIClient, collection: str) -> None:
+    upload(api, LOG, SESSIONS)
+    evaluate_all()
+    with CaptureQueriesContext(connection) as queries:
+        assert api.get(BOARD).status_code == 200
+    assert not [query for query in queries if "sessionview" in query["sql"]]
