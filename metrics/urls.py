@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from metrics import views
-from metrics.pages import measures, runs, scripts, what_if
+from metrics.pages import measures, runs, scripts, session_boards, session_sets, what_if
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", views.collection_page, name="collection-page"),
@@ -14,6 +14,10 @@ urlpatterns: list[URLPattern] = [
     path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),
     path("runs/<uuid:run_id>/status/", runs.run_status, name="run-status"),
     path("runs/<uuid:run_id>/ranking/", runs.ranking_page, name="ranking-page"),
+    path("collections/<slug:slug>/sessions/", session_boards.sessions_page, name="sessions-page"),
+    path("session-sets/<uuid:session_set>/", session_sets.session_set_page, name="session-set-page"),
+    path("session-sets/<uuid:session_set>/status/", session_sets.session_set_status, name="session-set-status"),
+    path("session-sets/<uuid:session_set>/sessions/<str:session>/", session_sets.session_page, name="session-page"),
     path("measures/", measures.measures_page, name="measures-page"),
     path("measures/suggestions/", measures.measure_suggestions, name="measure-suggestions"),
     path("measures/<str:measure>/", measures.measure_page, name="measure-page"),

@@ -14,7 +14,7 @@ from metrics.pages.parts import Query
 from metrics.pages.parts import fill as _fill
 from metrics.pages.parts import query_of as _query
 from metrics.services.comparison import compare_runs
-from metrics.services.fingerprints import Fingerprint, of_boards, of_topics
+from metrics.services.fingerprints import Fingerprint, of_boards, of_listed
 from metrics.services.leaderboard import read_leaderboard
 from metrics.services.standings import read_standings
 from metrics.tables import (
@@ -39,7 +39,7 @@ _MAX_OFFSET = 1_000_000
 def _collection_fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     """None where the judgements are blind: a tag would tell of every change behind them."""
     found = visible_collection(request, slug)
-    return of_boards(found) + of_topics(found) if can_see_scores(request.user, found) else None
+    return of_boards(found) + of_listed(found) if can_see_scores(request.user, found) else None
 
 
 @page

@@ -40,7 +40,7 @@ from metrics.charts.rendering import FORMATS, render
 from metrics.charts.topics import paired_topics_figure, topics_figure
 from metrics.charts.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
-from metrics.models import Evaluation
+from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.curves import read_curves, read_precision_recall
 from metrics.services.difference import DifferenceQuery, read_difference
 from metrics.services.rankings import read_ranking
@@ -198,6 +198,6 @@ def picture(key: str | None, form: str, draw: Callable[[], Any]) -> HttpResponse
     return response
 
 
-def chart_key(evaluation: Evaluation, name: str, query: Mapping[str, str]) -> str:
+def chart_key(evaluation: Evaluation | SessionEvaluation, name: str, query: Mapping[str, str]) -> str:
     asked = repr((type(evaluation).__name__, evaluation.pk, name, sorted(query.items())))
     return f"chart:{hashlib.sha256(asked.encode()).hexdigest()}"

@@ -70,6 +70,11 @@ def run_subject(run: UUID) -> Subject:
     return Subject("run", reverse("run-page", args=[run]), reverse("run-status", args=[run]))
 
 
+def set_subject(session_set: UUID) -> Subject:
+    addresses = (reverse(name, args=[session_set]) for name in ("session-set-page", "session-set-status"))
+    return Subject("session set", *addresses)
+
+
 def level_class(level: int | None) -> str:
     """The style of a document's row by its level."""
     if level is None:
@@ -121,6 +126,11 @@ class ShownFigure:
 def run_figure(figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
     """A figure of one run."""
     return ShownFigure(figure, "run-chart", {"run": run}, query, size)
+
+
+def set_figure(figure: Figure, session_set: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
+    """A figure of one session set."""
+    return ShownFigure(figure, "session-chart", {"session_set": session_set}, query, size)
 
 
 def status_piece(request: HttpRequest, subject: Subject, status: RunStatus) -> HttpResponse:

@@ -13,11 +13,11 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection
-from django.db.models import Count, Max, Model, Sum
+from django.db.models import Count, Max, Model, OuterRef, Subquery, Sum
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Qrels, Run, SessionSet, Topic
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
@@ -55,6 +55,18 @@ def of_topics(collection: Collection) -> Fingerprint:
     """Of the topics that are listed: they are replaced together, by rows with other keys."""
     counted = collection.topics.aggregate(Count("pk"), Max("pk"))
     return tuple(counted.values())
+
+
+def of_listed(collection: Collection) -> Fingerprint:
+    """Of the topics and of how many session sets there are, in one query."""
+    topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
+    sets = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None).order_by().values("collection")
+    counted = Collection.objects.filter(pk=collection.pk).annotate(
+        listed=Subquery(topics.annotate(n=Count("pk")).values("n")),
+        last=Subquery(topics.annotate(n=Max("pk")).values("n")),
+        sets=Subquery(sets.annotate(n=Count("pk")).values("n")),
+    )
+    return tuple(counted.values_list("listed", "last", "sets"))
 
 
 def of_run(run: Run) -> Fingerprint:

@@ -100,6 +100,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "session-lengths":    {"GET":    ALL},
     "session-evaluations": {"GET":   ALL},
     "one-session":        {"GET":    ALL},
+    "session-chart":      {"GET":    ALL},
     "measures":           {"GET":    ALL},
     "measure":            {"GET":    ALL},
     "schema":             {"GET":    ALL},
@@ -112,6 +113,10 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-status":         {"GET":    ALL},
     "ranking-page":       {"GET":    ALL},
     "what-if-page":       {"GET":    ALL},
+    "sessions-page":      {"GET":    ALL},
+    "session-set-page":   {"GET":    ALL},
+    "session-set-status": {"GET":    ALL},
+    "session-page":       {"GET":    ALL},
     "measures-page":      {"GET":    ALL},
     "measure-page":       {"GET":    ALL},
     "measure-suggestions": {"GET":   ALL},
@@ -158,6 +163,10 @@ BLIND: dict[str, dict[str, str]] = {
     "session-lengths":    {"GET":    OWN_SCORES},
     "session-evaluations": {"GET":   OWN_SCORES},
     "one-session":        {"GET":    OWN_SCORES},
+    "session-chart":      {"GET":    OWN_SCORES},
+    "session-set-page":   {"GET":    OWN_RUN},
+    "session-set-status": {"GET":    OWN_RUN},
+    "session-page":       {"GET":    OWN_SCORES},
     "leaderboard":        {"GET":    SCORES},
     "comparison":         {"GET":    SCORES,
                            "POST":   "401 403 403 202 403 202 202"},
@@ -184,8 +193,8 @@ BLIND: dict[str, dict[str, str]] = {
 
 PAGES = (
     "home", "collection-page", "comparison-page", "what-if-page", "run-page", "run-status", "ranking-page",
-    "measures-page", "measure-page", "measure-suggestions", "submit-page", "tokens-page", "login", "logout",
-    "vega-script",
+    "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
+    "measure-suggestions", "submit-page", "tokens-page", "login", "logout", "vega-script",
 )  # fmt: skip
 
 

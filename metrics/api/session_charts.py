@@ -1,0 +1,76 @@
+"""The API of charts of session sets: the curves of systems and of single sessions, in the formats of all charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from metrics.api.charts import CHART_PARAMETERS, chart_key, check_chart, look_in, picture
+from metrics.api.parameters import VERSION, parameter
+from metrics.api.queries import query_of
+from metrics.api.session_queries import selection_in, session_evaluation_in, session_measure_in
+from metrics.charts.figure import Figure
+from metrics.charts.rendering import FORMATS
+from metrics.charts.sessions import MOST_PLACES, one_session_figure, session_curves_figure
+from metrics.models import SessionEvaluation
+from metrics.services.one_session import read_session
+from metrics.services.session_analyses import read_session_curves
+from metrics.services.session_values import choose_sessions
+from runs.api.access import scored_session_set
+
+
+@dataclass(frozen=True)
+class AskedOfSet:
+    """Of which evaluated set a chart is asked for, and the query string as text."""
+
+    evaluation: SessionEvaluation
+    query: Mapping[str, str]
+
+
+def _curves(asked: AskedOfSet) -> Figure:
+    measure = session_measure_in(asked.query)
+    chosen = choose_sessions(evaluation=asked.evaluation, selection=selection_in(asked.query))
+    drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
+    return session_curves_figure(chosen, drawn, measure=measure)
+
+
+def _session(asked: AskedOfSet) -> Figure:
+    measure, name = session_measure_in(asked.query), asked.query.get("session") or "1"
+    shown = read_session(evaluation=asked.evaluation, name=name, measure=measure, documents=0)
+    return one_session_figure(shown, measure=measure)
+
+
+SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {"curves": _curves, "session": _session}
+
+
+class SessionChart(APIView):
+    """A chart of a session set: the mean curves of its systems, or one session from query to query."""
+
+    @extend_schema(
+        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        parameters=[
+            parameter("measure", "a session measure that is a vector, nsDCG where left out"),
+            parameter("session", "of session: its id or its number in the log, the first where left out"),
+            parameter("system", "of curves: only the sessions with this system"),
+            parameter("topic", "of curves: only those of this topic (its topic_id)"),
+            parameter("searcher", "of curves: only those of this searcher"),
+            parameter("least", "of curves: only sessions of at least so many queries", OpenApiTypes.INT),
+            *CHART_PARAMETERS,
+            VERSION,
+        ],
+    )
+    def get(self, request: Request, session_set: UUID, chart: str, form: str) -> HttpResponse:
+        found = scored_session_set(request, session_set)
+        check_chart(SESSION_CHARTS, chart, form)
+        query = query_of(request)
+        look = look_in(query)
+        asked = AskedOfSet(session_evaluation_in(query, found), query)
+        key = chart_key(asked.evaluation, f"{chart}.{form}", query)
+        return picture(key, form, lambda: SESSION_CHARTS[chart](asked).draw(look))

@@ -1,0 +1,195 @@
+"""Search sessions as curves: the mean of each system's beside the ideal, and one session from query to query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.engine.errors import InvalidInput
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Floats
+from metrics.engine.sessions.grammar import setting_of
+from metrics.services.one_session import ShownSession
+from metrics.services.session_analyses import SessionCurves
+from metrics.services.session_values import ChosenSessions
+
+# More lines than there are colours to tell apart are not drawn.
+MOST_SYSTEMS = 6
+# Components that are drawn, and rows of the table beside them.
+MOST_PLACES = 400
+_MOST_ROWS = 40
+_TICKS, _TICKS_NARROW = 20, 8
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The mean curve of one system, and that of the ideal sessions beside its own."""
+
+    name: str
+    sessions: int
+    values: Floats
+    ideal: Floats
+
+
+def session_curves_figure(chosen: ChosenSessions, drawn: SessionCurves, *, measure: Measure) -> Figure:
+    """The mean curves of the first six systems with their ideals; InvalidInput where no session has a value."""
+    lines = list(_lines(chosen, drawn))
+    if not lines:
+        raise InvalidInput("no session here has a value to draw", code="nothing_to_draw")
+    depth, shown = setting_of(measure)[0].depth, lines[:MOST_SYSTEMS]
+    ends = ", ".join(f"{line.name} at {line.values[-1]:.4f} ({line.sessions} sessions)" for line in shown)
+    caption = (
+        f"{measure.name} at each place of a session, {depth} for each query, the mean of each system's sessions. "
+        f"At place {len(shown[0].values)}: {ends}. Dashed: the ideal."
+    )
+    if len(lines) > len(shown):
+        caption += f" The first {len(shown)} of {len(lines)} systems."
+    ideals = _ideals(shown)
+    columns = ["Place", *(line.name for line in shown), *ideals]
+    rows = _rows(depth, [*(line.values for line in shown), *ideals.values()])
+    return Figure("curves", caption, columns, rows, lambda look: _draw_curves(shown, depth, measure, look))
+
+
+def _lines(chosen: ChosenSessions, drawn: SessionCurves) -> Iterator[_Line]:
+    for index, name in enumerate(chosen.judged.systems):
+        sessions = int(drawn.curves.count[index])
+        if sessions and drawn.curves.values.shape[1]:
+            label = name.decode() or chosen.evaluation.session_set.tag
+            yield _Line(label, sessions, drawn.curves.values[index], drawn.ideal[index])
+
+
+def _ideals(lines: list[_Line]) -> dict[str, Floats]:
+    """The ideal of all lines where it is the same, or one for each."""
+    if all(np.array_equal(line.ideal, lines[0].ideal) for line in lines):
+        return {"ideal": lines[0].ideal}
+    return {f"ideal of {line.name}": line.ideal for line in lines}
+
+
+def _rows(depth: int, vectors: list[Floats]) -> list[list[str]]:
+    """The figures at the first place and at the end of each query."""
+    length = len(vectors[0])
+    places = sorted({1, *range(depth, length + 1, depth), length})[:_MOST_ROWS]
+    return [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in places]
+
+
+def _draw_curves(lines: list[_Line], depth: int, measure: Measure, look: Look) -> Any:
+    names, length = [line.name for line in lines], len(lines[0].values)
+    colours = dict(zip(names, look.palette.systems, strict=False))
+    ideals = _ideals(lines)
+    if len(ideals) == 1:
+        colours["ideal"] = look.palette.ideal
+    drawn = [point for line in lines for point in _points(line.name, line.values)]
+    dashed = [
+        point
+        for name, values in ideals.items()
+        for point in _points(name if len(ideals) == 1 else name.removeprefix("ideal of "), values)
+    ]
+    axes = {"x": _x(length, depth, look), "y": _y([*drawn, *dashed])}
+    colour = named_colours(list(colours), list(colours.values()))
+    layers = [
+        alt.Chart(data(dashed)).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**axes, color=colour),
+        alt.Chart(data(drawn)).mark_line().encode(**axes, color=colour),
+    ]
+    if look.live:
+        layers.append(_askable(drawn))
+    return dressed(layers, look, "Mean curves of the systems", f"{measure.name}; dashed: the ideal")
+
+
+def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
+    """A session's cumulated gain and its ideal's, with a line where each query begins.
+
+    InvalidInput where no place of it counts.
+    """
+    length, name = min(len(shown.vector), MOST_PLACES), shown.session.session_id.decode()
+    if not length:
+        raise InvalidInput("no place of this session counts: there is nothing to draw", code="nothing_to_draw")
+    caption = (
+        f"Session {name}, {len(shown.queries)} {'query' if len(shown.queries) == 1 else 'queries'}: discounted gain "
+        f"adds up to {shown.vector[-1]:.4f}, the ideal session's to {shown.ideal[-1]:.4f}."
+    )
+    if len(shown.queries) > 1:
+        caption += " A vertical line is where a query begins."
+    if len(shown.vector) > length:
+        caption += f" Drawn are the first {length} of {len(shown.vector)} places."
+    columns = ["Query", "Place", "Gain so far", "Ideal", "Gain / ideal"]
+    return Figure("session", caption, columns, _ends(shown), lambda look: _draw_session(shown, length, measure, look))
+
+
+def _ends(shown: ShownSession) -> list[list[str]]:
+    """The figures at the end of each query; one without a place stands where the one before it ended."""
+    vectors = (shown.vector, shown.ideal, shown.normalised)
+    ends = shown.starts[1:].tolist()[:_MOST_ROWS]
+    return [
+        [str(number), str(end), *(f"{vector[end - 1]:.4f}" if end else "–" for vector in vectors)]
+        for number, end in enumerate(ends, 1)
+    ]
+
+
+def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look) -> Any:
+    points = [*_points("session", shown.vector[:length]), *_points("ideal", shown.ideal[:length])]
+    names, palette = ["session", "ideal"], look.palette
+    starts = [start for start in shown.starts[:-1].tolist() if start < length]
+    across = _x(length, None, look)
+    axes = {"x": across, "y": _y(points)}
+    line = (
+        alt.Chart(data(points))
+        .mark_line(point=length == 1)
+        .encode(**axes, color=named_colours(names, [palette.run, palette.ideal]), strokeDash=named_dashes(names))
+    )
+    layers = [*_boundaries(starts, across, look), line]
+    if look.live:
+        layers.append(_askable(points))
+    setting = setting_of(measure)[0]
+    subtitle = f"discounted gain as it adds up over {setting.depth} places at most of each query"
+    return dressed(layers, look, f"Session {shown.session.session_id.decode()}", subtitle)
+
+
+def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
+    """A line where each query but the first begins, and the number of each as far as there is room."""
+    rules = [{"place": start + 0.5} for start in starts[1:]]
+    room = 1 + len(starts) // (_TICKS_NARROW if look.narrow else _TICKS)
+    labels = [
+        {"place": start + 1, "text": str(number) if look.narrow or len(starts) > 10 else f"query {number}"}
+        for number, start in enumerate(starts, 1)
+        if number % room == 0 or room == 1
+    ]
+    palette = look.palette
+    rule = alt.Chart(data(rules)).mark_rule(color=palette.faint, opacity=0.6, strokeWidth=1).encode(x=across)
+    mark: dict[str, Any] = {"align": "left", "baseline": "top", "dx": 3, "fontSize": 11}
+    text = alt.Chart(data(labels)).mark_text(**mark, color=palette.faint)
+    return [rule, text.encode(x=across, y=alt.value(2), text="text:N")] if rules else []
+
+
+def _points(name: str, values: Floats) -> list[dict[str, Any]]:
+    return [{"line": name, "place": place, "value": value} for place, value in enumerate(values.tolist(), 1)]
+
+
+def _x(length: int, depth: int | None, look: Look) -> Any:
+    """Places; with `depth` the ends of queries are marked, as far as there is room."""
+    axis: dict[str, Any] = {"grid": depth is not None, "format": "d"}
+    if depth and length >= depth:
+        room = _TICKS_NARROW if look.narrow else _TICKS
+        step = depth * (1 + length // depth // room)
+        axis["values"] = [1, *range(step, length + 1, step)]
+    else:
+        axis["tickCount"] = min(10, length)
+    scale = alt.Scale(domain=[1, max(2, length)], nice=False)
+    return alt.X("place:Q", title="place in the session", scale=scale, axis=alt.Axis(**axis))
+
+
+def _y(points: list[dict[str, Any]]) -> Any:
+    top = max(point["value"] for point in points) or 1.0
+    scale = alt.Scale(domain=[0, max(top, 1.0)], nice=top > 1)
+    return alt.Y("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=5))
+
+
+def _askable(points: list[dict[str, Any]]) -> Any:
+    """What a pointer finds near it: nothing to see, only to ask."""
+    told = ["line:N", "place:Q", alt.Tooltip("value:Q", format=".4f")]
+    return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)

@@ -1,0 +1,170 @@
+"""The page of a collection's sessions: its session sets, the board of their systems, and the systems compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.api.queries import MAX_LIMIT, choice_in, integer_in
+from metrics.api.session_queries import session_comparison_query, session_measure_in
+from metrics.engine.grammar import Measure
+from metrics.pages.parts import Query, fill, query_of
+from metrics.services.session_board import SessionBoardQuery, SystemRow, read_session_board, system_name
+from metrics.services.session_comparison import SessionComparison, compare_systems
+from metrics.services.session_status import session_statuses
+from metrics.services.session_views import default_measures
+from metrics.services.status import RunStatus
+from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed
+from runs.api.access import check_scores, visible_collection
+from runs.models import Collection, SessionSet
+from runs.views import page
+
+_SETS_OF_A_PAGE = 50
+_PAIRS_SHOWN = 100
+_MAX_OFFSET = 1_000_000
+_DESIGNS = {
+    "paired": "paired by topic and searcher",
+    "latin_square": "a Latin square",
+    "two_way": "paired by topic",
+    "unpaired": "unpaired samples",
+}
+
+
+@page
+def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """The session sets of a collection, and its systems ranked and compared by one session measure."""
+    collection = visible_collection(request, slug)
+    query = {name: value for name, value in query_of(request).items() if value}
+    context: dict[str, Any] = {
+        "collection": collection,
+        "query": query,
+        "ways": SessionSet.JudgedBy.values,
+        "defaults": [measure.name for measure in default_measures()],
+    }
+    status = max(
+        fill(context, "sets", _sets, request, collection, query),
+        fill(context, "board", _board, request, collection, query),
+    )
+    if "board" in context and context["board"]["lines"]:
+        status = max(status, fill(context, "compared", _compared, collection, query))
+    return render(request, "metrics/sessions.html", context, status=status)
+
+
+def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    """One page of the sets that the reader may know of, newest first, each with its state."""
+    seen = SessionSet.objects.visible_to(request.user).filter(collection=collection)
+    offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
+    paging = Paging(offset, _SETS_OF_A_PAGE, seen.count())
+    shown = list(
+        seen.select_related("team", "collection").defer("warnings", "metadata")[offset : offset + _SETS_OF_A_PAGE]
+    )
+    statuses = session_statuses(shown, request.user)
+    lines: list[tuple[SessionSet, RunStatus]] = [(one, statuses[str(one.pk)]) for one in shown]
+    return {"lines": lines, "paging": paging}
+
+
+@dataclass(frozen=True)
+class SystemBoardLine:
+    """One system on the board, named as it is beside those of other sets; `sessions` have a value."""
+
+    row: SystemRow
+    name: str
+    sessions: int
+    cells: list[Cell]
+
+
+def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    check_scores(request, collection)
+    sort = session_measure_in(query)
+    measures = default_measures()
+    if sort not in measures:
+        measures.insert(0, sort)
+    asked = SessionBoardQuery(
+        measures,
+        sort,
+        descending=not sort.definition.lower_is_better,
+        judged_by=choice_in(query, "judged_by", tuple(SessionSet.JudgedBy.values)),
+        limit=MAX_LIMIT,
+    )
+    board = read_session_board(collection=collection, query=asked)
+    return {
+        "measure": sort,
+        "judged_by": board.judged_by,
+        "others": board.others,
+        "total": board.total,
+        "columns": [_column(measure, sort) for measure in measures],
+        "lines": [_line(row, measures, sort) for row in board.rows],
+        "waiting": [
+            (state, board.states[state]) for state in ("queued", "evaluating", "failed") if state in board.states
+        ],
+    }
+
+
+def _column(measure: Measure, sort: Measure) -> Column:
+    now = "ascending" if measure.definition.lower_is_better else "descending"
+    return Column(measure.name, now if measure == sort else "", "")
+
+
+def _line(row: SystemRow, measures: list[Measure], sort: Measure) -> SystemBoardLine:
+    cells = [Cell(figure(measure, row.values[measure.name][0])) for measure in measures]
+    return SystemBoardLine(row, system_name(row.evaluation, row.system), row.values[sort.name][1], cells)
+
+
+@dataclass(frozen=True)
+class SystemPairLine:
+    """Two systems as figures, and their interval as x positions between 0 and 200, none where it is unknown."""
+
+    a: str
+    b: str
+    difference: str
+    interval: str
+    p_value: str
+    p_adjusted: str
+    significant: bool
+    drawn: dict[str, str] | None
+
+
+def _compared(collection: Collection, query: Query) -> dict[str, Any]:
+    compared = compare_systems(collection=collection, query=session_comparison_query(query))
+    return {
+        "compared": compared,
+        "design": _DESIGNS[compared.design],
+        "systems": len(compared.systems),
+        "lines": _pair_lines(compared),
+        "intervals": bool(np.any(~np.isnan(compared.result.low))),
+        "confidence": f"{100 * compared.query.options.confidence:g} %",
+        "significant": int(compared.significant.sum()),
+        "omnibus": [(name, probability(found.p_value)) for name, found in compared.omnibus.items()],
+    }
+
+
+def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
+    """The first pairs; every interval is drawn on the same scale, which has zero and all of them in it."""
+    result, names = compared.result, [system.name for system in compared.systems]
+    ends = np.concatenate([[0.0], result.difference, result.low, result.high])
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+    scale = 200 / ((high - low) or 1.0)
+    first, second = (side.tolist() for side in compared.pairs.indices())
+    pairs = enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True))
+    return [_pair_line(compared, names[a], names[b], at, low, scale) for at, (a, b) in pairs]
+
+
+def _pair_line(compared: SessionComparison, a: str, b: str, at: int, low: float, scale: float) -> SystemPairLine:
+    result = compared.result
+    middle, ends = float(result.difference[at]), (float(result.low[at]), float(result.high[at]))
+    known = not any(map(np.isnan, ends))
+    places = {"zero": 0.0, "low": ends[0], "middle": middle, "high": ends[1]}
+    return SystemPairLine(
+        a,
+        b,
+        signed(middle),
+        f"{signed(ends[0])} to {signed(ends[1])}" if known else NOTHING,
+        probability(float(result.p_value[at])),
+        probability(float(compared.adjusted[at])),
+        bool(compared.significant[at]),
+        {name: f"{(value - low) * scale:.1f}" for name, value in places.items()} if known else None,
+    )

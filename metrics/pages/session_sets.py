@@ -1,0 +1,307 @@
+"""The page of a session set, of one of its sessions, and how the set moves through the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from metrics.api.queries import integer_in
+from metrics.api.session_charts import SESSION_CHARTS, AskedOfSet
+from metrics.api.session_queries import (
+    selection_in,
+    session_evaluation_in,
+    session_measure_in,
+    session_measures_in,
+)
+from metrics.charts.sessions import one_session_figure
+from metrics.engine.errors import PROBLEMS_SHOWN
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Ints
+from metrics.engine.sessions.blocks import Session
+from metrics.models import SessionEvaluation
+from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
+from metrics.services.one_session import ShownDocument, ShownQuery, ShownSession, read_session
+from metrics.services.session_analyses import read_lengths, read_query_curves
+from metrics.services.session_status import detailed_session_statuses
+from metrics.services.session_values import (
+    ChosenSessions,
+    SetValues,
+    choose_sessions,
+    is_stale,
+    read_session_values,
+)
+from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
+from runs.api.access import check_scores, scored_session_set, visible_session_set
+from runs.models import SessionSet
+from runs.views import page
+
+_SESSIONS_OF_A_PAGE = 100
+_QUERIES_OF_A_PAGE = 50
+_MAX_OFFSET = 1_000_000
+_MAX_DOCUMENTS = 1_000
+# Columns of the table of lengths; what is longer stands in the last of them.
+_LENGTHS = 12
+_SELECTION = ("system", "topic", "searcher", "least", "qrels")
+
+
+@page
+def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
+    """A session set: what it is, its means and curves by system, its lengths and reformulations, its sessions."""
+    found = visible_session_set(request, session_set)
+    query = _given(request)
+    context = _about(request, found) | {"query": query, "measures": query.get("measures", "")}
+    status = fill(context, "chosen", _chosen, request, found, query)
+    if "chosen" in context:
+        chosen: ChosenSessions = context["chosen"]
+        context |= {"evaluation": chosen.evaluation, "stale": is_stale(chosen.evaluation)}
+        status = max(
+            fill(context, "values", _values, chosen, query),
+            fill(context, "curves", _curves, chosen, query),
+            fill(context, "changes", _changes, chosen, query),
+        )
+        context["lengths"] = _lengths(chosen)
+    return render(request, "metrics/session_set.html", context, status=status)
+
+
+@page
+def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
+    """How far a session set has come."""
+    found = visible_session_set(request, session_set)
+    return status_piece(request, set_subject(found.pk), detailed_session_statuses(found, request.user)[str(found.pk)])
+
+
+@page
+def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpResponse:
+    """One session from query to query."""
+    found = scored_session_set(request, session_set)
+    query = _given(request)
+    evaluation, measure = session_evaluation_in(query, found), session_measure_in(query)
+    documents = integer_in(query, "documents", 10, 1, _MAX_DOCUMENTS)
+    shown = read_session(evaluation=evaluation, name=session, measure=measure, documents=documents)
+    paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _QUERIES_OF_A_PAGE, len(shown.queries))
+    context: dict[str, Any] = {
+        "set": found,
+        "evaluation": evaluation,
+        "stale": is_stale(evaluation),
+        "query": query,
+        "measure": measure,
+        "shown_session": shown,
+        "name": shown.session.session_id.decode(),
+        "topic": found.collection.topics.filter(topic_id=shown.session.topic_id.decode()).first(),
+        "value": figure(measure, shown.value),
+        "paging": paging,
+        "documents": documents,
+        "queries": _query_lines(found, shown, paging),
+        **_neighbours(found, shown),
+    }
+    fill(context, "shown", _session_figure, found, shown, measure, query)
+    return render(request, "metrics/session.html", context)
+
+
+def _given(request: HttpRequest) -> Query:
+    """What the reader filled in: an empty field of a form asks for nothing."""
+    return {name: value for name, value in query_of(request).items() if value}
+
+
+def _about(request: HttpRequest, found: SessionSet) -> dict[str, Any]:
+    return {
+        "set": found,
+        "subject": set_subject(found.pk),
+        "status": detailed_session_statuses(found, request.user)[str(found.pk)],
+        "facts": list(metadata_lines(found.metadata)),
+        "problems_shown": PROBLEMS_SHOWN,
+    }
+
+
+def _chosen(request: HttpRequest, found: SessionSet, query: Query) -> ChosenSessions:
+    check_scores(request, found.collection)
+    selection = selection_in(query)
+    return choose_sessions(evaluation=session_evaluation_in(query, found), selection=selection)
+
+
+@dataclass(frozen=True)
+class SystemLine:
+    """One system's name, empty where the log has none, and its figures."""
+
+    name: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class SessionLine:
+    """One session of the list, with the address of its page and its values."""
+
+    name: str
+    address: str
+    session: Session
+    queries: int
+    cells: list[Cell]
+
+
+def _values(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
+    measures = session_measures_in(query)
+    values = read_session_values(chosen=chosen, measures=measures)
+    paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places))
+    return {
+        "columns": columns_of(measures, None, True),
+        "systems": _system_lines(values),
+        "all": [_mean(measure, values.means[measure.name], len(chosen.places)) for measure in measures],
+        "paging": paging,
+        "lines": _session_lines(values, paging),
+    }
+
+
+def _mean(measure: Measure, mean: tuple[float | None, int], sessions: int) -> Cell:
+    """A mean; where not all sessions have a value, the note says how many do."""
+    note = f"{mean[1]} of {sessions} sessions have a value" if mean[1] != sessions else ""
+    return Cell(figure(measure, mean[0]), note=note)
+
+
+def _system_lines(values: SetValues) -> list[tuple[SystemLine, int]]:
+    """The means of each system, and of how many sessions."""
+    judged = values.chosen.judged
+    counts = np.bincount(judged.system, minlength=len(judged.systems)).tolist()
+    return [
+        (
+            SystemLine(name.decode(), [_mean(m, values.systems[m.name][at], count) for m in values.measures]),
+            count,
+        )
+        for at, (name, count) in enumerate(zip(judged.systems, counts, strict=True))
+    ]
+
+
+def _session_lines(values: SetValues, paging: Paging) -> list[SessionLine]:
+    chosen = values.chosen
+    shown = range(*slice(paging.offset, paging.offset + paging.limit).indices(len(chosen.places)))
+    return [
+        SessionLine(
+            chosen.judged.sessions[at].session_id.decode(),
+            _address(chosen.evaluation.session_set, chosen.judged.sessions[at], int(chosen.places[at])),
+            chosen.judged.sessions[at],
+            int(chosen.judged.view.queries[at]),
+            [Cell(figure(measure, float(values.vectors[measure.name][at]))) for measure in values.measures],
+        )
+        for at in shown
+    ]
+
+
+def _address(found: SessionSet, session: Session, place: int) -> str:
+    """By the id, or by the number where the id is nothing that an address can have."""
+    name = session.session_id.decode()
+    known = str(place + 1) if "/" in name or name in (".", "..") else name
+    return reverse("session-page", args=[found.pk, known])
+
+
+def _kept(query: Query, evaluation: SessionEvaluation, *names: str) -> dict[str, str]:
+    """What the address of a chart says: the judgements that it was made with, and what is asked for."""
+    asked = {name: query[name] for name in names if name in query}
+    return asked | ({"qrels": str(evaluation.qrels.version)} if evaluation.qrels else {})
+
+
+def _curves(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
+    measure = session_measure_in(query)
+    asked = _kept(query, chosen.evaluation, "measure", *_SELECTION)
+    drawn = SESSION_CHARTS["curves"](AskedOfSet(chosen.evaluation, asked))
+    return {"measure": measure.name, "shown": set_figure(drawn, chosen.evaluation.session_set_id, asked, "wide")}
+
+
+def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]]:
+    """For each system how many reformulations gained, lost and did neither."""
+    found = read_query_curves(chosen=chosen, measure=session_measure_in(query))
+    return [
+        (name.decode(), [*(f"{count:,}" for count in counts), _share(counts[0], sum(counts))])
+        for name, counts in zip(chosen.judged.systems, found.changed, strict=True)
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else NOTHING
+
+
+def _lengths(chosen: ChosenSessions) -> dict[str, Any]:
+    """Sessions by number of queries: a column for each number, the longest in the last."""
+    table = read_lengths(chosen=chosen)
+    most = table.counts.shape[1]
+    columns = [str(number) for number in range(1, min(most, _LENGTHS) + 1)]
+    if most > _LENGTHS:
+        columns[-1] += " and more"
+    rows = [
+        (name.decode(), *_of_lengths(counts)) for name, counts in zip(chosen.judged.systems, table.counts, strict=True)
+    ]
+    whole = _of_lengths(np.sum(table.counts, axis=0)) if len(rows) > 1 else None
+    return {"columns": columns, "rows": rows, "all": whole}
+
+
+def _of_lengths(counts: Ints) -> tuple[list[int], int, str]:
+    """Sessions of each number of queries, in all, and the mean number."""
+    shown, sessions = counts[:_LENGTHS].copy(), int(counts.sum())
+    shown[-1] += counts[_LENGTHS:].sum()
+    queries = int(counts @ np.arange(1, len(counts) + 1))
+    return shown.tolist(), sessions, f"{queries / sessions:.2f}" if sessions else NOTHING
+
+
+@dataclass(frozen=True)
+class DocumentOfQuery:
+    """A document of a query's ranking as the page shows it."""
+
+    document: ShownDocument
+    label: str
+    clicked: bool
+
+    @property
+    def kind(self) -> str:
+        return level_class(self.document.level)
+
+
+@dataclass(frozen=True)
+class QueryLine:
+    """A query as the page shows it: what it adds, its share of what it would at best, what its reformulation did."""
+
+    number: int
+    shown: ShownQuery
+    contribution: str
+    ideal: str
+    share: str
+    change: str
+    verdict: str
+    documents: list[DocumentOfQuery]
+
+
+def _query_lines(found: SessionSet, shown: ShownSession, paging: Paging) -> list[QueryLine]:
+    part = shown.queries[paging.offset : paging.offset + paging.limit]
+    return [_query_line(found, query, number) for number, query in enumerate(part, paging.offset + 1)]
+
+
+def _query_line(found: SessionSet, query: ShownQuery, number: int) -> QueryLine:
+    first = bool(np.isnan(query.change))
+    verdict = "" if first else "gained" if query.change > 0 else "lost" if query.change < 0 else "same"
+    clicked, labels = {doc.decode() for doc in query.query.clicked}, found.collection.level_labels
+    documents = [
+        DocumentOfQuery(one, str(labels.get(str(one.level), "")), one.doc_id in clicked) for one in query.documents
+    ]
+    share = NOTHING if np.isnan(query.share) else f"{100 * query.share:.1f} %"
+    change = "" if first else signed(query.change)
+    return QueryLine(
+        number, query, f"{query.contribution:.4f}", f"{query.ideal:.4f}", share, change, verdict, documents
+    )
+
+
+def _neighbours(found: SessionSet, shown: ShownSession) -> dict[str, tuple[str, str] | None]:
+    """Names and addresses of the sessions before and after this one in the log."""
+    sides = {"before": (shown.before, shown.place - 1), "after": (shown.after, shown.place + 1)}
+    return {
+        side: (session.session_id.decode(), _address(found, session, place)) if session else None
+        for side, (session, place) in sides.items()
+    }
+
+
+def _session_figure(found: SessionSet, shown: ShownSession, measure: Measure, query: Query) -> ShownFigure:
+    drawn = one_session_figure(shown, measure=measure)
+    asked = {name: query[name] for name in ("measure", "qrels") if name in query}
+    return set_figure(drawn, found.pk, asked | {"session": shown.session.session_id.decode()}, "wide")
