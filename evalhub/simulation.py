@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -13,19 +15,27 @@ _LEVELS = (0, 1, 2, 3)
 _SHARES = (0.62, 0.2, 0.12, 0.06)
 _SUBJECTS = ("solar", "river", "railway", "glass", "orchard", "harbour", "violin", "granite", "lantern", "meadow")
 _MATTERS = ("history", "prices", "repair", "safety", "design")
+_WORDS = ("overview", "causes", "since 1950", "in Europe", "statistics")
 _NAMES = (
     "random-walk", "title-only", "bm25-short", "bm25", "bm25-tuned", "bm25-rm3", "dirichlet", "sparse-v1",
     "dense-small", "dense-large", "hybrid", "reranked",
 )  # fmt: skip
 
 
+# Sessions: so many searchers on so many of the topics, with two of the systems by turns.
+_SEARCHERS, _SEARCHED, _MOST_QUERIES, _LISTED = 8, 8, 6, 20
+_SYSTEMS = {"bm25": 0.8, "hybrid": 1.4}
+
+
 @dataclass(frozen=True)
 class Simulated:
-    """Files of a collection as people would upload them; `runs` maps tags to TREC runs, worst system first."""
+    """Files of a collection as people would upload them; `runs` maps tags to TREC runs, worst system first; `sessions`
+    is a session log of two systems in JSON lines."""
 
     topics: str
     qrels: str
     runs: dict[str, str]
+    sessions: str
 
 
 def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200) -> Simulated:
@@ -42,7 +52,43 @@ def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150,
         name: _run(name, topic_ids, ease * skill * levels + shared + rng.normal(0, 1.0, levels.shape), depth)
         for name, skill in zip(_NAMES, skills.tolist(), strict=True)
     }
-    return Simulated(_topics(topic_ids), _qrels(topic_ids, levels[:, :judged]), runs)
+    return Simulated(_topics(topic_ids), _qrels(topic_ids, levels[:, :judged]), runs, _sessions(topic_ids, levels))
+
+
+def _sessions(topic_ids: list[str], levels: Ints) -> str:
+    """Every searcher searches every topic once, with the systems in a Latin square; who has found enough stops."""
+    rng = np.random.default_rng(20080330)
+    names = list(_SYSTEMS)
+    lines = []
+    for searcher, topic in product(range(_SEARCHERS), range(min(_SEARCHED, len(topic_ids)))):
+        system = names[(searcher + topic) % len(names)]
+        queries = _queries(topic, levels[topic], _SYSTEMS[system], rng)
+        session = {
+            "session_id": f"u{searcher + 1}-{topic_ids[topic]}",
+            "topic_id": topic_ids[topic],
+            "searcher": f"u{searcher + 1}",
+            "system": system,
+            "queries": queries,
+        }
+        lines.append(json.dumps(session) + "\n")
+    return "".join(lines)
+
+
+def _queries(topic: int, levels: Ints, skill: float, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Queries that are worded better from one to the next, until one lists enough that is relevant."""
+    title, queries = _titles()[topic % len(_titles())], []
+    for number in range(1, _MOST_QUERIES + 1):
+        scores = skill * (0.5 + 0.2 * number) * levels + rng.normal(0, 1.2, len(levels))
+        best = np.argsort(-scores, kind="stable")[:_LISTED].tolist()
+        documents = [_doc_id(topic, document) for document in best]
+        queries.append({"text": " ".join([title, *_WORDS[: number - 1]]), "documents": documents})
+        if levels[best[:10]].sum() > rng.integers(8, 22):
+            break
+    return queries
+
+
+def _titles() -> list[str]:
+    return [f"{subject} {matter}" for matter in _MATTERS for subject in _SUBJECTS]
 
 
 def _doc_id(topic: int, document: int) -> str:
@@ -50,7 +96,7 @@ def _doc_id(topic: int, document: int) -> str:
 
 
 def _topics(topic_ids: list[str]) -> str:
-    titles = [f"{subject} {matter}" for matter in _MATTERS for subject in _SUBJECTS]
+    titles = _titles()
     lines = [
         json.dumps({"_id": topic_id, "text": titles[index % len(titles)]}) for index, topic_id in enumerate(topic_ids)
     ]

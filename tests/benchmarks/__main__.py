@@ -6,8 +6,9 @@ to values;
 `python -m tests.benchmarks board` fills a database with 1,000 evaluated runs of 20 measures and reads leaderboards;
 `python -m tests.benchmarks standings` reads leaderboards with their statistics, orders and designs;
 `python -m tests.benchmarks submit` submits runs of 50 topics x 1,000 documents over HTTP to a server of its own;
-`python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them.
 `python -m tests.benchmarks load` asks servers of its own from many clients at once, and kills and cuts them off;
+`python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them;
+`python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
 `python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer.
 """
 
@@ -25,6 +26,8 @@ import numpy as np
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.load import measure_load
 from tests.benchmarks.peers import measure_peers
+from tests.benchmarks.session_sets import measure_session_sets
+from tests.benchmarks.sessions import measure_sessions
 from tests.benchmarks.standings import measure_standings
 from tests.benchmarks.statistics import measure_statistics
 from tests.benchmarks.views import measure_upload, measure_views
@@ -85,6 +88,8 @@ PARTS = {
     "views": measure_views,
     "upload": measure_upload,
     "statistics": measure_statistics,
+    "sessions": measure_sessions,
+    "session-sets": measure_session_sets,
     "submit": measure_submission,
     "board": measure_boards,
     "standings": measure_standings,

@@ -67,12 +67,16 @@ class Command(BaseCommand):
         for number, (tag, run) in enumerate(simulated.runs.items(), 1):
             self._say(f"submitting run {number} of {len(simulated.runs)}: {tag}")
             _send(http.post(f"collections/{_SIMULATED}/runs/", files={"file": (tag, run)}))
+        self._say("uploading a session log: 8 searchers, 8 topics, 2 systems in a Latin square")
+        log = {"file": ("sessions.jsonl", simulated.sessions)}
+        _send(http.post(f"collections/{_SIMULATED}/sessions/", files=log, data={"tag": "sessions"}))
         self._say("uploading the textbook example: 2 topics, 1 run")
         _make_collection(http, _TEXTBOOK, "Textbook example", "Two queries of Modern Information Retrieval, chapter 4.")
         _send(http.post(f"collections/{_TEXTBOOK}/qrels/", files={"file": ("qrels", TEXTBOOK_QRELS)}))
         _send(http.post(f"collections/{_TEXTBOOK}/runs/", files={"file": ("run", TEXTBOOK_RUN)}))
         for collection, runs in ((_SIMULATED, len(simulated.runs)), (_TEXTBOOK, 1)):
             self._wait_for_evaluations(http, collection, runs)
+        self._wait_for_sessions(http)
 
     def _wait_for_evaluations(self, http: httpx.Client, collection: str, runs: int) -> None:
         deadline, shown = time.monotonic() + _EVALUATE_SECONDS, -1
@@ -86,12 +90,24 @@ class Command(BaseCommand):
             time.sleep(0.1)
         raise CommandError(f"{collection}: not evaluated after {_EVALUATE_SECONDS:.0f} s: {board['states']}")
 
+    def _wait_for_sessions(self, http: httpx.Client) -> None:
+        deadline = time.monotonic() + _EVALUATE_SECONDS
+        while time.monotonic() < deadline:
+            states = _send(http.get(f"collections/{_SIMULATED}/session-leaderboard/", params={"limit": 1}))["states"]
+            if states.keys() == {"evaluated"}:
+                self._say(f"evaluated the session log of {_SIMULATED}")
+                return
+            time.sleep(0.1)
+        raise CommandError(f"the session log is not evaluated after {_EVALUATE_SECONDS:.0f} s: {states}")
+
     def _print_results(self, http: httpx.Client) -> None:
         asked = {"statistics": "intervals,tiers"}
         board = _send(http.get(f"collections/{_SIMULATED}/leaderboard/", params=asked))
         self.stdout.write(f"\n{_board_text(board)}")
         comparison = _send(http.get(f"collections/{_SIMULATED}/comparison/", params={"measure": "nDCG@10"}))
         self.stdout.write(f"\n{_comparison_text(comparison)}")
+        systems = _send(http.get(f"collections/{_SIMULATED}/session-comparison/", params={"measure": "nsDCG"}))
+        self.stdout.write(f"\n{_sessions_text(systems)}")
 
     def _say(self, text: str) -> None:
         self.stdout.write(f"demo: {text}")
@@ -165,3 +181,12 @@ def _comparison_text(comparison: dict[str, Any]) -> str:
     order = [tags[entry["run"]] for entry in compared["means"]]
     lines += [f"  {tag:<14} > {', '.join(beaten[tag]) or 'none'}" for tag in order]
     return "\n".join(lines)
+
+
+def _sessions_text(compared: dict[str, Any]) -> str:
+    lines = [f"Sessions by {compared['measure']} ({compared['design']['recognised'].replace('_', ' ')}):"]
+    lines += [
+        f"  {one['system']:<14} {one['mean']:.4f}  of {one['with_value']} sessions" for one in compared["systems"]
+    ]
+    pair = compared["pairs"][0]
+    return "\n".join([*lines, f"  difference {pair['difference']:.4f}, p = {pair['p_value']:.3g}"])
