@@ -29,8 +29,9 @@ chaos: .venv/.test  ## the long form of the kill tests, half an hour: on SQLite,
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
 
-fuzz: .venv/.test  ## made-up files for the readers: 54,000 texts
+fuzz: .venv/.test  ## made-up files and requests, a quarter of an hour: 54,000 texts to the readers, 10,000 requests from the API's description
 	EVALHUB_TEST_READER_EXAMPLES=3000 $(BIN)/python -m pytest -m reader tests/runs tests/engine/test_measures.py
+	EVALHUB_TEST_API_CASES=10000 EVALHUB_TEST_API_SEED=$(SEED) $(BIN)/python -m pytest -s tests/web/test_fuzz.py
 
 check: .venv/.check  ## format, lint, types, migrations, whether the installed packages fit each other
 	$(BIN)/ruff format --check .

@@ -206,6 +206,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "evalhub.schema.any_of_them",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",
         "StateEnum": "metrics.models.Evaluation.State",

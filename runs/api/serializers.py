@@ -129,6 +129,14 @@ class QrelsSerializer(serializers.ModelSerializer[Qrels]):
         )  # fmt: skip
 
 
+class CheckedQrelsSerializer(serializers.Serializer[Any]):
+    """What a dry run answers."""
+
+    sha256 = serializers.CharField()
+    warnings = serializers.ListField(child=serializers.DictField())
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="warnings by code")
+
+
 class QrelsUploadSerializer(serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)

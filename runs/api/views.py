@@ -35,6 +35,7 @@ from runs.api.access import (
 from runs.api.filters import RunFilter
 from runs.api.origin import origin_of
 from runs.api.serializers import (
+    CheckedQrelsSerializer,
     CheckedRunSerializer,
     CollectionChangeSerializer,
     CollectionSerializer,
@@ -177,7 +178,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
-        responses={201: QrelsSerializer, 200: QrelsSerializer},
+        responses={201: QrelsSerializer, 200: either("QrelsOrCheck", QrelsSerializer, CheckedQrelsSerializer)},
         parameters=[DRY_RUN, idempotency.PARAMETER],
     )
     @idempotency.idempotent
@@ -270,7 +271,7 @@ class RunList(generics.ListAPIView[Run]):
 
     @extend_schema(
         request={"multipart/form-data": RunUploadSerializer},
-        responses={202: RunSerializer, 200: RunSerializer},
+        responses={202: RunSerializer, 200: either("RunOrCheck", RunSerializer, CheckedRunSerializer)},
         parameters=[DRY_RUN, idempotency.PARAMETER],
     )
     @idempotency.idempotent
