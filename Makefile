@@ -7,7 +7,7 @@ SEED ?= 1
 JOBS ?= logical
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test test-services chaos fuzz check audit bench calibrate clean
+.PHONY: demo serve admin test test-services chaos fuzz check audit bench screenshots calibrate clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -47,6 +47,9 @@ audit: .venv/.audit  ## known weaknesses of the installed packages; asks the adv
 
 bench: .venv/.test  ## measured times
 	$(BIN)/python -m tests.benchmarks
+
+screenshots: .venv/.test  ## every page in light and dark at three widths, into FOLDER
+	$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),.evalhub/screenshots)
 
 calibrate: .venv/.test  ## how often every significance test finds what is not there
 	$(BIN)/python -m tests.benchmarks.calibrate

@@ -1,0 +1,45 @@
+"""A real browser before a real server: Chromium, on the embedded service with a small demonstration in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+
+from tests.browser.site import Site, filled_site
+
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def start_chromium(playwright: Playwright) -> Browser | None:
+    """Chromium as the system has it, or as Playwright brought it; None where there is none."""
+    found = os.environ.get("EVALHUB_TEST_CHROMIUM") or next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    try:
+        return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    except Error:
+        return None
+
+
+# For one file of tests: while Playwright runs, its event loop keeps Django from the database in this process.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = start_chromium(playwright)
+        if browser is None and os.environ.get("EVALHUB_TEST_REQUIRED"):
+            pytest.fail("EVALHUB_TEST_REQUIRED is set, but there is no Chromium; EVALHUB_TEST_CHROMIUM may name one")
+        if browser is None:
+            pytest.skip("no Chromium found; EVALHUB_TEST_CHROMIUM may name one")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One server for all tests; nothing is started where there is no browser."""
+    folder: Path = tmp_path_factory.mktemp("site")
+    with filled_site(folder) as site:
+        yield site

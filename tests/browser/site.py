@@ -1,0 +1,95 @@
+"""The site that the browser's tests and the screenshots look at: an open collection and a blind one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from evalhub.simulation import simulate_collection
+from tests.reliability.servers import Server, embedded_server, wait_until_evaluated
+
+_MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
+_LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
+_RUNS = 4
+ADMIN, PASSWORD = "root", "a long passphrase"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the server is, the ids of its runs by tag, a topic of theirs, and the id of a session set."""
+
+    server: Server
+    runs: dict[str, str]
+    topic: str
+    sample: bytes
+    session_set: str
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def pages(self) -> dict[str, str]:
+        """Every page that needs no login, by name."""
+        run, other = list(self.runs.values())[:2]
+        return {
+            "home": "/",
+            "leaderboard": "/collections/open/",
+            "comparison": "/collections/open/comparison/",
+            "what-if": "/collections/open/what-if/?dis=jk&g3=10",
+            "blind": "/collections/blind/",
+            "blind-what-if": "/collections/blind/what-if/",
+            "empty": "/collections/empty/",
+            "run": f"/runs/{run}/",
+            "run-paired": f"/runs/{run}/?other={other}&rel=all&measure=DCG",
+            "ranking": f"/runs/{run}/ranking/?topic={self.topic}",
+            "sessions": "/collections/open/sessions/?measure=sDCG",
+            "no-sessions": "/collections/empty/sessions/",
+            "session-set": f"/session-sets/{self.session_set}/?measure=sDCG",
+            "session": f"/session-sets/{self.session_set}/sessions/1/",
+            "measures": "/measures/",
+            "measures-none": "/measures/?search=zzzz",
+            "measure": "/measures/nDCG/",
+            "login": "/login/",
+            "not-found": "/nowhere/",
+        }
+
+    def own_pages(self) -> dict[str, str]:
+        """Those that need one."""
+        return {"submit": "/collections/open/submit/", "tokens": "/tokens/"}
+
+
+@contextlib.contextmanager
+def filled_site(folder: Path) -> Iterator[Site]:
+    """A server on a folder of its own, with four simulated runs evaluated."""
+    with embedded_server(folder) as server, server.client() as api:
+        _make_account(server)
+        simulated = simulate_collection()
+        for slug in ("open", "blind", "empty"):
+            fields = {"slug": slug, "name": f"The {slug} collection", "measures": _MEASURES, "level_labels": _LABELS}
+            api.post("collections/", json={**fields, "blind": slug == "blind"}).raise_for_status()
+        _upload(api, "put", "collections/open/topics/", simulated.topics)
+        for slug in ("open", "blind"):
+            _upload(api, "post", f"collections/{slug}/qrels/", simulated.qrels)
+        chosen = list(simulated.runs.items())[-_RUNS:]
+        runs = {tag: _upload(api, "post", "collections/open/runs/", run) for tag, run in chosen}
+        log = _upload(api, "post", "collections/open/sessions/?tag=log", simulated.sessions)
+        for sent in (*runs.values(), log):
+            wait_until_evaluated(api, sent["url"])
+        sample = chosen[0][1] if isinstance(chosen[0][1], bytes) else chosen[0][1].encode()
+        topic = sample.split(maxsplit=1)[0].decode()
+        yield Site(server, {tag: run["id"] for tag, run in runs.items()}, topic, sample, log["id"])
+
+
+def _make_account(server: Server) -> None:
+    code = f"from runs.models import User; User.objects.create_user({ADMIN!r}, password={PASSWORD!r})"
+    server.manage("shell", "-v", "0", "-c", code)
+
+
+def _upload(api: httpx.Client, method: str, path: str, content: str | bytes) -> dict[str, str]:
+    answer = api.request(method, path, files={"file": ("file", content)})
+    found: dict[str, str] = answer.raise_for_status().json()
+    return found

@@ -1,0 +1,247 @@
+"""Every page in a real browser: nothing breaks, nothing comes from elsewhere, everybody can use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.site import ADMIN, PASSWORD, Site
+
+# What a browser says when it shows the answer to a refused form or a page that is not there: no fault of the page.
+_EXPECTED = "Failed to load resource: the server responded with a status of 4"
+OPEN = (
+    "home", "leaderboard", "comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
+    "sessions", "no-sessions", "session-set", "session",
+    "measures", "measures-none", "measure", "login", "not-found",
+)  # fmt: skip
+OWN = ("submit", "tokens")
+
+
+class Watched:
+    """A page whose faults are written down: what the console says, and requests to other hosts."""
+
+    def __init__(self, page: Page, host: str) -> None:
+        self.page = page
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("request", lambda request: self._check(request.url, host))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not text.startswith(_EXPECTED):
+            self.faults.append(f"console {kind}: {text}")
+
+    def _check(self, url: str, host: str) -> None:
+        if urlsplit(url).netloc not in (host, ""):
+            self.faults.append(f"request to {url}")
+
+
+@contextmanager
+def watched(context: BrowserContext, site: Site) -> Iterator[Watched]:
+    """A page in which nothing may go wrong."""
+    seen = Watched(context.new_page(), urlsplit(site.url).netloc)
+    yield seen
+    assert seen.faults == []
+
+
+@pytest.fixture(scope="module")
+def session(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Somebody who is logged in."""
+    context = chromium.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto("/login/?next=/tokens/")
+    page.get_by_label("Name").fill(ADMIN)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visitor(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    context = chromium.new_context(base_url=site.url)
+    yield context
+    context.close()
+
+
+def address(site: Site, name: str) -> str:
+    return {**site.pages(), **site.own_pages()}[name]
+
+
+def faults_of_access(page: Page) -> list[str]:
+    """What axe-core calls serious or critical, with the places."""
+    found = Axe().run(page).response["violations"]
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {[node['html'][:150] for node in one['nodes'][:3]]}" for one in grave]
+
+
+@pytest.mark.parametrize("name", [*OPEN, *OWN])
+def test_a_page_is_accessible_and_silent_in_light_and_dark(
+    session: BrowserContext, visitor: BrowserContext, site: Site, name: str
+) -> None:
+    with watched(session if name in OWN else visitor, site) as seen:
+        for scheme in ("light", "dark"):
+            seen.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            seen.page.goto(address(site, name), wait_until="networkidle")
+            assert faults_of_access(seen.page) == [], scheme
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_page_fits_a_phone(chromium: Browser, site: Site, name: str) -> None:
+    """Tables scroll in their own frame; the page itself never sideways."""
+    context = chromium.new_context(base_url=site.url, viewport={"width": 390, "height": 800})
+    with watched(context, site) as seen:
+        seen.page.goto(address(site, name), wait_until="networkidle")
+        width = seen.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390
+    context.close()
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_page_works_without_scripts(chromium: Browser, site: Site, name: str) -> None:
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
+    with watched(context, site) as seen:
+        seen.page.goto(address(site, name), wait_until="networkidle")
+        expect(seen.page.locator("h1")).to_be_visible()
+        for image in seen.page.locator("figure.chart img").all():
+            image.scroll_into_view_if_needed()
+            expect(image).to_be_visible()
+    context.close()
+
+
+def test_a_page_begins_with_a_way_past_its_head(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto("/measures/")
+        seen.page.keyboard.press("Tab")
+        expect(seen.page.get_by_text("Skip to the content")).to_be_focused()
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator("#content")).to_be_focused()
+        seen.page.keyboard.press("Tab")
+        expect(seen.page.get_by_label("Search")).to_be_focused()
+
+
+def test_a_printed_page_has_charts_and_no_controls(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto(address(site, "run"), wait_until="networkidle")
+        seen.page.emulate_media(media="print", color_scheme="dark")
+        expect(seen.page.locator("figure.chart img").first).to_be_visible()
+        expect(seen.page.locator("form.ask").first).to_be_hidden()
+        source = seen.page.locator("figure.chart img").first.evaluate("image => image.currentSrc")
+        assert "theme=dark" not in source
+        assert len(seen.page.pdf()) > 10_000
+
+
+def test_charts_answer_the_pointer(visitor: BrowserContext, site: Site) -> None:
+    """Vega under the content security policy: no evaluation of code, no style of its own, no other host."""
+    with watched(visitor, site) as seen:
+        seen.page.goto(address(site, "run"))
+        for chart in seen.page.locator("figure.chart").all():
+            chart.hover()
+            expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+            expect(chart.locator("picture")).to_be_hidden()
+        bars = seen.page.locator("figure.chart .live svg .mark-rect path")
+        bars.first.hover(force=True)
+        expect(seen.page.locator("#vg-tooltip-element")).to_be_visible()
+
+
+def test_a_bar_leads_to_its_topic(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto(address(site, "run"))
+        chart = seen.page.locator("figure.chart").nth(1)
+        chart.hover()
+        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+        chart.locator(".live .mark-rect path").first.click()
+        expect(seen.page.get_by_role("heading", name="Ranking")).to_be_visible()
+
+
+def test_sliders_order_the_board_at_once(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto(address(site, "what-if"))
+        seen.page.get_by_label("gain of level 1").focus()
+        for _ in range(3):
+            seen.page.keyboard.press("ArrowRight")
+        expect(seen.page.locator("output[for=g1]")).to_have_text("2.5")
+        expect(seen.page.locator("#result code").first).to_contain_text("1:2.5")
+        assert "g1=2.5" in seen.page.url
+        seen.page.get_by_label("RBP").check()
+        expect(seen.page.locator("#result code").first).to_contain_text("RBP(p=0.8")
+
+
+def test_the_board_is_ordered_without_scripts_by_a_button(chromium: Browser, site: Site) -> None:
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
+    with watched(context, site) as seen:
+        seen.page.goto(address(site, "what-if"))
+        seen.page.get_by_label("RBP").check()
+        seen.page.get_by_role("button", name="Order the runs").click()
+        expect(seen.page.locator("#result code").first).to_contain_text("RBP(p=0.8")
+    context.close()
+
+
+def test_measures_are_found_while_they_are_typed(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto("/measures/")
+        seen.page.get_by_label("Search").press_sequentially("recip_rank")
+        expect(seen.page.locator("#found li")).to_have_count(1)
+        seen.page.get_by_role("link", name="RR", exact=True).click()
+        expect(seen.page.get_by_role("heading", name="RR")).to_be_visible()
+        seen.page.goto(address(site, "run"))
+        seen.page.get_by_label("Measures").fill("AP, nDCG@7")
+        expect(seen.page.locator("#measures-hint")).to_contain_text("Normalised discounted cumulated gain")
+
+
+def test_a_run_is_checked_submitted_and_followed_to_its_values(session: BrowserContext, site: Site) -> None:
+    with watched(session, site) as seen:
+        page = seen.page
+        page.goto(address(site, "submit"))
+        broken = {"name": "bad.run", "mimeType": "text/plain", "buffer": site.sample + b"1 Q0\n"}
+        page.locator("#file").set_input_files(files=[broken])  # type: ignore[list-item]
+        page.get_by_role("button", name="Check only").click()
+        expect(page.get_by_role("heading", name="Not accepted")).to_be_visible()
+        expect(page.locator(".report").first).to_contain_text("too_few_columns")
+        whole = {"name": "good.run", "mimeType": "text/plain", "buffer": site.sample}
+        page.locator("#file").set_input_files(files=[whole])  # type: ignore[list-item]
+        page.get_by_role("button", name="Check only").click()
+        expect(page.get_by_role("heading", name="The file can be submitted")).to_be_visible()
+        page.get_by_label("Tag").fill("by-hand")
+        page.get_by_role("button", name="Submit").click()
+        expect(page.get_by_role("heading", name="by-hand")).to_be_visible()
+        expect(page.get_by_role("heading", name="Values")).to_be_visible(timeout=30_000)
+
+
+def test_a_run_is_submitted_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False, storage_state=session.storage_state())
+    with watched(context, site) as seen:
+        seen.page.goto(address(site, "submit"))
+        whole = {"name": "good.run", "mimeType": "text/plain", "buffer": site.sample}
+        seen.page.locator("#file").set_input_files(files=[whole])  # type: ignore[list-item]
+        seen.page.get_by_label("Tag").fill("no-scripts")
+        seen.page.get_by_role("button", name="Submit").click()
+        expect(seen.page.get_by_role("heading", name="no-scripts")).to_be_visible()
+    context.close()
+
+
+def test_a_token_is_made_shown_once_and_revoked(session: BrowserContext, site: Site) -> None:
+    with watched(session, site) as seen:
+        page = seen.page
+        page.goto("/tokens/")
+        page.get_by_label("Name").fill("laptop")
+        page.get_by_role("button", name="Make the token").click()
+        expect(page.locator("#token")).to_contain_text("evh_")
+        page.goto("/tokens/")
+        expect(page.locator("#token")).to_have_count(0)
+        page.get_by_role("button", name="Revoke laptop").click()
+        expect(page.get_by_role("heading", name="No token yet")).to_be_visible()
+
+
+def test_logging_out_ends_the_session(chromium: Browser, session: BrowserContext, site: Site) -> None:
+    context = chromium.new_context(base_url=site.url, storage_state=session.storage_state())
+    with watched(context, site) as seen:
+        seen.page.goto("/")
+        expect(seen.page.get_by_role("link", name=ADMIN)).to_be_visible()
+    context.close()
