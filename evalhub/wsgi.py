@@ -1,8 +1,10 @@
 """The web application that gunicorn serves."""
 
 import os
+from importlib import import_module
 from typing import Any
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from runs.formats.warm_up import warm_up
@@ -10,6 +12,8 @@ from runs.formats.warm_up import warm_up
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 _django = get_wsgi_application()
 warm_up()
+# And every view: before the fork, and not during somebody's first request.
+import_module(settings.ROOT_URLCONF)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Any:
