@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import OperationalError, connections
+from django.db.backends.signals import connection_created
 from django.db.utils import ConnectionHandler
 
 from evalhub.settings import _sqlite
 from evalhub.sqlite.base import DatabaseWrapper
+from evalhub.worker import wait_for_no_disk
 
 PATIENCE = 2
 
@@ -44,9 +46,9 @@ def begin(connection: DatabaseWrapper) -> float:
     return time.monotonic() - start
 
 
-def busy_timeout(connection: DatabaseWrapper) -> int:
+def pragma(connection: DatabaseWrapper, name: str) -> int:
     with connection.cursor() as cursor:
-        cursor.execute("PRAGMA busy_timeout")
+        cursor.execute(f"PRAGMA {name}")
         return int(cursor.fetchone()[0])
 
 
@@ -69,7 +71,7 @@ def test_a_writer_takes_its_turn_soon_after_the_other_is_done(
     timer.start()
     begin(writer)
     assert done
-    assert busy_timeout(writer) == 1000 * PATIENCE
+    assert pragma(writer, "busy_timeout") == 1000 * PATIENCE
     timer.join()
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         other.execute("PRAGMA busy_timeout = 0").execute("BEGIN IMMEDIATE")
@@ -82,7 +84,7 @@ def test_a_writer_whose_turn_does_not_come_gives_up(writer: DatabaseWrapper, oth
         begin(writer)
     assert time.monotonic() - start >= PATIENCE
     other.execute("ROLLBACK")
-    assert busy_timeout(writer) == 1000 * PATIENCE
+    assert pragma(writer, "busy_timeout") == 1000 * PATIENCE
     begin(writer)
 
 
@@ -90,3 +92,23 @@ def test_what_is_wrong_otherwise_is_not_waited_for(writer: DatabaseWrapper) -> N
     begin(writer)
     with pytest.raises(OperationalError, match="within a transaction"):
         begin(writer)
+
+
+def test_submissions_wait_for_the_disk_and_evaluations_do_not(tmp_path: Path, db: None) -> None:
+    normal, full = 1, 2
+
+    def synchronous() -> int:
+        connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})["default"]
+        assert isinstance(connection, DatabaseWrapper)
+        try:
+            return pragma(connection, "synchronous")
+        finally:
+            connection.close()
+
+    # Who imports evalhub.worker is a worker, this process too.
+    assert synchronous() == normal
+    assert connection_created.disconnect(wait_for_no_disk)
+    try:
+        assert synchronous() == full
+    finally:
+        connection_created.connect(wait_for_no_disk)
