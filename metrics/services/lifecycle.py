@@ -41,6 +41,16 @@ class Lease:
         return f"{self.kind.NOUN} {self.pk}"
 
 
+def queue_submitted(run: Run) -> None:
+    """Queue a run that this transaction has stored, where judgements are active.
+
+    It has no evaluation yet, and on SQLite every other writer waits for this one: no more is read than it takes.
+    """
+    active = Qrels.objects.filter(collection=run.collection, active=True).order_by()
+    for qrels in active.values_list("pk", flat=True):
+        Evaluation.objects.create(run=run, qrels_id=qrels, scores=run.collection.scores)
+
+
 def queue_evaluation(run: Run, scores: str | None = None) -> Evaluation | None:
     """A queued evaluation of the run under the active judgements; the existing one where there is one already."""
     qrels = run.collection.active_qrels

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.status import RunStatus, as_known_to, place, waiting
-from runs.models import Qrels, SessionSet
+from metrics.services.status import RunStatus, as_known_to, judged_collections, place, waiting
+from runs.models import SessionSet
 
 
 def session_statuses(sets: list[SessionSet], viewer: Any) -> dict[str, RunStatus]:
@@ -29,8 +29,7 @@ def _true_statuses(sets: list[SessionSet]) -> dict[str, RunStatus]:
     rows = SessionEvaluation.objects.current().filter(session_set__in=[one.pk for one in sets])
     told = rows.values_list("session_set_id", "state", "since", "qrels__version", "error_code", "error_message")
     known = {str(row[0]): RunStatus(*row[1:]) for row in told}
-    active = Qrels.objects.filter(active=True, collection__in={one.collection_id for one in sets})
-    judged = set(active.values_list("collection_id", flat=True))
+    judged = judged_collections(sets)
     return {
         str(one.pk): known.get(str(one.pk))
         or waiting(one, one.collection_id in judged or one.judged_by == SessionSet.JudgedBy.OWN)

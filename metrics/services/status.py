@@ -53,7 +53,7 @@ RUN_STATES = (RECEIVED, *Evaluation.State.values)
 
 
 def statuses(runs: list[Run], viewer: Any) -> dict[str, RunStatus]:
-    """The status of each run by its id, as the viewer may know it, in two queries."""
+    """The status of each run by its id, as the viewer may know it, in at most two queries."""
     return as_known_to(viewer, runs, _true_statuses)
 
 
@@ -75,13 +75,16 @@ def _true_statuses(runs: list[Run]) -> dict[str, RunStatus]:
         scores=F("run__collection__scores"),
         engine_version=ENGINE_VERSION,
     ).values_list("run_id", "state", "since", "qrels__version", "error_code", "error_message")
-    asked = set(
-        Qrels.objects.filter(active=True, collection__in={run.collection_id for run in runs}).values_list(
-            "collection_id", flat=True
-        )
-    )
     known = {str(row[0]): RunStatus(*row[1:]) for row in rows}
-    return {str(run.pk): known.get(str(run.pk)) or waiting(run, run.collection_id in asked) for run in runs}
+    unknown = [run for run in runs if str(run.pk) not in known]
+    judged = judged_collections(unknown) if unknown else set()
+    return {**known, **{str(run.pk): waiting(run, run.collection_id in judged) for run in unknown}}
+
+
+def judged_collections(submitted: list[Run] | list[SessionSet]) -> set[int]:
+    """Which of the collections they were submitted to have active judgements."""
+    active = Qrels.objects.filter(active=True, collection__in={one.collection_id for one in submitted}).order_by()
+    return set(active.values_list("collection_id", flat=True))
 
 
 def waiting(submitted: Run | SessionSet, judged: bool) -> RunStatus:

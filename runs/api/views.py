@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.services.lifecycle import cancel_evaluations, queue_evaluation
+from metrics.services.lifecycle import cancel_evaluations, queue_submitted
 from metrics.services.session_lifecycle import queue_judged
 from metrics.services.status import RunStatus, detailed_statuses, statuses
 from runs.api import idempotency
@@ -295,7 +295,7 @@ class RunList(generics.ListAPIView[Run]):
 
 def _accept(request: Request, run: Run) -> None:
     """In the transaction that stores the run: queue its evaluation, remember what the request is answered."""
-    queue_evaluation(run)
+    queue_submitted(run)
     idempotency.remember(request, lambda: run_response(request, run, status.HTTP_202_ACCEPTED))
 
 

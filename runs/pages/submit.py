@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError, InvalidFile
-from metrics.services.lifecycle import queue_evaluation
+from metrics.services.lifecycle import queue_submitted
 from runs.api.access import visible_collection
 from runs.api.origin import origin_of
 from runs.api.serializers import RunUploadSerializer
@@ -44,7 +44,7 @@ class SubmitPage(FormPage):
                 submission = _submission(request, collection, fields)
                 if request.data.get("action") == "check":
                     return _page(request, collection, checked=check_submission(submission=submission))
-                run, _ = submit_run(submission=submission, enqueue=queue_evaluation)
+                run, _ = submit_run(submission=submission, enqueue=queue_submitted)
         except (EvalHubError, APIException) as error:
             return _refusal(request, collection, error)
         return see(request, reverse("run-page", args=[run.pk]))

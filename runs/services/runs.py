@@ -151,7 +151,7 @@ def _create(collection: Collection, submission: Submission, checked: CheckedRun)
 
 def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedKnown | None) -> None:
     """Compare with the collection's topic list, which is public; never with the judgements, which may be blind."""
-    listed = list(collection.topics.values_list("topic_id", flat=True))
+    listed = list(collection.topics.order_by("position").values_list("topic_id", flat=True))
     if not listed:
         return
     warn_of_outside(summary.report, summary.topics, set(listed))

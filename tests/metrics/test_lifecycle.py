@@ -23,7 +23,7 @@ from metrics.services import evaluate as evaluate_module
 from metrics.services import lifecycle, work
 from metrics.services.dispatch import publish_due
 from metrics.services.evaluate import evaluate
-from metrics.services.lifecycle import queue_evaluation
+from metrics.services.lifecycle import queue_submitted
 from runs.models import Collection, Run, User
 from runs.services.files import stored_path
 from runs.services.runs import Submission, submit_run
@@ -285,7 +285,7 @@ def test_a_collection_changed_during_an_upload_decides_how_the_run_is_judged(
     file.write_text(GOOD)
     submission = Submission(collection=loaded, team=alice.personal_team, user=alice, upload=file)
     with CaptureQueriesContext(connection) as queries:
-        run, _ = submit_run(submission=submission, enqueue=queue_evaluation)
+        run, _ = submit_run(submission=submission, enqueue=queue_submitted)
     # PostgreSQL locks the row against an activation in this moment; SQLite has one writer and no such lock.
     locked = any("FOR UPDATE" in query["sql"] for query in queries)
     assert locked == connection.features.has_select_for_update

@@ -143,7 +143,7 @@ def test_a_crash_before_the_commit_leaves_nothing_and_the_client_tries_again(
 
     files = len(list(stored_files()))
     with monkeypatch.context() as patch:
-        patch.setattr(views, "queue_evaluation", die)
+        patch.setattr(views, "queue_submitted", die)
         with pytest.raises(Killed):
             send(api, RUNS, GOOD)
     # The file is in the store, without a row: the sweeper's work.

@@ -73,7 +73,7 @@ def test_no_room_in_the_database(
         raise OperationalError(text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(views, "queue_evaluation", fail)
+        patch.setattr(views, "queue_submitted", fail)
         answer = upload(api, RUNS, GOOD)
     check_refused(answer, settings.EVALHUB_DATA)
     assert upload(api, RUNS, GOOD).status_code == 202
@@ -100,7 +100,7 @@ def test_what_passes_by_itself_is_to_be_tried_again(
     def fail(run: Run) -> None:
         raise error
 
-    monkeypatch.setattr(views, "queue_evaluation", fail)
+    monkeypatch.setattr(views, "queue_submitted", fail)
     answer = upload(api, RUNS, GOOD)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, code, "5")
     assert not Run.objects.exists()
@@ -111,5 +111,5 @@ def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: 
         raise OSError(errno.EACCES, "Permission denied")
 
     api.raise_request_exception = False
-    monkeypatch.setattr(views, "queue_evaluation", fail)
+    monkeypatch.setattr(views, "queue_submitted", fail)
     assert upload(api, RUNS, GOOD).status_code == 500
