@@ -126,7 +126,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "evalhub.middleware.ContentSecurityPolicy",
     "evalhub.middleware.NoTokenInAddress",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "evalhub.static_files.StaticFiles",
     "evalhub.middleware.AddressRate",
     "evalhub.middleware.PrivateAnswers",
     "django.middleware.gzip.GZipMiddleware",
@@ -159,6 +159,12 @@ USE_TZ = True
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
+# Under its own name a file is asked for again each time; docs/decisions/0032 tells of the other names.
+WHITENOISE_MAX_AGE = 0
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "evalhub.static_files.DigestStorage"},
+}
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 CSRF_FAILURE_VIEW = "evalhub.api.csrf_failure"

@@ -23,7 +23,8 @@ Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
 # In the place of a collection's key.
 _NO_COLLECTION = -1
-_CODE = ("*.py", "*.html")
+# Style sheets and scripts too: a page names them by what is in them.
+_CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
 
 
 def of_boards(collection: Collection) -> Fingerprint:
@@ -87,7 +88,7 @@ def _row(row: Model) -> Fingerprint:
 
 @functools.cache
 def _code() -> str:
-    """A digest of the code and the templates: another release may answer the same question otherwise."""
+    """A digest of code, templates and static files: another release may answer the same question otherwise."""
     digest = hashlib.sha256(ENGINE_VERSION.encode())
     for package in _PACKAGES:
         folder = Path(apps.get_app_config(package).path)
