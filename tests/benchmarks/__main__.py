@@ -9,7 +9,8 @@ to values;
 `python -m tests.benchmarks load` asks servers of its own from many clients at once, and kills and cuts them off;
 `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them;
 `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
-`python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer.
+`python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
+`python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.load import measure_load
+from tests.benchmarks.pages import measure_pages
 from tests.benchmarks.peers import measure_peers
 from tests.benchmarks.session_sets import measure_session_sets
 from tests.benchmarks.sessions import measure_sessions
@@ -94,6 +96,7 @@ PARTS = {
     "board": measure_boards,
     "standings": measure_standings,
     "load": measure_load,
+    "pages": measure_pages,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,198 @@
+"""What pages cost, beside a collection of 1,000 runs: figures like Lighthouse's, in Chromium, and the processor time
+that the server takes.
+
+python -m tests.benchmarks pages
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.core.cache import cache
+from django.test import Client
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+
+from tests.browser.conftest import start_chromium
+from tests.browser.site import Site, filled_site
+
+RUNS, ROUNDS, LOADS = 1000, 20, 5
+SHOWN = ("home", "leaderboard", "comparison", "what-if", "run", "session-set", "session", "measures", "measure")
+COMPARED = 10
+# As Lighthouse takes for a phone: a processor a quarter as fast, and a slow mobile network.
+SLOWER, LATENCY, BYTES_A_SECOND = 4, 150, 1_600_000 / 8
+_OBSERVER = """
+window.figures = { shift: 0, largest: 0, blocked: 0 };
+const observe = (type, note) =>
+  new PerformanceObserver((list) => list.getEntries().forEach(note)).observe({ type, buffered: true });
+observe("layout-shift", (entry) => { if (!entry.hadRecentInput) figures.shift += entry.value; });
+observe("largest-contentful-paint", (entry) => { figures.largest = entry.startTime; });
+observe("longtask", (entry) => { figures.blocked += Math.max(0, entry.duration - 50); });
+"""
+_READ = """() => ({ ...figures, first: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0 })"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load of a page by a browser that has nothing yet: bytes as sent, without charts; milliseconds."""
+
+    size: float
+    requests: float
+    first: float
+    largest: float
+    blocked: float
+    shift: float
+
+
+class Traffic:
+    """What a page asks for and gets, by what Chromium says of its network."""
+
+    def __init__(self, network: CDPSession) -> None:
+        self.requests = self.size = 0
+        self._charts: set[str] = set()
+        network.on("Network.requestWillBeSent", self._on_request)
+        network.on("Network.loadingFinished", self._on_end)
+
+    def _on_request(self, event: dict[str, Any]) -> None:
+        self.requests += 1
+        if "/charts/" in event["request"]["url"]:
+            self._charts.add(event["requestId"])
+
+    def _on_end(self, event: dict[str, Any]) -> None:
+        if event["requestId"] not in self._charts:
+            self.size += int(event["encodedDataLength"])
+
+
+def measure_pages() -> None:
+    """Each page: on the server, then in a browser on a desk and on a phone."""
+    with tempfile.TemporaryDirectory() as data, filled_site(Path(data)) as site, sync_playwright() as playwright:
+        browser = start_chromium(playwright)
+        if browser is None:
+            print("pages: no Chromium found")
+            return
+        site.server.manage("shell", "-v", "0", "-c", f"from tests.benchmarks.pages import multiply; multiply({RUNS})")
+        addresses = {name: address for name, address in site.pages().items() if name in SHOWN}
+        addresses["comparison"] += f"?runs={','.join(_ids(site))}"
+        for name, (first, again, queries) in _on_server(site, addresses).items():
+            print(f"{name}: server {first:.0f} ms of processor time, {again:.0f} ms again, {queries} queries")
+        for name, address in addresses.items():
+            for phone in (False, True):
+                print(
+                    f"{name} on a {'phone' if phone else 'desk'}: {_told(_loads(browser, site.url + address, phone))}"
+                )
+
+
+def multiply(number: int) -> None:
+    """So many evaluated runs, copies of those in the open collection but for their tags and some noise."""
+    from metrics.models import Evaluation, JudgedView, MetricVector
+    from runs.models import Run
+
+    rng = np.random.default_rng(1)
+    known = list(Evaluation.objects.filter(run__collection__slug="open").select_related("run", "view"))
+    vectors = {one.pk: list(one.vectors.all()) for one in known}
+    for index in range(number - len(known)):
+        model = known[index % len(known)]
+        run = Run.objects.create(**{**_fields(model.run, "id"), "tag": f"{model.run.tag}-{index}"})
+        made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
+        JudgedView.objects.create(evaluation=made, content=model.view.content)
+        MetricVector.objects.bulk_create(_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
+
+
+def _fields(row: Any, without: str) -> dict[str, Any]:
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields if field.name != without}
+
+
+def _noisy(vector: Any, evaluation: int, rng: np.random.Generator) -> Any:
+    values = np.clip(vector.values + rng.normal(0, 0.05, vector.values.shape), 0, 1)
+    fields = {**_fields(vector, "id"), "evaluation_id": evaluation, "mean": float(np.nanmean(values))}
+    return type(vector)(**{**fields, "content": values.astype("<f8").tobytes()})
+
+
+def _ids(site: Site) -> list[str]:
+    with site.server.client() as api:
+        rows = api.get("collections/open/leaderboard/", params={"limit": COMPARED}).raise_for_status().json()["results"]
+    return [row["run"]["id"] for row in rows]
+
+
+def _on_server(site: Site, addresses: dict[str, str]) -> dict[str, tuple[float, float, int]]:
+    code = f"from tests.benchmarks.pages import time_pages; time_pages({json.dumps(addresses)!r})"
+    found: dict[str, tuple[float, float, int]] = json.loads(site.server.manage("shell", "-v", "0", "-c", code))
+    return found
+
+
+def time_pages(addresses: str) -> None:
+    """Print of each address the medians of its processor time in milliseconds, when nothing is remembered and when all
+    is, and its queries; in a process of its own on the server's database."""
+    from django.conf import settings
+
+    settings.ALLOWED_HOSTS = ["testserver"]
+    print(json.dumps({name: _timed(address) for name, address in json.loads(addresses).items()}))
+
+
+def _timed(address: str) -> tuple[float, float, int]:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from metrics.api.unchanged import MEMORY
+
+    client = Client()
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(address).status_code == 200, address
+    for forget in (True, False):
+        for _ in range(ROUNDS):
+            if forget:
+                MEMORY.forget()
+                cache.clear()
+            start = time.process_time()
+            client.get(address)
+            seconds[forget].append(time.process_time() - start)
+    return 1000 * statistics.median(seconds[True]), 1000 * statistics.median(seconds[False]), len(queries)
+
+
+def _loads(browser: Browser, address: str, phone: bool) -> list[Load]:
+    return [_load(browser, address, phone) for _ in range(LOADS)]
+
+
+def _load(browser: Browser, address: str, phone: bool) -> Load:
+    viewport: Any = {"width": 390, "height": 844} if phone else {"width": 1440, "height": 900}
+    context = browser.new_context(viewport=viewport)
+    page = context.new_page()
+    network = context.new_cdp_session(page)
+    network.send("Network.enable")
+    if phone:
+        _slow_down(network)
+    traffic = Traffic(network)
+    figures = _figures(page, address)
+    context.close()
+    return Load(traffic.size, traffic.requests, **figures)
+
+
+def _slow_down(network: CDPSession) -> None:
+    network.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+    speed = {"latency": LATENCY, "downloadThroughput": BYTES_A_SECOND, "uploadThroughput": BYTES_A_SECOND}
+    network.send("Network.emulateNetworkConditions", {"offline": False, **speed})
+
+
+def _figures(page: Page, address: str) -> dict[str, float]:
+    page.add_init_script(_OBSERVER)
+    page.goto(address, wait_until="networkidle")
+    found: dict[str, float] = page.evaluate(_READ)
+    return found
+
+
+def _told(loads: Iterable[Load]) -> str:
+    rows = [asdict(load) for load in loads]
+    middle = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+    return (
+        f"{middle['size'] / 1000:.0f} KB without charts, {middle['requests']:.0f} requests, first paint "
+        f"{middle['first']:.0f} ms, largest {middle['largest']:.0f} ms, blocked {middle['blocked']:.0f} ms, "
+        f"shift {middle['shift']:.3f}"
+    )
