@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 
 from evalhub.simulation import simulate_collection
+from tests.browser.states import SLUG, STATES
 from tests.reliability.servers import Server, embedded_server, wait_until_evaluated
 
 _MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
@@ -20,13 +21,15 @@ ADMIN, PASSWORD = "root", "a long passphrase"
 
 @dataclass(frozen=True)
 class Site:
-    """Where the server is, the ids of its runs by tag, a topic of theirs, and the id of a session set."""
+    """Where the server is, the ids of its runs by tag, a topic of theirs, the id of a session set, and of runs by
+    state."""
 
     server: Server
     runs: dict[str, str]
     topic: str
     sample: bytes
     session_set: str
+    states: dict[str, str]
 
     @property
     def url(self) -> str:
@@ -45,6 +48,7 @@ class Site:
             "empty": "/collections/empty/",
             "run": f"/runs/{run}/",
             "run-paired": f"/runs/{run}/?other={other}&rel=all&measure=DCG",
+            **{f"run-{state}": f"/runs/{known}/" for state, known in self.states.items()},
             "ranking": f"/runs/{run}/ranking/?topic={self.topic}",
             "sessions": "/collections/open/sessions/?measure=sDCG",
             "no-sessions": "/collections/empty/sessions/",
@@ -81,11 +85,28 @@ def filled_site(folder: Path) -> Iterator[Site]:
             wait_until_evaluated(api, sent["url"])
         sample = chosen[0][1] if isinstance(chosen[0][1], bytes) else chosen[0][1].encode()
         topic = sample.split(maxsplit=1)[0].decode()
-        yield Site(server, {tag: run["id"] for tag, run in runs.items()}, topic, sample, log["id"])
+        states = _make_states(server, api, simulated.qrels, sample)
+        yield Site(server, {tag: run["id"] for tag, run in runs.items()}, topic, sample, log["id"], states)
+
+
+def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -> dict[str, str]:
+    """A run in each of STATES, in a collection of their own."""
+    fields = {"slug": SLUG, "name": "The collection of states", "measures": _MEASURES}
+    api.post("collections/", json=fields).raise_for_status()
+    _upload(api, "post", f"collections/{SLUG}/qrels/", qrels)
+    runs = {tag: _upload(api, "post", f"collections/{SLUG}/runs/?tag={tag}", sample) for tag in STATES}
+    for run in runs.values():
+        wait_until_evaluated(api, run["url"])
+    # Another version, one line shorter: what was evaluated becomes stale.
+    _upload(api, "post", f"collections/{SLUG}/qrels/", qrels[: qrels.rindex("\n", 0, -1) + 1])
+    for run in runs.values():
+        wait_until_evaluated(api, run["url"])
+    server.manage("shell", "-v", "0", "-c", "from tests.browser.states import arrange; arrange()")
+    return {tag: run["id"] for tag, run in runs.items()}
 
 
 def _make_account(server: Server) -> None:
-    code = f"from runs.models import User; User.objects.create_user({ADMIN!r}, password={PASSWORD!r})"
+    code = f"from runs.models import User; User.objects.create_superuser({ADMIN!r}, password={PASSWORD!r})"
     server.manage("shell", "-v", "0", "-c", code)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +18,7 @@ from tests.browser.site import ADMIN, PASSWORD, Site
 _EXPECTED = "Failed to load resource: the server responded with a status of 4"
 OPEN = (
     "home", "leaderboard", "comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
+    "run-queued", "run-failed", "run-stale", "run-stale-failed",
     "sessions", "no-sessions", "session-set", "session",
     "measures", "measures-none", "measure", "login", "not-found",
 )  # fmt: skip
@@ -158,6 +161,96 @@ def test_a_bar_leads_to_its_topic(visitor: BrowserContext, site: Site) -> None:
         expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
         chart.locator(".live .mark-rect path").first.click()
         expect(seen.page.get_by_role("heading", name="Ranking")).to_be_visible()
+
+
+def test_the_keys_go_through_a_chart(visitor: BrowserContext, site: Site) -> None:
+    """Its points with the words of the tooltip, shown and said; to the topic of a bar, and out again."""
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.goto(address(site, "run"))
+        chart = page.locator("figure.chart").nth(1)
+        drawing, said = chart.locator(".drawing"), chart.locator(".said")
+        drawing.focus()
+        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+        expect(drawing).to_be_focused()
+        expect(drawing).to_have_attribute("aria-label", re.compile("Arrow keys go through its points"))
+        page.keyboard.press("ArrowRight")
+        expect(said).to_have_text(re.compile(r"^topic \d+, value \d\.\d{4}; 1 of 50$"))
+        expect(said).to_have_attribute("aria-live", "polite")
+        expect(page.locator("#vg-tooltip-element")).to_be_visible()
+        expect(page.locator("#vg-tooltip-element")).to_contain_text(said.inner_text().split()[1].strip(","))
+        expect(chart.locator(".live .at")).to_have_count(1)
+        for key, place in (("ArrowRight", 2), ("End", 50), ("ArrowRight", 50), ("ArrowLeft", 49), ("Home", 1)):
+            page.keyboard.press(key)
+            expect(said).to_have_text(re.compile(f"; {place} of 50$"))
+        page.keyboard.press("Escape")
+        expect(said).to_have_text("")
+        expect(page.locator("#vg-tooltip-element")).to_be_hidden()
+        expect(chart.locator(".live .at")).to_have_count(0)
+        expect(drawing).not_to_be_focused()
+        # From where the chart was, the next in order.
+        page.keyboard.press("Tab")
+        expect(chart.locator("figcaption a").first).to_be_focused()
+        drawing.focus()
+        page.keyboard.press("ArrowRight")
+        expect(said).to_have_text(re.compile("; 1 of 50$"))
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Ranking")).to_be_visible()
+
+
+def test_the_keys_change_the_line_of_a_chart(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.goto(address(site, "run"))
+        chart = page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
+        drawing, said = chart.locator(".drawing"), chart.locator(".said")
+        drawing.focus()
+        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(said).to_have_text(re.compile(r"rank 2, "))
+        line = said.inner_text().split(",")[0]
+        page.keyboard.press("ArrowDown")
+        expect(said).to_have_text(re.compile(r"^line ideal, rank 2, "))
+        page.keyboard.press("ArrowUp")
+        expect(said).to_have_text(re.compile(f"^{re.escape(line)}, rank 2, "))
+        assert faults_of_access(page) == []
+
+
+def test_without_scripts_a_chart_takes_no_focus(chromium: Browser, site: Site) -> None:
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
+    with watched(context, site) as seen:
+        seen.page.goto(address(site, "run"))
+        assert seen.page.locator(".drawing[tabindex]").count() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_administration_works_under_the_content_security_policy(
+    chromium: Browser, session: BrowserContext, site: Site, scheme: Literal["light", "dark"]
+) -> None:
+    """Lists, forms, the calendar of a date and the choice of a user, without a word of the console."""
+    context = chromium.new_context(base_url=site.url, storage_state=session.storage_state(), color_scheme=scheme)
+    with watched(context, site) as seen:
+        page = seen.page
+        for path in ("", "runs/user/", "runs/run/", "runs/collection/", "metrics/evaluation/", "runs/auditevent/"):
+            page.goto(f"/admin/{path}", wait_until="networkidle")
+            expect(page.locator("#content h1, #content-start h1").first).to_be_visible()
+        page.goto("/admin/runs/collection/add/", wait_until="networkidle")
+        page.locator(".select2-selection").first.click()
+        expect(page.locator(".select2-results__option").first).to_contain_text("admin")
+        page.goto("/admin/runs/apitoken/", wait_until="networkidle")
+        page.locator("#result_list th a").first.click()
+        page.locator(".field-expires_at .datetimeshortcuts a").nth(1).click()
+        expect(page.locator(".calendarbox").first).to_be_visible()
+        page.goto("/admin/runs/run/", wait_until="networkidle")
+        page.locator("#result_list input[type=checkbox]").first.check()
+        page.get_by_label("Action:").select_option("withdraw")
+        page.get_by_role("button", name="Go").click()
+        expect(page.get_by_role("heading", name="Are you sure?")).to_be_visible()
+        page.get_by_role("link", name="No, take me back").click()
+        expect(page.locator("#result_list")).to_be_visible()
+    context.close()
 
 
 def test_sliders_order_the_board_at_once(visitor: BrowserContext, site: Site) -> None:

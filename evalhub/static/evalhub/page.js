@@ -14,8 +14,10 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
-// A chart answers the pointer from the moment it is pointed at: until then it is a picture, which costs nothing.
+// A chart answers the pointer and the keys from the moment it is pointed at or focused: until then it is a picture,
+// which costs nothing.
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const live = new WeakMap();
 let vega;
 
 function loadVega(address) {
@@ -27,9 +29,8 @@ function loadVega(address) {
   return vega;
 }
 
+// What a live chart is: its points in the order of the data, and where among them the keys are.
 async function enliven(figure) {
-  if (figure.dataset.live) return;
-  figure.dataset.live = "loading";
   const picture = figure.querySelector("picture");
   const size = matchMedia("(max-width: 40rem)").matches ? "narrow" : figure.dataset.size;
   const theme = dark.matches ? "dark" : "light";
@@ -37,26 +38,140 @@ async function enliven(figure) {
     fetch(`${figure.dataset.chart}&theme=${theme}&size=${size}`),
     loadVega(figure.dataset.vega),
   ]);
-  if (!answer.ok) return;
+  if (!answer.ok) throw new Error(answer.statusText);
   const place = document.createElement("div");
   place.className = "live";
   place.style.width = `${picture.querySelector("img").clientWidth}px`;
   picture.after(place);
   const options = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
-  await window.vegaEmbed(place, await answer.json(), options);
+  const { view } = await window.vegaEmbed(place, await answer.json(), options);
   figure.dataset.live = "yes";
+  return { points: [...pointsOf(view.scenegraph().root)], at: -1 };
 }
 
-function enlivenPointedAt(event) {
+function enlivened(figure) {
+  if (!live.has(figure)) {
+    figure.dataset.live = "loading";
+    const made = enliven(figure);
+    made.catch(() => still(figure));
+    live.set(figure, made);
+  }
+  return live.get(figure);
+}
+
+// A picture again, for the next time.
+function still(figure) {
+  figure.querySelector(".live")?.remove();
+  delete figure.dataset.live;
+  live.delete(figure);
+}
+
+// Everything drawn that tells something: what Vega would say of it, and its element.
+function* pointsOf(mark) {
+  for (const item of mark.items) {
+    if (item.marktype || item.items) yield* pointsOf(item);
+    else if (item.tooltip && item._svg && !Array.isArray(item._svg.__data__)) yield { told: item.tooltip, element: item._svg };
+  }
+}
+
+document.addEventListener("pointerover", (event) => {
   const figure = event.target.closest?.("figure[data-chart]");
-  if (figure) enliven(figure).catch(() => delete figure.dataset.live);
-}
-
-document.addEventListener("pointerover", enlivenPointedAt);
+  if (figure) enlivened(figure).catch(() => {});
+});
 
 dark.addEventListener("change", () => {
-  for (const figure of document.querySelectorAll("figure[data-live]")) {
-    figure.querySelector(".live")?.remove();
-    delete figure.dataset.live;
-  }
+  for (const figure of document.querySelectorAll("figure[data-live]")) still(figure);
 });
+
+// Keys: arrows go from point to point, up and down to the other line where there are several; Home and End; Enter
+// follows a point that leads somewhere; Escape leaves. Only with scripts is there something to focus.
+const KEYS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+
+function makeFocusable(within) {
+  for (const drawing of within.querySelectorAll("figure[data-chart] .drawing:not([tabindex])")) {
+    const words = drawing.querySelector("img").alt;
+    drawing.tabIndex = 0;
+    drawing.setAttribute("role", "application");
+    drawing.setAttribute("aria-roledescription", "chart");
+    drawing.setAttribute("aria-label", `${words} Arrow keys go through its points, Escape leaves.`);
+    const said = document.createElement("p");
+    Object.assign(said, { className: "hidden said", ariaLive: "polite" });
+    drawing.after(said);
+  }
+}
+
+function send(element, kind, Event = PointerEvent) {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  const where = { clientX: x + width / 2, clientY: y + height / 2 };
+  element.dispatchEvent(new Event(kind, { bubbles: true, ...where }));
+}
+
+function point(element, kinds) {
+  for (const kind of kinds) send(element, kind, kind.startsWith("pointer") ? PointerEvent : MouseEvent);
+}
+
+function leave(chart) {
+  const last = chart.points[chart.at];
+  chart.at = -1;
+  last?.element.classList.remove("at");
+  if (last) point(last.element, ["pointerout", "mouseout"]);
+}
+
+function step(chart, key) {
+  const { points, at } = chart;
+  const line = points[at]?.told.line;
+  if (at < 0) return key === "End" ? points.length - 1 : 0;
+  if (!key.startsWith("Arrow") || key === "ArrowLeft" || key === "ArrowRight" || line === undefined) return at + KEYS[key];
+  // The same place on the line before or after.
+  const lines = [...new Set(points.map((one) => one.told.line))];
+  const other = lines[(lines.indexOf(line) + KEYS[key] + lines.length) % lines.length];
+  const own = points.filter((one) => one.told.line === line).indexOf(points[at]);
+  const others = points.filter((one) => one.told.line === other);
+  return points.indexOf(others[Math.min(own, others.length - 1)]);
+}
+
+async function press(drawing, key) {
+  const figure = drawing.closest("figure");
+  const said = figure.querySelector(".said");
+  const chart = await enlivened(figure);
+  if (key === "Enter") return chart.points[chart.at] && send(chart.points[chart.at].element, "click", MouseEvent);
+  if (chart.points.length === 0) {
+    said.textContent = "This chart has no single points; the table below it has its figures.";
+    return;
+  }
+  const next = Math.max(0, Math.min(chart.points.length - 1, step(chart, key)));
+  leave(chart);
+  chart.at = next;
+  const { told, element } = chart.points[next];
+  element.classList.add("at");
+  point(element, ["pointermove", "mousemove"]);
+  const words = Object.entries(told).map(([name, value]) => `${name} ${value}`);
+  said.textContent = `${words.join(", ")}; ${next + 1} of ${chart.points.length}`;
+}
+
+async function abandon(drawing) {
+  const figure = drawing.closest("figure");
+  figure.querySelector(".said").textContent = "";
+  if (live.has(figure)) leave(await live.get(figure));
+}
+
+document.addEventListener("keydown", (event) => {
+  const drawing = event.target.closest?.("figure[data-chart] .drawing");
+  if (!drawing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "Escape") drawing.blur();
+  if (!(event.key in KEYS) && event.key !== "Enter") return;
+  event.preventDefault();
+  press(drawing, event.key).catch(() => {});
+});
+
+document.addEventListener("focusin", (event) => {
+  const drawing = event.target.closest?.("figure[data-chart] .drawing");
+  if (drawing) enlivened(drawing.closest("figure")).catch(() => {});
+});
+
+document.addEventListener("focusout", (event) => {
+  if (event.target.matches?.("figure[data-chart] .drawing")) abandon(event.target).catch(() => {});
+});
+
+makeFocusable(document);
+document.addEventListener("htmx:load", (event) => makeFocusable(event.detail.elt));

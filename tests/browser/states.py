@@ -1,0 +1,26 @@
+"""Runs in the states that pass too quickly to be looked at, or never come about by themselves."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+# `arrange` runs in a shell of the server, whose models it changes; importing this needs none.
+SLUG = "states"
+STATES = ("queued", "failed", "stale", "stale-failed")
+
+
+def arrange() -> None:
+    """Make of four runs, evaluated under both versions of the judgements, one in each state."""
+    from django.utils import timezone
+
+    from metrics.models import Evaluation
+
+    later = timezone.now() + timedelta(days=1)
+    waits = {"state": "queued", "not_before": later, "attempts": 1, "error_code": "evaluation_error"}
+    message = "the evaluation took longer than ten minutes, three times"
+    failed = {"state": "failed", "attempts": 3, "error_code": "evaluation_timeout", "error_message": message}
+    for tag in STATES:
+        own = Evaluation.objects.filter(run__collection__slug=SLUG, run__tag=tag)
+        own.filter(qrels__active=True).update(**(failed if tag.endswith("failed") else waits))
+        if not tag.startswith("stale"):
+            own.filter(qrels__active=False).delete()
