@@ -174,7 +174,9 @@ def _error_page(status: int, code: str, detail: str) -> Any:
         if request.path.startswith("/api/"):
             body = {**_problem(status, code, detail), "instance": request.path}
             return JsonResponse(body, status=status, content_type=_PROBLEM)
-        return render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
+        # Whoever reports what broke can say which request it was: its id leads to the lines of the log.
+        broke = {"request_id": current_request_id()} if status >= HTTPStatus.INTERNAL_SERVER_ERROR else {}
+        return render(request, "evalhub/error.html", {"status": status, "detail": detail, **broke}, status=status)
 
     return view
 
@@ -189,9 +191,14 @@ token_in_address = _error_page(
 server_error = _error_page(500, "server_error", "something broke here; the administrator can see what")
 
 
+_foreign_form = _error_page(
+    403, "not_allowed", "the form came from another site or an old page; go back, load the page again and send it anew"
+)
+
+
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's answer to a form from elsewhere, without its advice to developers."""
-    answer: HttpResponse = forbidden(request)
+    """Django's answer to a form from elsewhere, with advice to its reader and none to developers."""
+    answer: HttpResponse = _foreign_form(request)
     return answer
 
 
