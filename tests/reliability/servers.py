@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 SECRET_KEY = "only-for-tests-only-for-tests-only-for-tests"
 
 
@@ -118,7 +118,7 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
         server.stop()
 
 
-def wait_until_evaluated(client: httpx.Client, run_url: str, seconds: float = 60.0) -> dict[str, object]:
+def wait_until_evaluated(client: httpx.Client, run_url: str, seconds: float = 120.0) -> dict[str, object]:
     """Poll a run until its evaluation ended; returns its status."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
