@@ -1,27 +1,77 @@
-"""The administration of evaluations and comparisons: what waits, what failed and why."""
+"""The administration of evaluations, comparisons and workers: what waits, what failed and why, and doing it again."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
 
-from metrics.models import Comparison, Evaluation, SessionEvaluation
-from runs.admin import ReadOnlyAdmin
+from metrics.models import Comparison, DispatcherRound, Evaluation, Job, SessionEvaluation
+from metrics.services.repeating import cancel_comparison, repeat_comparison, repeat_evaluation
+from metrics.services.rounds import ALIVE_SECONDS
+from runs.admin.parts import ReadOnlyAdmin
+from runs.services.audit import Origin
+
+_ERROR_SHOWN = 120
+
+
+class JobAdmin(ReadOnlyAdmin):
+    """What all kinds of work have in common."""
+
+    date_hierarchy = "created_at"
+    exclude: ClassVar[Any] = ("lease_token",)
+
+    @admin.display(description="reason")
+    def error(self, job: Job) -> str:
+        return job.error_message[:_ERROR_SHOWN]
+
+    @admin.display(description="lease", ordering="lease_until")
+    def lease(self, job: Any) -> str:
+        """How long a worker still holds it, by the database's clock."""
+        if job.lease_until is None:
+            return ""
+        left = (job.lease_until - job.now).total_seconds()
+        return f"{left:.0f} s" if left > 0 else f"ended {-left:.0f} s ago"
+
+    @admin.display(description="seconds", ordering="seconds")
+    def took(self, job: Job) -> str:
+        return "" if job.seconds is None else f"{job.seconds:.2f}"
+
+
+class EvaluationsAdmin(JobAdmin):
+    """Evaluations, of runs and of session sets: by state, reason and engine."""
+
+    actions: Any = ("try_failed_again", "repeat")
+
+    @admin.action(description="Try those that failed again", permissions=["alter"])
+    def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
+        return self.carry_out(request, chosen.filter(state=Job.FAILED), _repeat, done="Queued again")
+
+    @admin.action(description="Evaluate again, whatever became of it", permissions=["alter"])
+    def repeat(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
+        question = "Evaluate these again? Until they are done they are not on the boards."
+        return self.carry_out(request, chosen, _repeat, done="Queued again", question=question)
+
+
+def _repeat(evaluation: Evaluation | SessionEvaluation, origin: Origin) -> None:
+    repeat_evaluation(evaluation=evaluation, origin=origin)
 
 
 @admin.register(Evaluation)
-class EvaluationAdmin(ReadOnlyAdmin):
-    list_display = ("run", "collection", "version", "state", "attempts", "error_code", "error", "seconds", "since")
-    list_select_related = ("run__team", "run__collection", "qrels")
-    list_filter = ("state", "error_code", "scores", "engine_version", "run__collection")
+class EvaluationAdmin(EvaluationsAdmin):
+    list_display = (
+        "run", "collection", "version", "state", "attempts", "lease", "error_code", "error", "took", "since",
+        "engine_version",
+    )  # fmt: skip
+    list_select_related = ("run__team", "run__collection", "qrels__collection")
+    list_filter = ("state", "error_code", "qrels__active", "scores", "engine_version", "run__collection")
     search_fields = ("run__tag", "run__team__slug", "run__collection__slug", "error_code", "error_message")
-    exclude = ("lease_token",)
-    date_hierarchy = "created_at"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).defer("qrels__topic_ids")
+        return super().get_queryset(request).annotate(now=Now()).defer("qrels__topic_ids", "traceback")
 
     @admin.display(ordering="run__collection__slug")
     def collection(self, evaluation: Evaluation) -> str:
@@ -29,24 +79,22 @@ class EvaluationAdmin(ReadOnlyAdmin):
 
     @admin.display(description="qrels", ordering="qrels__version")
     def version(self, evaluation: Evaluation) -> str:
-        return f"v{evaluation.qrels.version}"
-
-    @admin.display(description="reason")
-    def error(self, evaluation: Evaluation) -> str:
-        return evaluation.error_message[:120]
+        return f"v{evaluation.qrels.version}" + ("" if evaluation.qrels.active else ", stale")
 
 
 @admin.register(SessionEvaluation)
-class SessionEvaluationAdmin(ReadOnlyAdmin):
-    list_display = ("session_set", "collection", "qrels", "judged_by", "state", "attempts", "error_code", "since")
+class SessionEvaluationAdmin(EvaluationsAdmin):
+    list_display = (
+        "session_set", "collection", "qrels", "judged_by", "state", "attempts", "lease", "error_code", "error", "took",
+        "since",
+    )  # fmt: skip
     list_select_related = ("session_set__team", "session_set__collection", "qrels__collection")
     list_filter = ("state", "error_code", "judged_by", "engine_version", "session_set__collection")
     search_fields = ("session_set__tag", "session_set__team__slug", "error_code", "error_message")
     exclude = ("lease_token", "means")
-    date_hierarchy = "created_at"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).defer("means", "qrels__topic_ids")
+        return super().get_queryset(request).annotate(now=Now()).defer("means", "qrels__topic_ids", "traceback")
 
     @admin.display(ordering="session_set__collection__slug")
     def collection(self, evaluation: SessionEvaluation) -> str:
@@ -54,13 +102,53 @@ class SessionEvaluationAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Comparison)
-class ComparisonAdmin(ReadOnlyAdmin):
-    list_display = ("id", "qrels", "state", "progress", "attempts", "error_code", "seconds", "size", "since", "read_at")
+class ComparisonAdmin(JobAdmin):
+    """Stored comparisons: what they cost, and ending one that takes too long."""
+
+    list_display = (
+        "id", "qrels", "state", "done_so_far", "attempts", "lease", "error_code", "took", "size", "since", "read_at",
+    )  # fmt: skip
     list_select_related = ("qrels__collection",)
     list_filter = ("state", "error_code", "engine_version", "qrels__collection")
     search_fields = ("id", "qrels__collection__slug", "error_code", "error_message")
     exclude = ("lease_token", "content")
-    date_hierarchy = "created_at"
+    actions = ("try_failed_again", "cancel")
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).defer("content", "qrels__topic_ids")
+        return super().get_queryset(request).annotate(now=Now()).defer("content", "qrels__topic_ids", "traceback")
+
+    @admin.display(description="progress", ordering="progress")
+    def done_so_far(self, comparison: Comparison) -> str:
+        return f"{100 * comparison.progress:.0f} %"
+
+    @admin.action(description="Try those that failed again", permissions=["alter"])
+    def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
+        return self.carry_out(request, chosen, _try_again, done="Queued again")
+
+    @admin.action(description="Cancel", permissions=["alter"])
+    def cancel(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
+        question = "Cancel these comparisons? Whoever waits for one is told so, and may ask for it again."
+        return self.carry_out(request, chosen, _cancel, done="Cancelled", question=question)
+
+
+def _try_again(comparison: Comparison, origin: Origin) -> None:
+    repeat_comparison(comparison=comparison, origin=origin)
+
+
+def _cancel(comparison: Comparison, origin: Origin) -> None:
+    cancel_comparison(comparison=comparison, origin=origin)
+
+
+@admin.register(DispatcherRound)
+class DispatcherRoundAdmin(ReadOnlyAdmin):
+    """The workers of the last hour."""
+
+    list_display = ("worker", "at", "alive", "failed")
+    ordering = ("-at",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).annotate(now=Now())
+
+    @admin.display(boolean=True)
+    def alive(self, last: Any) -> bool:
+        return bool((last.now - last.at).total_seconds() < ALIVE_SECONDS)

@@ -145,6 +145,13 @@ def cancel_evaluations(run: Run) -> int:
     return queued.update(state=_STATE.CANCELLED, since=Now(), error_code=_RUN_DELETED)
 
 
+def restore_evaluations(run: Run) -> None:
+    """Queue again what was cancelled of a run that was brought back, and its evaluation under what counts now."""
+    cancelled = {"state": _STATE.CANCELLED, "error_code": _RUN_DELETED, "engine_version": ENGINE_VERSION}
+    queue_again(Evaluation.objects.filter(run=run, **cancelled))
+    queue_evaluation(run)
+
+
 def reap_expired() -> int:
     """Return jobs whose lease ran out to the queue, or fail them at the attempt cap; returns how many."""
     return sum(_reap(kind) for kind in JOBS)
@@ -204,7 +211,12 @@ def forget_dispatch(pks: list[Any], kind: type[Job] = Evaluation) -> None:
 
 def try_failed_again(jobs: QuerySet[Any]) -> int:
     """Whoever asks for a job that failed asks to try it again, with all its attempts."""
-    return jobs.filter(state=Job.FAILED).update(
+    return queue_again(jobs.filter(state=Job.FAILED))
+
+
+def queue_again(ended: QuerySet[Any]) -> int:
+    """Put ended jobs back into the queue, with all their attempts; returns how many."""
+    return ended.update(
         state=Job.QUEUED, since=Now(), attempts=0, dispatched_at=None, not_before=None, error_code="",
         error_message="", traceback="",
     )  # fmt: skip

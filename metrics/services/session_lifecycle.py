@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.lifecycle import queue_evaluations, queue_missing, try_failed_again
+from metrics.services.lifecycle import queue_again, queue_evaluations, queue_missing, try_failed_again
 from runs.models import Qrels, SessionSet
 
 SET_DELETED = "session_set_deleted"
@@ -50,6 +50,13 @@ def cancel_session_evaluations(session_set: SessionSet) -> int:
     """Cancel what is queued of a set that was taken away; returns how many."""
     queued = SessionEvaluation.objects.filter(session_set=session_set, state=_STATE.QUEUED)
     return queued.update(state=_STATE.CANCELLED, since=Now(), error_code=SET_DELETED)
+
+
+def restore_session_evaluations(session_set: SessionSet) -> None:
+    """Queue again what was cancelled of a set that was brought back, and its evaluation under what counts now."""
+    cancelled = {"state": _STATE.CANCELLED, "error_code": SET_DELETED, "engine_version": ENGINE_VERSION}
+    queue_again(SessionEvaluation.objects.filter(session_set=session_set, **cancelled))
+    queue_session_evaluation(session_set)
 
 
 def _unqueued(sets: QuerySet[SessionSet]) -> list[SessionEvaluation]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.status import RunStatus, as_known_to, judged_collections, place, waiting
@@ -35,6 +36,12 @@ def _true_statuses(sets: list[SessionSet]) -> dict[str, RunStatus]:
         or waiting(one, one.collection_id in judged or one.judged_by == SessionSet.JudgedBy.OWN)
         for one in sets
     }
+
+
+def with_session_states(sets: QuerySet[SessionSet]) -> QuerySet[SessionSet]:
+    """The same sets, each with the `state` of its evaluation under what counts; one that has none is queued."""
+    current = SessionEvaluation.objects.current().filter(session_set=OuterRef("pk")).values("state")
+    return sets.annotate(state=Coalesce(Subquery(current[:1]), Value(Evaluation.State.QUEUED.value)))
 
 
 def sets_in_state(sets: QuerySet[SessionSet], state: str) -> QuerySet[SessionSet]:

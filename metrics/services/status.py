@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import F, QuerySet
-from django.db.models.functions import Now
+from django.db.models import F, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Now
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation, Job
@@ -85,6 +85,13 @@ def judged_collections(submitted: list[Run] | list[SessionSet]) -> set[int]:
     """Which of the collections they were submitted to have active judgements."""
     active = Qrels.objects.filter(active=True, collection__in={one.collection_id for one in submitted}).order_by()
     return set(active.values_list("collection_id", flat=True))
+
+
+def with_states(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """The same runs, each with the `state` of its evaluation under what counts; one that has none is queued."""
+    counting = Evaluation.objects.filter(run=OuterRef("pk"), qrels__active=True, engine_version=ENGINE_VERSION)
+    current = counting.filter(scores=OuterRef("collection__scores")).values("state")
+    return runs.annotate(state=Coalesce(Subquery(current[:1]), Value(Evaluation.State.QUEUED.value)))
 
 
 def waiting(submitted: Run | SessionSet, judged: bool) -> RunStatus:

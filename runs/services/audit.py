@@ -24,7 +24,7 @@ class Origin:
 # Commands and scripts on the server itself.
 SYSTEM = Origin()
 # What names an object in the trail where its text does not.
-_IDS = {"run": "pk", "sessionset": "pk", "apitoken": "key"}
+_IDS = {"run": "pk", "sessionset": "pk", "apitoken": "key", "comparison": "pk"}
 
 
 def record(

@@ -16,7 +16,7 @@ from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, storing, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
 from runs.services.reports import report_as_json, warn_of_outside, warn_of_topics
-from runs.services.submissions import bury, live_namesake, store_once
+from runs.services.submissions import bury, live_namesake, store_once, unbury
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,11 @@ def change_run(*, run: Run, changes: dict[str, Any], origin: Origin = SYSTEM) ->
 def delete_run(*, run: Run, origin: Origin = SYSTEM) -> None:
     """Take a run away."""
     bury(run, AuditEvent.Action.RUN_DELETED, origin)
+
+
+def restore_run(*, run: Run, enqueue: Callable[[Run], object], origin: Origin = SYSTEM) -> None:
+    """Bring back a run that was taken away, while its files are there; `enqueue` is called in the same transaction."""
+    unbury(run, [run.sha256, run.known_sha256], AuditEvent.Action.RUN_RESTORED, enqueue, origin)
 
 
 def _keep(submission: Submission, checked: CheckedRun) -> None:

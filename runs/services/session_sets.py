@@ -18,7 +18,7 @@ from runs.models import AuditEvent, Collection, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, stored_path, storing, upload_limits
 from runs.services.reports import report_as_json, warn_of_outside
-from runs.services.submissions import bury, live_namesake, store_once
+from runs.services.submissions import bury, live_namesake, store_once, unbury
 
 # Every system is a row of a board.
 MAX_SYSTEMS = 1_000
@@ -137,6 +137,13 @@ def change_session_set(
 def delete_session_set(*, session_set: SessionSet, origin: Origin = SYSTEM) -> None:
     """Take a set away."""
     bury(session_set, AuditEvent.Action.SESSION_SET_DELETED, origin)
+
+
+def restore_session_set(
+    *, session_set: SessionSet, enqueue: Callable[[SessionSet], object], origin: Origin = SYSTEM
+) -> None:
+    """Bring back a set that was taken away, while its file is there; `enqueue` is called in the same transaction."""
+    unbury(session_set, [session_set.sha256], AuditEvent.Action.SESSION_SET_RESTORED, enqueue, origin)
 
 
 def read_session_set(session_set: SessionSet, use: Callable[[Iterator[SessionBlock]], Any]) -> Any:

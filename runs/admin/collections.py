@@ -1,0 +1,146 @@
+"""Collections, their topics, the versions of their judgements, and how much was submitted of what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+
+from metrics.services.session_lifecycle import queue_judged
+from runs.admin.parts import Action, AuditedAdmin, ReadOnlyAdmin
+from runs.api.access import collections_of
+from runs.models import Collection, Qrels, QuotaCounter, Topic
+from runs.services.audit import Origin
+from runs.services.collections import release_collection
+from runs.services.qrels import activate_qrels
+
+
+@admin.register(Collection)
+class CollectionAdmin(AuditedAdmin):
+    """Measures and the way scores are read change through the API, which checks them and evaluates the runs again;
+    so does blindness, which ends with a release."""
+
+    audited = (Action.COLLECTION_CREATED, Action.COLLECTION_CHANGED, Action.COLLECTION_DELETED)
+    settled = ("slug", "simulated")
+    list_display = (
+        "slug", "name", "team", "visibility", "scores_are", "judgements", "topics", "runs", "session_sets",
+        "daily_submissions", "simulated", "created_at",
+    )  # fmt: skip
+    list_select_related = ("team",)
+    list_filter = ("visibility", "blind", ("released_at", admin.EmptyFieldListFilter), "simulated", "scores")
+    search_fields = ("slug", "name", "description", "team__slug")
+    date_hierarchy = "created_at"
+    autocomplete_fields = ("team",)
+    readonly_fields = ("blind", "released_at", "measures", "scores", "created_at")
+    actions = ("release",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        ordering = self.get_ordering(request)
+        counted = collections_of(request.user)
+        return counted.order_by(*ordering) if ordering else counted
+
+    def view_on_site(self, collection: Collection) -> str:
+        return reverse("collection-page", args=[collection.slug])
+
+    @admin.display(description="scores", ordering="blind")
+    def scores_are(self, collection: Collection) -> str:
+        if collection.blind:
+            return "blind"
+        return f"released {collection.released_at:%Y-%m-%d}" if collection.released_at else "open"
+
+    @admin.display(description="active qrels", ordering="active_version")
+    def judgements(self, collection: Any) -> str:
+        return f"v{collection.active_version}" if collection.active_version else "none"
+
+    @admin.display(ordering="topic_count")
+    def topics(self, collection: Any) -> int:
+        return int(collection.topic_count)
+
+    @admin.display(ordering="run_count")
+    def runs(self, collection: Any) -> int:
+        return int(collection.run_count)
+
+    @admin.display(ordering="session_set_count")
+    def session_sets(self, collection: Any) -> int:
+        return int(collection.session_set_count)
+
+    @admin.action(description="Release: show blind scores for good", permissions=["alter"])
+    def release(self, request: HttpRequest, chosen: QuerySet[Collection]) -> HttpResponse | None:
+        question = (
+            "Release these collections? Everybody who sees them sees all scores then, and nothing is blind again."
+        )
+        return self.carry_out(request, chosen, _release, done="Released", question=question)
+
+
+def _release(collection: Collection, origin: Origin) -> None:
+    release_collection(collection=collection, origin=origin)
+
+
+@admin.register(Topic)
+class TopicAdmin(ReadOnlyAdmin):
+    """Topics are replaced together, by a file."""
+
+    list_display = ("topic_id", "title", "collection", "position")
+    list_select_related = ("collection",)
+    list_filter = ("collection",)
+    search_fields = ("topic_id", "title", "collection__slug")
+
+
+@admin.register(Qrels)
+class QrelsAdmin(ReadOnlyAdmin):
+    """Versions of judgements come as files and never change; here another one becomes the one that counts."""
+
+    list_display = (
+        "version_name", "active", "keyed_by", "judgements", "topics", "bytes", "note", "created_by", "created_at",
+    )  # fmt: skip
+    list_select_related = ("collection", "created_by")
+    list_filter = ("active", "keyed_by", "collection")
+    search_fields = ("collection__slug", "note", "sha256")
+    date_hierarchy = "created_at"
+    exclude = ("topic_ids",)
+    actions = ("activate",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("topic_ids")
+
+    @admin.display(description="version", ordering="collection__slug")
+    def version_name(self, qrels: Qrels) -> str:
+        return str(qrels)
+
+    @admin.display(description="size", ordering="size")
+    def bytes(self, qrels: Qrels) -> str:
+        return filesizeformat(qrels.size)
+
+    @admin.action(description="Activate: judge every run by it", permissions=["alter"])
+    def activate(self, request: HttpRequest, chosen: QuerySet[Qrels]) -> HttpResponse | None:
+        if chosen.count() > 1:
+            self.message_user(request, "Choose one version: it becomes the one that counts.", messages.ERROR)
+            return None
+        question = (
+            "Activate this version? Every run and session set is evaluated again, and the values so far are stale."
+        )
+        return self.carry_out(request, chosen, _activate, done="Activated", question=question)
+
+
+def _activate(qrels: Qrels, origin: Origin) -> None:
+    activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin)
+
+
+@admin.register(QuotaCounter)
+class QuotaCounterAdmin(ReadOnlyAdmin):
+    """What teams have submitted on a day, against what the collection allows."""
+
+    list_display = ("day", "collection", "team", "used", "allowed")
+    list_select_related = ("collection", "team")
+    list_filter = ("collection",)
+    search_fields = ("team__slug", "collection__slug")
+    date_hierarchy = "day"
+    ordering = ("-day", "collection", "team")
+
+    @admin.display(ordering="collection__daily_submissions")
+    def allowed(self, counter: QuotaCounter) -> str:
+        return str(counter.collection.daily_submissions or "any number")

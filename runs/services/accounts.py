@@ -1,0 +1,34 @@
+"""Letting accounts in and keeping them out."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from metrics.engine.errors import Conflict, NotAllowed
+from runs.models import AuditEvent, User
+from runs.services.audit import SYSTEM, Origin, record
+
+
+def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
+    """Keep an account out: its password, sessions and tokens open nothing from now on; what it submitted stays.
+
+    Conflict for one's own account and one that is disabled; NotAllowed for a superuser's, unless one is one.
+    """
+    if origin.actor and origin.actor.pk == user.pk:
+        raise Conflict("nobody disables their own account")
+    _switch(user, False, origin)
+
+
+def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
+    """Let an account in again, with the tokens it had. Conflict where it is not disabled."""
+    _switch(user, True, origin)
+
+
+def _switch(user: User, active: bool, origin: Origin) -> None:
+    if user.is_superuser and origin.actor and not origin.actor.is_superuser:
+        raise NotAllowed(f"{user} is a superuser; only a superuser may do that")
+    with transaction.atomic():
+        if not User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active):
+            raise Conflict(f"{user} is {'active' if active else 'disabled'} already")
+        before, after = {"is_active": not active}, {"is_active": active}
+        record(origin, AuditEvent.Action.USER_CHANGED, user, before=before, after=after)
