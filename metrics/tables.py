@@ -7,19 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
-from metrics.services.comparison import PagedComparison, Pair
 from metrics.services.judged_views import Mean
 from metrics.services.leaderboard import Leaderboard, Row
 from metrics.services.standings import AgainstBaseline, Standings
 from metrics.services.values import RunValues
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Qrels
 
 NOTHING = "–"
-MATRIX_RUNS = 25
 
 
 @dataclass(frozen=True)
@@ -199,38 +196,6 @@ def topic_lines(values: RunValues, sort: Measure | None, descending: bool, shown
     ]
 
 
-@dataclass(frozen=True)
-class PairLine:
-    """A pair as figures, and its interval as x positions between 0 and 200."""
-
-    pair: Pair
-    difference: str
-    interval: str
-    p_value: str
-    p_adjusted: str
-    drawn: dict[str, str]
-
-
-def pair_lines(comparison: PagedComparison, pairs: list[Pair]) -> list[PairLine]:
-    """Some pairs of a comparison; every interval is drawn on the same scale, which has zero and all pairs in it."""
-    low = min(0.0, *(pair.low for pair in comparison.pairs))
-    high = max(0.0, *(pair.high for pair in comparison.pairs))
-    scale = 200 / ((high - low) or 1.0)
-    return [_pair_line(pair, low, scale) for pair in pairs]
-
-
-def _pair_line(pair: Pair, low: float, scale: float) -> PairLine:
-    places = {"zero": 0.0, "low": pair.low, "middle": pair.difference, "high": pair.high}
-    return PairLine(
-        pair,
-        signed(pair.difference),
-        f"{signed(pair.low)} to {signed(pair.high)}",
-        probability(pair.p_value),
-        probability(pair.p_adjusted),
-        {name: f"{(value - low) * scale:.1f}" for name, value in places.items()},
-    )
-
-
 def signed(value: float) -> str:
     """A difference with its sign, and without one where it rounds to zero."""
     text = f"{value:+.4f}"
@@ -239,35 +204,6 @@ def signed(value: float) -> str:
 
 def probability(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
-@dataclass(frozen=True)
-class MatrixCell:
-    """The row's run against the column's: `verdict` is better or worse where that is significant."""
-
-    text: str
-    verdict: str = ""
-    note: str = ""
-
-
-def matrix_lines(comparison: PagedComparison) -> list[tuple[Run, str, list[MatrixCell]]]:
-    """Every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
-    runs = comparison.runs
-    if comparison.query.baseline or len(runs) > MATRIX_RUNS:
-        return []
-    pairs = {(pair.a.pk, pair.b.pk): pair for pair in comparison.pairs}
-    return [(run, f"{mean:.4f}", [_matrix_cell(pairs, run.pk, other.pk) for other, _ in runs]) for run, mean in runs]
-
-
-def _matrix_cell(pairs: dict[tuple[UUID, UUID], Pair], row: UUID, column: UUID) -> MatrixCell:
-    if row == column:
-        return MatrixCell("")
-    pair = pairs.get((row, column))
-    sign = 1.0 if pair else -1.0
-    pair = pair or pairs[column, row]
-    difference = sign * pair.difference
-    verdict = ("better" if difference > 0 else "worse") if pair.significant else ""
-    return MatrixCell(signed(difference), verdict, f"corrected p {probability(pair.p_adjusted)}")
 
 
 def level_lines(collection: Collection, qrels: Qrels | None) -> list[tuple[str, str, int | None]]:

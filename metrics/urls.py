@@ -5,11 +5,16 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from metrics import views
-from metrics.pages import measures, runs, scripts, session_boards, session_sets, what_if
+from metrics.pages import comparisons, measures, runs, scripts, session_boards, session_sets, what_if
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", views.collection_page, name="collection-page"),
-    path("collections/<slug:slug>/comparison/", views.comparison_page, name="comparison-page"),
+    path("collections/<slug:slug>/comparison/", comparisons.comparison_page, name="comparison-page"),
+    path("collections/<slug:slug>/comparison/queue/", comparisons.QueueComparison.as_view(), name="queue-comparison"),
+    path("comparisons/<uuid:comparison>/", comparisons.stored_comparison_page, name="stored-comparison-page"),
+    path(
+        "comparisons/<uuid:comparison>/status/", comparisons.stored_comparison_status, name="stored-comparison-status"
+    ),
     path("collections/<slug:slug>/what-if/", what_if.what_if_page, name="what-if-page"),
     path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),
     path("runs/<uuid:run_id>/status/", runs.run_status, name="run-status"),

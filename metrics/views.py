@@ -1,4 +1,4 @@
-"""Pages of leaderboards and comparisons."""
+"""Pages of leaderboards."""
 
 from __future__ import annotations
 
@@ -7,33 +7,25 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.api.queries import board_query, comparison_query, integer_in, standings_query
+from metrics.api.queries import board_query, standings_query
 from metrics.api.unchanged import unchanged_page
-from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.pages.parts import Query
 from metrics.pages.parts import fill as _fill
 from metrics.pages.parts import query_of as _query
-from metrics.services.comparison import compare_runs
 from metrics.services.fingerprints import Fingerprint, of_boards, of_listed
 from metrics.services.leaderboard import read_leaderboard
 from metrics.services.standings import read_standings
 from metrics.tables import (
-    MATRIX_RUNS,
     Paging,
     board_lines,
     columns_of,
     level_lines,
-    matrix_lines,
-    pair_lines,
     statistics_columns,
     with_statistics,
 )
 from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.models import Collection, Qrels, can_see_scores
 from runs.views import page
-
-_PAIRS_OF_A_PAGE = 100
-_MAX_OFFSET = 1_000_000
 
 
 def _collection_fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
@@ -56,18 +48,6 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "metrics/collection.html", context, status=status)
 
 
-@page
-@unchanged_page(_collection_fingerprint)
-def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """The runs of a collection under one measure and one test."""
-    collection = visible_collection(request, slug)
-    query = _query(request)
-    context: dict[str, Any] = {"collection": collection, "query": query, "tests": TESTS, "corrections": CORRECTIONS}
-    context["measure"] = query.get("measure") or collection.measures[0]
-    status = _fill(context, "tables", _comparison, request, collection, query)
-    return render(request, "metrics/comparison.html", context, status=status)
-
-
 def _qrels(request: HttpRequest, collection: Collection) -> Qrels | None:
     return collection.active_qrels if can_see_scores(request.user, collection) else None
 
@@ -88,22 +68,4 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
         "waiting": [
             (state, board.states[state]) for state in ("queued", "evaluating", "failed") if state in board.states
         ],
-    }
-
-
-def _comparison(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
-    check_scores(request, collection)
-    comparison = compare_runs(collection=collection, query=comparison_query(query, collection))
-    offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
-    paging = Paging(offset, _PAIRS_OF_A_PAGE, len(comparison.pairs))
-    shown = comparison.pairs[offset : offset + _PAIRS_OF_A_PAGE]
-    return {
-        "comparison": comparison,
-        "baseline": next((run for run, _ in comparison.runs if str(run.pk) == comparison.query.baseline), None),
-        "matrix": matrix_lines(comparison),
-        "matrix_runs": MATRIX_RUNS,
-        "lines": pair_lines(comparison, shown),
-        "confidence": f"{100 * comparison.query.options.confidence:g} %",
-        "significant": sum(pair.significant for pair in comparison.pairs),
-        "paging": paging,
     }

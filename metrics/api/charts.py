@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.cache import cache
@@ -17,6 +18,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from metrics.api.comparison_charts import COMPARED_CHARTS
 from metrics.api.parameters import CONFIDENCE, SCORES, VERSION, parameter
 from metrics.api.queries import (
     choice_in,
@@ -30,6 +32,7 @@ from metrics.api.queries import (
     what_if_query,
 )
 from metrics.api.ranking_queries import topic_in
+from metrics.api.unchanged import of_collection, unchanged
 from metrics.charts.curves import curve_figure
 from metrics.charts.distribution import distribution_figure
 from metrics.charts.figure import Figure
@@ -43,6 +46,7 @@ from metrics.engine.errors import InvalidInput
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.curves import read_curves, read_precision_recall
 from metrics.services.difference import DifferenceQuery, read_difference
+from metrics.services.fingerprints import Fingerprint
 from metrics.services.rankings import read_ranking
 from metrics.services.values import read_values
 from metrics.services.what_if import ask_what_if
@@ -86,9 +90,9 @@ def _distribution(asked: Asked) -> Figure:
 def _topics(asked: Asked) -> Figure:
     measure = measure_in(asked.query, "measure", asked.run.collection.measures[0])
     version = asked.evaluation.qrels.version
-    ranking = f"{reverse('ranking-page', args=[asked.run.pk])}?qrels={version}&topic="
     other = run_id_in(asked.query, "other")
     if other is None:
+        ranking = f"{reverse('ranking-page', args=[asked.run.pk])}?qrels={version}&topic="
         values = read_values(evaluation=asked.evaluation, measures=[measure])
         topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
         return topics_figure(topics, measure=measure.name, run=asked.run.tag, ranking=ranking)
@@ -96,6 +100,8 @@ def _topics(asked: Asked) -> Figure:
     found = read_difference(collection=asked.run.collection, query=query)
     names = {"run": found.a.run.tag, "other": found.b.run.tag}
     differences = list(zip(found.qrels.topic_ids, found.topics.values.tolist(), strict=True))
+    both = urlencode({"measures": measure.name, "runs": f"{asked.run.pk},{other}"})
+    ranking = f"{reverse('comparison-page', args=[asked.run.collection.slug])}?{both}&topic="
     return paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
 
 
@@ -118,7 +124,10 @@ def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
     return what_if_figure(answer, answer.combinations[0])
 
 
-COLLECTION_CHARTS: dict[str, Callable[[Collection, Mapping[str, str]], Figure]] = {"what-if": _what_if}
+COLLECTION_CHARTS: dict[str, Callable[[Collection, Mapping[str, str]], Figure]] = {
+    "what-if": _what_if,
+    **COMPARED_CHARTS,
+}
 
 CHART_PARAMETERS = [
     parameter("theme", "colours; light where left out", choices=tuple(PALETTES)),
@@ -155,19 +164,38 @@ class RunChart(APIView):
         return picture(key, form, lambda: RUN_CHARTS[chart](asked).draw(look))
 
 
+def _of_collection(request: Request, collection: str, **names: str) -> Fingerprint:
+    return of_collection(request, collection)
+
+
 class CollectionChart(APIView):
-    """A chart of a collection: what-if, the first of the combinations asked for beside the official order."""
+    """A chart of a collection: what-if, the first of the combinations asked for beside the official order; or of
+    compared runs: significance, ranks, curves, and the rankings of two for one topic."""
 
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
-        parameters=[parameter("measures", "the measure to order the runs by"), *CHART_PARAMETERS, SCORES],
+        parameters=[
+            parameter("measures", "the measure to order or compare the runs by; of curves one of nDCG, DCG, CG, P ..."),
+            parameter("runs", "run ids separated by commas; all evaluated runs where left out, of curves 8 at most"),
+            parameter("tests", "of significance: the test, paired_t where left out"),
+            parameter("correction", "of significance: as in a comparison, holm where left out"),
+            parameter("alpha", "of significance: the level, 0.05 where left out", OpenApiTypes.NUMBER),
+            parameter("resamples", "of significance: B of a test that draws", OpenApiTypes.INT),
+            parameter("seed", "of significance and ranks: 0 where left out", OpenApiTypes.INT),
+            parameter("depth", "of curves: number of ranks, 100 where left out", OpenApiTypes.INT),
+            parameter("topic", "of rankings: the topic"),
+            CONFIDENCE,
+            *CHART_PARAMETERS,
+            SCORES,
+        ],
     )
+    @unchanged(_of_collection)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         found = scored_collection(request, collection)
         check_chart(COLLECTION_CHARTS, chart, form)
         query = query_of(request)
         look = look_in(query)
-        # The board changes with every run: nothing is remembered here.
+        # The board changes with every run: only what says so with its tag is remembered.
         return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query).draw(look))
 
 

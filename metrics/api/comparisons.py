@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
+from metrics.api.charts import CHART_PARAMETERS, check_chart, look_in, picture
 from metrics.api.comparison_answers import answer_as_json, status_as_json
+from metrics.api.comparison_charts import ANSWER_CHARTS
 from metrics.api.comparison_serializers import (
     AskedComparisonSerializer,
     ComparisonSerializer,
@@ -25,6 +27,7 @@ from metrics.api.comparison_serializers import (
 from metrics.api.parameters import CONFIDENCE, SCORES, parameter
 from metrics.api.queries import comparison_query, pair_selection, query_of, run_in
 from metrics.api.unchanged import of_collection, unchanged
+from metrics.charts.rendering import FORMATS
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.exports.comparisons import EXPORTS
@@ -106,7 +109,7 @@ class StoredComparisonView(APIView):
 
     @extend_schema(responses=ComparisonSerializer, parameters=PAIRS)
     def get(self, request: Request, comparison: UUID) -> Response:
-        stored = _stored(request, comparison)
+        stored = stored_comparison(request, comparison)
         if stored.state != Comparison.State.COMPARED:
             return Response({"comparison": _status(request, stored)})
         answer = read_stored_comparison(stored)
@@ -131,13 +134,36 @@ class StoredComparisonExport(APIView):
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer})
     def get(self, request: Request, comparison: UUID, kind: str) -> HttpResponseBase:
-        stored = _stored(request, comparison)
+        stored = stored_comparison(request, comparison)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
         return _file(request, stored.qrels.collection, read_stored_comparison(stored), kind)
 
 
-def _stored(request: Request, comparison: UUID) -> Comparison:
+class StoredComparisonChart(APIView):
+    """A chart of a comparison that a worker made: significance or ranks."""
+
+    @extend_schema(
+        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        parameters=[
+            parameter("measures", "one of its measures, the first where left out"),
+            parameter("tests", "of significance: one of its tests, the first where left out"),
+            *CHART_PARAMETERS,
+        ],
+    )
+    def get(self, request: Request, comparison: UUID, chart: str, form: str) -> HttpResponseBase:
+        stored = stored_comparison(request, comparison)
+        check_chart(ANSWER_CHARTS, chart, form)
+        query = query_of(request)
+        look = look_in(query)
+        if stored.state != Comparison.State.COMPARED:
+            return _accepted(request, stored)
+        answer = read_stored_comparison(stored)
+        # Runs may be deleted from it.
+        return picture(None, form, lambda: ANSWER_CHARTS[chart](answer, query).draw(look))
+
+
+def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Comparison:
     """Whose scores the user may not see, that comparison is not there: not even its state is told."""
     visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
     found = visible.filter(pk=comparison).first()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
+from django.http import QueryDict
 from rest_framework.request import Request
 
 from metrics.engine.curves import MAX_DEPTH, curve_measures
@@ -155,7 +156,7 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
     )
     return ComparisonQuery(
         measures=list(dict.fromkeys(measures)),
-        runs=_run_ids(parameters),
+        runs=run_ids_in(parameters),
         baseline=_run_id(parameters["baseline"], "baseline") if parameters.get("baseline") else None,
         tests=list(dict.fromkeys(test.strip() for test in tests.split(",") if test.strip())) or ["paired_t"],
         rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
@@ -184,7 +185,8 @@ def run_in(parameters: Mapping[str, str]) -> str | None:
     return _run_id(parameters["run"], "run") if parameters.get("run") else None
 
 
-def _run_ids(parameters: Mapping[str, str]) -> list[str]:
+def run_ids_in(parameters: Mapping[str, str]) -> list[str]:
+    """The runs that are named; none where all are meant."""
     return [_run_id(run, "runs") for run in parameters.get("runs", "").split(",") if run]
 
 
@@ -259,7 +261,7 @@ def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
 def difference_query(parameters: Mapping[str, str], collection: Collection) -> DifferenceQuery:
     return DifferenceQuery(
         measure=measure_in(parameters, "measure", collection.measures[0]),
-        runs=_run_ids(parameters),
+        runs=run_ids_in(parameters),
         by_difference=choice_in(parameters, "order", ("topic", "difference")) == "difference",
         scores=scores_in(parameters),
     )
@@ -276,7 +278,7 @@ def what_if_query(parameters: Mapping[str, str]) -> WhatIfQuery:
     combinations = list(dict.fromkeys([*named, *presets, *product]))
     if len(combinations) > MAX_COMBINATIONS:
         raise too_many_combinations()
-    return WhatIfQuery(combinations, presets, _run_ids(parameters), scores_in(parameters))
+    return WhatIfQuery(combinations, presets, run_ids_in(parameters), scores_in(parameters))
 
 
 def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
@@ -284,7 +286,7 @@ def orders_query(parameters: Mapping[str, str], collection: Collection) -> Order
     return OrdersQuery(
         measures=measures_in(parameters, "measures", collection.measures),
         versions=_several(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION)),
-        runs=_run_ids(parameters),
+        runs=run_ids_in(parameters),
         confidence=share_in(parameters, "confidence", 0.95),
         resamples=integer_in(parameters, "resamples", 1_000, *_RANK_RESAMPLES),
         seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
@@ -296,7 +298,7 @@ def design_query(parameters: Mapping[str, str], collection: Collection) -> Desig
     differences = _several(parameters, "differences", lambda text: _positive("differences", text))
     return DesignQuery(
         measures=measures_in(parameters, "measures", collection.measures),
-        runs=_run_ids(parameters),
+        runs=run_ids_in(parameters),
         test=parameters.get("test") or "paired_t",
         alpha=share_in(parameters, "alpha", 0.05),
         power=share_in(parameters, "power", 0.8),
@@ -379,6 +381,12 @@ def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """The query string as text; the last of repeated parameters counts, repeated lists add up."""
-    joined = {name: separator.join(request.query_params.getlist(name)) for name, separator in _LISTS.items()}
-    return {**request.query_params.dict(), **{name: text for name, text in joined.items() if text}}
+    """The query string as text."""
+    return text_of(request.query_params)
+
+
+def text_of(parameters: QueryDict) -> dict[str, str]:
+    """Parameters as text; the last of repeated ones counts, repeated lists add up."""
+    joined = {name: separator.join(parameters.getlist(name)) for name, separator in _LISTS.items()}
+    last = {name: str(parameters.get(name, "")) for name in parameters}
+    return {**last, **{name: text for name, text in joined.items() if text}}

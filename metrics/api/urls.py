@@ -43,6 +43,11 @@ urlpatterns = [
         comparisons.StoredComparisonExport.as_view(),
         name="stored-comparison-export",
     ),
+    path(
+        "comparisons/<uuid:comparison>/charts/<slug:chart>.<slug:form>",
+        comparisons.StoredComparisonChart.as_view(),
+        name="stored-comparison-chart",
+    ),
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),

@@ -12,7 +12,7 @@ from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
 from metrics.engine.curves import Curve
 from metrics.engine.intervals import Band
 
-_RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 # A point for every rank, that a pointer may ask it, is too much for a long curve.
 _MOST_POINTS = 300
 
@@ -32,7 +32,7 @@ def curve_figure(curve: Curve, *, measure: str, run: str, confidence: float = 0.
 
 def _rows(curve: Curve, band: Band | None) -> list[list[str]]:
     depth = curve.depth
-    ranks = sorted({rank for rank in _RANKS_SHOWN if rank <= depth} | {depth})
+    ranks = sorted({rank for rank in RANKS_SHOWN if rank <= depth} | {depth})
     vectors = [curve.mean, *(band or ()), curve.ideal_mean]
     return [[str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors)] for rank in ranks]
 
@@ -44,7 +44,7 @@ def _draw(curve: Curve, band: Band | None, measure: str, run: str, look: Look) -
     if band:
         layers.insert(0, _shade(points, look))
     if look.live and curve.depth <= _MOST_POINTS:
-        layers.append(_askable(points))
+        layers.append(askable(points))
     return dressed(layers, look, f"{measure} of run {run}", subtitle)
 
 
@@ -57,12 +57,12 @@ def _points(curve: Curve, band: Band | None, run: str) -> Iterator[dict[str, Any
         yield {"line": "ideal", "rank": rank, "value": value}
 
 
-def _x(depth: int) -> Any:
+def across(depth: int) -> Any:
     ranks = alt.Scale(domain=[1, max(2, depth)], nice=False)
     return alt.X("rank:Q", title="rank", scale=ranks, axis=alt.Axis(grid=False, tickCount=min(10, depth), format="d"))
 
 
-def _y(points: list[dict[str, Any]]) -> Any:
+def upwards(points: list[dict[str, Any]]) -> Any:
     top = max(max(point["value"], point.get("high", 0.0)) for point in points)
     values = alt.Scale(domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1)
     return alt.Y("value:Q", title=None, scale=values, axis=alt.Axis(tickCount=5))
@@ -74,8 +74,8 @@ def _lines(points: list[dict[str, Any]], run: str, look: Look, depth: int) -> An
         alt.Chart(data(points))
         .mark_line(point=depth == 1)
         .encode(
-            x=_x(depth),
-            y=_y(points),
+            x=across(depth),
+            y=upwards(points),
             color=named_colours(keys, [palette.run, palette.ideal]),
             strokeDash=named_dashes(keys),
         )
@@ -91,7 +91,7 @@ def _shade(points: list[dict[str, Any]], look: Look) -> Any:
     )
 
 
-def _askable(points: list[dict[str, Any]]) -> Any:
+def askable(points: list[dict[str, Any]]) -> Any:
     """What a pointer finds near it: nothing to see, only to ask."""
     told = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
     return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)

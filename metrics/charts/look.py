@@ -1,4 +1,4 @@
-"""How charts look: colours that go with the style sheet, two sizes, and what all of them have in common."""
+"""How charts look: colours that go with the style sheet, sizes, and what all of them have in common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-se
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours on a transparent ground; `levels` go from the lowest relevant level up, `systems` are told apart."""
+    """Colours on a transparent ground; `levels` go from the lowest relevant level up, `losses` from small to large,
+    `systems` are told apart."""
 
     text: str
     faint: str
@@ -22,21 +23,28 @@ class Palette:
     ideal: str
     other: str
     levels: tuple[str, ...]
+    losses: tuple[str, ...]
     systems: tuple[str, ...]
 
 
 PALETTES = {
     "light": Palette(
         "#1c2430", "#566171", "#e3e7ec", "#1f5fbf", "#8a5a00", "#a3271f", ("#9dbfee", "#5c93dd", "#1f5fbf", "#123c7c"),
-        ("#1f5fbf", "#a3271f", "#17693f", "#7a3fb0", "#0b7c8f", "#b0307a"),
+        ("#efb5af", "#d4675e", "#a3271f"),
+        ("#1f5fbf", "#a3271f", "#17693f", "#7a3fb0", "#0b7c8f", "#b0307a", "#6b7300", "#3d4756"),
     ),
     "dark": Palette(
         "#e6e9ee", "#9aa5b4", "#2c3440", "#7fb0ff", "#e0b050", "#ff9a90", ("#2f5488", "#4f7fc4", "#7fb0ff", "#cfe1ff"),
-        ("#7fb0ff", "#ff9a90", "#79d3a3", "#c9a6ff", "#62d0e0", "#f59ad0"),
+        ("#6b3733", "#bd665d", "#ff9a90"),
+        ("#7fb0ff", "#ff9a90", "#79d3a3", "#c9a6ff", "#62d0e0", "#f59ad0", "#ccd65a", "#c8d0dc"),
     ),
 }  # fmt: skip
-# Width and height of the whole picture, in pixels: for paper, across a page, for two beside each other, for a phone.
-SIZES = {"column": (800, 400), "wide": (1120, 380), "half": (560, 360), "narrow": (360, 320)}
+# Width and height of the whole picture, in pixels: for paper, across a page, for two beside each other, for a phone;
+# and for a row of each of many runs, on paper and on a phone.
+SIZES = {
+    "column": (800, 400), "wide": (1120, 380), "half": (560, 360), "narrow": (360, 320), "tall": (860, 820),
+    "narrow-tall": (360, 640),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class Look:
 
     @property
     def narrow(self) -> bool:
-        return self.size == "narrow"
+        return self.size.startswith("narrow")
 
 
 def data(rows: Iterable[dict[str, Any]]) -> Any:
@@ -89,9 +97,16 @@ def _broken(text: str, limit: int) -> list[str]:
     return lines
 
 
-def named_colours(names: list[str], colours: list[str]) -> Any:
-    """A colour for each name, with a legend above the chart."""
-    return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend())
+def row_axis(names: list[str], size: int, look: Look) -> dict[str, Any]:
+    """An axis of names of rows; with room for the longest one in whatever font it is shown."""
+    limit = 84 if look.narrow else 180
+    room = min(limit, int(0.66 * size * max(map(len, names), default=0)))
+    return {"labelFontSize": size, "labelLimit": limit, "minExtent": room, "ticks": False, "domain": False}
+
+
+def named_colours(names: list[str], colours: list[str], *, columns: int | None = None) -> Any:
+    """A colour for each name, with a legend above the chart, in one line or in `columns`."""
+    return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend(columns))
 
 
 def named_dashes(names: list[str]) -> Any:
@@ -100,8 +115,9 @@ def named_dashes(names: list[str]) -> Any:
     return alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=dashes), sort=None, legend=_legend())
 
 
-def _legend() -> Any:
-    return alt.Legend(title=None, orient="top", direction="horizontal", symbolType="stroke", symbolStrokeWidth=3)
+def _legend(columns: int | None = None) -> Any:
+    look: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 3, **({"columns": columns} if columns else {})}
+    return alt.Legend(title=None, orient="top", direction="horizontal", **look)
 
 
 def _config(look: Look) -> dict[str, Any]:

@@ -84,13 +84,14 @@ def level_class(level: int | None) -> str:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure in a page: where its files are, by look and format."""
+    """A figure in a page: where its files are, by look and format; `narrow` is its size on a phone."""
 
     figure: Figure
     view: str
     arguments: Mapping[str, Any]
     query: Mapping[str, str]
     size: str = "column"
+    narrow: str = "narrow"
 
     def address(self, form: str, **look: str) -> str:
         path = reverse(self.view, kwargs={**self.arguments, "chart": self.figure.name, "form": form})
@@ -101,8 +102,8 @@ class ShownFigure:
     def pictures(self) -> list[tuple[str, str, int, int]]:
         """Sources of the picture that some screens take: what they must be, address, width, height."""
         narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
-        kinds = ((f"screen and {dark} and {narrow}", "dark", "narrow"), (f"screen and {dark}", "dark", self.size),
-                 (f"screen and {narrow}", "light", "narrow"))  # fmt: skip
+        kinds = ((f"screen and {dark} and {narrow}", "dark", self.narrow), (f"screen and {dark}", "dark", self.size),
+                 (f"screen and {narrow}", "light", self.narrow))  # fmt: skip
         return [(media, self.address("svg", theme=theme, size=size), *SIZES[size]) for media, theme, size in kinds]
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from metrics.engine.significance.families import (
     Family,
     Pairs,
     Rule,
-    cautions_of,
     check_known,
     common_topics,
     compare_family,
@@ -25,15 +24,12 @@ from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
 from metrics.models import Evaluation
 from metrics.services.common_values import cautions_of as cautions_of_values
-from metrics.services.common_values import not_corrected_again
 from metrics.services.judged_views import vectors_of
 from metrics.services.leaderboard import active_qrels
 from metrics.services.selection import select_evaluations
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Qrels
 
 MAX_RUNS = 1_000
-# So many runs are on one page.
-PAGE_RUNS = 200
 # From so many runs on, all at once are tested as well.
 _MANY = 3
 
@@ -92,15 +88,15 @@ class Compared:
         return cautions_of_values([self.measure], len(self.left_out))
 
 
-def choose_entrants(*, collection: Collection, query: ComparisonQuery, most: int = MAX_RUNS) -> Entrants:
+def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
     """The evaluated runs that take part under the active judgements; stale ones do not.
 
-    Raises StatisticsError for fewer than two runs, more than `most`, or an unknown one; NotFound without judgements.
+    Raises StatisticsError for fewer than two runs, more than MAX_RUNS, or an unknown one; NotFound without judgements.
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = [*query.runs, *([query.baseline] if query.runs and query.baseline else [])]
-    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=most)
+    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS)
     if len(evaluations) < 2:
         message = f"a comparison needs two evaluated runs, here are {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
@@ -167,50 +163,6 @@ def _omnibus(runs: int, tests: list[str]) -> list[str]:
     return [name for name in OMNIBUS if name in wanted]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two runs compared: the difference is that of `a` minus `b`."""
-
-    a: Run
-    b: Run
-    difference: float
-    low: float
-    high: float
-    statistic: float | None
-    p_value: float
-    p_adjusted: float
-    significant: bool
-
-
-@dataclass(frozen=True)
-class PagedComparison:
-    """What a page shows: runs under one measure, one test and one correction, best first, every pair of the family."""
-
-    query: ComparisonQuery
-    qrels: Qrels
-    topics: int
-    runs: list[tuple[Run, float]]
-    pairs: list[Pair]
-    warnings: list[str]
-
-
-def compare_runs(*, collection: Collection, query: ComparisonQuery) -> PagedComparison:
-    """Compare evaluated runs on the topics where all of them have a value, under the first measure and test.
-
-    Raises StatisticsError for fewer than two runs or topics, too many runs, or an unknown run.
-    """
-    query = replace(query, measures=query.measures[:1], tests=query.tests[:1])
-    entrants = choose_entrants(collection=collection, query=query, most=PAGE_RUNS)
-    (compared,) = compare_entrants(entrants, query)
-    runs = [entrants.evaluations[place].run for place in compared.order]
-    ranked = list(zip(runs, compared.values.mean(axis=1).tolist(), strict=True))
-    (family,) = compared.families
-    cautions = [*compared.cautions, *not_corrected_again(family.test, query.rule.correction), *cautions_of([family])]
-    warnings = [caution.message for caution in cautions]
-    pairs = _pairs(runs, compared.pairs, family)
-    return PagedComparison(query, entrants.qrels, compared.topics, ranked, pairs, warnings)
-
-
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     """Where the analysis of variance and Friedman's test do not agree whether the runs differ at all."""
     if not {"anova", "friedman"} <= set(compared.omnibus):
@@ -220,16 +172,3 @@ def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
         return []
     message = f"means and ranks disagree: analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
     return [Caution("omnibus_tests_disagree", message)]
-
-
-def _pairs(runs: list[Run], pairs: Pairs, family: Family) -> list[Pair]:
-    first, second = pairs.indices()
-    result = family.result
-    columns = (result.difference, result.low, result.high, result.statistic, result.p_value, family.adjusted)
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    return [
-        Pair(runs[i], runs[j], d, low, high, None if np.isnan(t) else t, p, p_adjusted, mark)
-        for i, j, (d, low, high, t, p, p_adjusted), mark in zip(
-            first.tolist(), second.tolist(), numbers, family.significant.tolist(), strict=True
-        )
-    ]

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models import Count, Max, Model, OuterRef, Subquery, Sum
 
 from metrics.engine import ENGINE_VERSION
-from metrics.models import Evaluation
+from metrics.models import Comparison, Evaluation
 from runs.models import Collection, Qrels, Run, SessionSet, Topic
 
 Fingerprint = tuple[Any, ...]
@@ -68,6 +68,15 @@ def of_listed(collection: Collection) -> Fingerprint:
         sets=Subquery(sets.annotate(n=Count("pk")).values("n")),
     )
     return tuple(counted.values_list("listed", "last", "sets"))
+
+
+def of_comparisons(collection: Collection) -> Fingerprint | None:
+    """Of the comparisons that workers made; None while one is under way, for how far it is changes by itself."""
+    stored = Comparison.objects.filter(qrels__collection=collection).order_by()
+    groups = stored.values_list("state").annotate(Count("pk"), Max("since"))
+    states = sorted(groups, key=repr)
+    under_way = (Comparison.State.QUEUED, Comparison.State.COMPARING)
+    return None if any(state in under_way for state, *_ in states) else tuple(states)
 
 
 def of_run(run: Run) -> Fingerprint:

@@ -25,13 +25,19 @@ def select_evaluations(
         evaluations = list(wanted[: most + 1])
         if len(evaluations) > most:
             raise too_many_runs(most)
-        return evaluations
+        return [_beside(evaluation, collection, qrels) for evaluation in evaluations]
     found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
     missing = [run for run in named if run not in found]
     if missing:
         message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
         raise StatisticsError(message, code="unknown_run", pointer="runs")
-    return [found[run] for run in named]
+    return [_beside(found[run], collection, qrels) for run in named]
+
+
+def _beside(evaluation: Evaluation, collection: Collection, qrels: Qrels) -> Evaluation:
+    """With what it belongs to at hand, which is read once and not for every row."""
+    evaluation.qrels, evaluation.run.collection = qrels, collection
+    return evaluation
 
 
 def too_many_runs(most: int) -> StatisticsError:

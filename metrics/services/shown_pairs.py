@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -75,6 +76,12 @@ class ShownPair:
 
 def run_of(answer: Answer, compared: Compared, row: int) -> Run:
     return answer.entrants.evaluations[compared.order[row]].run
+
+
+def names_of(runs: list[Run]) -> dict[Run, str]:
+    """Their tags, with the team before one that another run here has too."""
+    counts = Counter(run.tag for run in runs)
+    return {run: run.tag if counts[run.tag] == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
 
 
 def rows_of(answer: Answer, compared: Compared) -> list[int]:

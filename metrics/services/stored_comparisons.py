@@ -20,7 +20,7 @@ from metrics.services.comparison import Compared, ComparisonQuery, Entrants, cho
 from metrics.services.comparison_content import canonical, decode, digest_of, encode, query_from
 from metrics.services.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
 from metrics.services.work import patiently, work_on
-from metrics.services.workload import check_workload, fits_a_request, seconds_of
+from metrics.services.workload import check_workload, estimate, fits_a_request, seconds_of
 from runs.models import Collection
 
 # So many of a collection wait or are being made at once.
@@ -45,6 +45,15 @@ class Answer:
     gone: frozenset[int] = field(default_factory=frozenset)
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """A comparison that only a worker can make: how much it is, and about how many seconds it takes."""
+
+    runs: int
+    pairs: int
+    seconds: float
+
+
 def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison:
     """The comparison, where it can be made at once or was made before; else the one that waits for a worker.
 
@@ -61,6 +70,21 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
 
 
+def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison | Outlook:
+    """What there is of a comparison when nobody is asked for it: where it takes long and is not stored, its outlook.
+
+    Raises StatisticsError where it has no answer.
+    """
+    entrants = choose_entrants(collection=collection, query=query)
+    check_workload(entrants, query)
+    if fits_a_request(entrants, query):
+        return Answer(query, entrants, list(compare_entrants(entrants, query)))
+    stored = _find(digest_of(canonical(entrants, query)))
+    if stored is None:
+        return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
+    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+
+
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
     """The stored comparison of these inputs, queued where there is none yet or it failed."""
     entrants = choose_entrants(collection=collection, query=query)
@@ -74,7 +98,7 @@ def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Compa
 def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
     asked = canonical(entrants, query)
     digest = digest_of(asked)
-    known = Comparison.objects.select_related("qrels__collection").defer(*_LONG).filter(digest=digest).first()
+    known = _find(digest)
     if known is not None:
         return known
     waiting = Comparison.objects.unfinished().filter(qrels__collection=entrants.qrels.collection_id).count()
@@ -84,6 +108,10 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
     identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}
     made: Comparison = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
     return made
+
+
+def _find(digest: str) -> Comparison | None:
+    return Comparison.objects.select_related("qrels__collection").defer(*_LONG).filter(digest=digest).first()
 
 
 def read_stored_comparison(stored: Comparison) -> Answer:
@@ -98,6 +126,15 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     if content is None:
         raise NotFound(f"comparison {stored.pk} was forgotten; ask for it again", code="not_found")
     return Answer(query, entrants, decode(bytes(content), query), stored, gone)
+
+
+def question_of(stored: Comparison) -> tuple[ComparisonQuery, list[str]]:
+    """What a stored comparison was asked, and the ids of its runs: to ask it again."""
+    query, kept = query_from(stored.query), stored.query
+    found = dict(Evaluation.objects.filter(pk__in=kept["evaluations"]).values_list("pk", "run_id"))
+    runs = [str(found[pk]) for pk in kept["evaluations"] if pk in found]
+    baseline = found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
+    return replace(query, baseline=str(baseline) if baseline else None), runs
 
 
 def _entrants(stored: Comparison) -> Entrants:

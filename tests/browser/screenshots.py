@@ -47,6 +47,7 @@ def take(browser: Browser, site: Site, folder: Path, scheme: str, width: int, on
         page.goto(address, wait_until="networkidle")
         for image in page.locator("img[loading=lazy]").all():
             image.scroll_into_view_if_needed()
+            image.evaluate("image => image.decode()")
         page.evaluate("scrollTo(0, 0)")
         page.wait_for_load_state("networkidle")
         page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)

@@ -11,7 +11,7 @@ import httpx
 
 from evalhub.simulation import simulate_collection
 from tests.browser.states import SLUG, STATES
-from tests.reliability.servers import Server, embedded_server, wait_until_evaluated
+from tests.reliability.servers import Server, embedded_server, wait_until_compared, wait_until_evaluated
 
 _MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
 _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
@@ -21,14 +21,15 @@ ADMIN, PASSWORD = "root", "a long passphrase"
 
 @dataclass(frozen=True)
 class Site:
-    """Where the server is, the ids of its runs by tag, a topic of theirs, the id of a session set, and of runs by
-    state."""
+    """Where the server is, the ids of its runs by tag, a topic of theirs, the ids of a session set and a comparison,
+    and of runs by state."""
 
     server: Server
     runs: dict[str, str]
     topic: str
     sample: bytes
     session_set: str
+    comparison: str
     states: dict[str, str]
 
     @property
@@ -42,6 +43,12 @@ class Site:
             "home": "/",
             "leaderboard": "/collections/open/",
             "comparison": "/collections/open/comparison/",
+            "comparison-baseline": f"/collections/open/comparison/?baseline={other}&tests=paired_t&tests=sign",
+            "two-runs": f"/collections/open/comparison/?runs={run}&runs={other}&topic={self.topic}",
+            "long-comparison": "/collections/open/comparison/?tests=randomised_tukey_hsd&resamples=10000000",
+            "stored-comparison": f"/comparisons/{self.comparison}/",
+            "no-comparison": "/collections/empty/comparison/",
+            "blind-comparison": "/collections/blind/comparison/",
             "what-if": "/collections/open/what-if/?dis=jk&g3=10",
             "blind": "/collections/blind/",
             "blind-what-if": "/collections/blind/what-if/",
@@ -83,10 +90,11 @@ def filled_site(folder: Path) -> Iterator[Site]:
         log = _upload(api, "post", "collections/open/sessions/?tag=log", simulated.sessions)
         for sent in (*runs.values(), log):
             wait_until_evaluated(api, sent["url"])
+        comparison = _compare(api)
         sample = chosen[0][1] if isinstance(chosen[0][1], bytes) else chosen[0][1].encode()
         topic = sample.split(maxsplit=1)[0].decode()
         states = _make_states(server, api, simulated.qrels, sample)
-        yield Site(server, {tag: run["id"] for tag, run in runs.items()}, topic, sample, log["id"], states)
+        yield Site(server, {tag: run["id"] for tag, run in runs.items()}, topic, sample, log["id"], comparison, states)
 
 
 def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -> dict[str, str]:
@@ -108,6 +116,14 @@ def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -
 def _make_account(server: Server) -> None:
     code = f"from runs.models import User; User.objects.create_superuser({ADMIN!r}, password={PASSWORD!r})"
     server.manage("shell", "-v", "0", "-c", code)
+
+
+def _compare(api: httpx.Client) -> str:
+    """The id of a comparison that the worker made."""
+    asked = {"tests": ["randomisation"], "measures": _MEASURES[:2]}
+    told = api.post("collections/open/comparison/", json=asked).raise_for_status().json()["comparison"]
+    wait_until_compared(api, told["url"])
+    return str(told["id"])
 
 
 def _upload(api: httpx.Client, method: str, path: str, content: str | bytes) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -17,7 +18,8 @@ from tests.browser.site import ADMIN, PASSWORD, Site
 # What a browser says when it shows the answer to a refused form or a page that is not there: no fault of the page.
 _EXPECTED = "Failed to load resource: the server responded with a status of 4"
 OPEN = (
-    "home", "leaderboard", "comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
+    "home", "leaderboard", "comparison", "comparison-baseline", "two-runs", "long-comparison", "stored-comparison",
+    "no-comparison", "blind-comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
     "run-queued", "run-failed", "run-stale", "run-stale-failed",
     "sessions", "no-sessions", "session-set", "session",
     "measures", "measures-none", "measure", "login", "not-found",
@@ -273,6 +275,78 @@ def test_the_board_is_ordered_without_scripts_by_a_button(chromium: Browser, sit
         seen.page.get_by_label("RBP").check()
         seen.page.get_by_role("button", name="Order the runs").click()
         expect(seen.page.locator("#result code").first).to_contain_text("RBP(p=0.8")
+    context.close()
+
+
+def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.goto(address(site, "comparison"))
+        page.get_by_text("Runs: all that are evaluated").click()
+        for tag in list(site.runs)[:2]:
+            page.locator(f"input[name=runs][value='{site.runs[tag]}']").check()
+        page.get_by_role("button", name="Compare").click()
+        expect(page.locator(".verdict .said")).to_contain_text("nDCG@10")
+        topic = page.locator("table.topics tbody th a").nth(3)
+        name = topic.inner_text()
+        topic.click()
+        expect(page.locator("#rankings ~ p strong")).to_have_text(f"Topic {name}")
+        expect(page.get_by_label("Topic", exact=True)).to_have_value(name)
+        page.get_by_label("Measure", exact=True).select_option("DCG")
+        page.get_by_role("button", name="Draw").click()
+        expect(page.locator("figure.chart figcaption").filter(has_text="DCG at ranks 1 to 100")).to_have_count(1)
+        # The topic is still the one that was chosen.
+        expect(page.get_by_label("Topic", exact=True)).to_have_value(name)
+
+
+def test_a_cell_of_the_heat_map_leads_to_its_pair(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto(address(site, "comparison"))
+        chart = seen.page.locator("figure.chart").first
+        chart.hover()
+        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+        chart.locator(".live .mark-rect path").first.click()
+        expect(seen.page.locator(".verdict .said")).to_be_visible()
+
+
+def test_a_bar_of_a_difference_leads_to_both_rankings(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        seen.page.goto(address(site, "two-runs"))
+        chart = seen.page.locator("figure.chart").first
+        chart.hover()
+        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
+        chart.locator(".live .mark-rect path").first.click()
+        expect(seen.page.get_by_role("heading", name="Rankings of one topic")).to_be_visible()
+        assert "topic=" in seen.page.url
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_long_comparison_is_left_to_a_worker_and_found_again(
+    chromium: Browser, session: BrowserContext, site: Site, scripts: bool
+) -> None:
+    """With scripts the page turns into the tables by itself; without, it is loaded again."""
+    context = chromium.new_context(
+        base_url=site.url, java_script_enabled=scripts, storage_state=session.storage_state()
+    )
+    with watched(context, site) as seen:
+        page = seen.page
+        page.goto(f"{address(site, 'long-comparison')}&seed={int(scripts)}")
+        page.get_by_role("button", name="Leave it to a worker").click()
+        expect(page.get_by_role("heading", name="Stored comparison")).to_be_visible()
+        tables = page.get_by_role("heading", name="How to report this")
+        if not scripts:
+            deadline = time.monotonic() + 120
+            while not tables.is_visible() and time.monotonic() < deadline:
+                page.wait_for_timeout(500)
+                page.reload()
+        expect(tables).to_be_visible(timeout=120_000)
+        stored = page.url
+        page.goto(f"{address(site, 'long-comparison')}&seed={int(scripts)}")
+        expect(page.get_by_role("heading", name="How to report this")).to_be_visible()
+        identity = urlsplit(stored).path.rstrip("/").rsplit("/", 1)[-1]
+        expect(page.get_by_role("link", name="JSON", exact=True)).to_have_attribute(
+            "href", f"/api/v1/comparisons/{identity}/"
+        )
     context.close()
 
 

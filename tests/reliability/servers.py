@@ -127,3 +127,14 @@ def wait_until_evaluated(client: httpx.Client, run_url: str, seconds: float = 12
             return status
         time.sleep(0.02)
     raise TimeoutError(f"{run_url} is still {status['state']}")
+
+
+def wait_until_compared(client: httpx.Client, url: str, seconds: float = 60.0) -> None:
+    """Poll a comparison until a worker has made it."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        state = client.get(url).raise_for_status().json()["comparison"]["state"]
+        if state == "compared":
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"{url} is still {state}")

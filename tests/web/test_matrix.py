@@ -78,6 +78,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "comparison-export":  {"GET":    ALL},
     "stored-comparison":  {"GET":    ALL},
     "stored-comparison-export": {"GET": ALL},
+    "stored-comparison-chart": {"GET": ALL},
     "difference":         {"GET":    UNASKED},
     "what-if":            {"GET":    ALL},
     "orders":             {"GET":    ALL},
@@ -109,6 +110,11 @@ MATRIX: dict[str, dict[str, str]] = {
     "home":               {"GET":    ALL},
     "collection-page":    {"GET":    ALL},
     "comparison-page":    {"GET":    ALL},
+    # Reading it leads back to the page that asks.
+    "queue-comparison":   {"GET":    ALL.replace("200", "303"),
+                           "POST":   "401 303 303 303 303 303 303"},
+    "stored-comparison-page": {"GET": ALL},
+    "stored-comparison-status": {"GET": ALL},
     "run-page":           {"GET":    ALL},
     "run-status":         {"GET":    ALL},
     "ranking-page":       {"GET":    ALL},
@@ -173,6 +179,10 @@ BLIND: dict[str, dict[str, str]] = {
     "comparison-export":  {"GET":    SCORES},
     "stored-comparison":  {"GET":    STORED},
     "stored-comparison-export": {"GET": STORED},
+    "stored-comparison-chart": {"GET": STORED},
+    "stored-comparison-page": {"GET": STORED},
+    "stored-comparison-status": {"GET": STORED},
+    "queue-comparison":   {"POST":   "401 403 403 303 403 303 303"},
     "difference":         {"GET":    SCORES.replace("200", "400")},
     "what-if":            {"GET":    SCORES},
     "orders":             {"GET":    SCORES},
@@ -192,7 +202,8 @@ BLIND: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 PAGES = (
-    "home", "collection-page", "comparison-page", "what-if-page", "run-page", "run-status", "ranking-page",
+    "home", "collection-page", "comparison-page", "queue-comparison", "stored-comparison-page",
+    "stored-comparison-status", "what-if-page", "run-page", "run-status", "ranking-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
     "measure-suggestions", "submit-page", "tokens-page", "login", "logout", "vega-script",
 )  # fmt: skip

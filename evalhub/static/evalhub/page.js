@@ -32,7 +32,7 @@ function loadVega(address) {
 // What a live chart is: its points in the order of the data, and where among them the keys are.
 async function enliven(figure) {
   const picture = figure.querySelector("picture");
-  const size = matchMedia("(max-width: 40rem)").matches ? "narrow" : figure.dataset.size;
+  const size = matchMedia("(max-width: 40rem)").matches ? figure.dataset.narrow : figure.dataset.size;
   const theme = dark.matches ? "dark" : "light";
   const [answer] = await Promise.all([
     fetch(`${figure.dataset.chart}&theme=${theme}&size=${size}`),

@@ -6,36 +6,15 @@ from dataclasses import dataclass, field
 
 from metrics.engine.errors import InvalidInput
 from metrics.engine.measures.definition import Aggregate
-from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
+from metrics.exports.comparisons.words import how_tested
 from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import rows_of, run_of
+from metrics.services.shown_pairs import names_of, rows_of, run_of
 from metrics.services.stored_comparisons import Answer
 from runs.models import Collection, Run
 
 BETTER, WORSE = "better", "worse"
-_TESTS = {
-    "paired_t": "paired t test",
-    "wilcoxon": "Wilcoxon's signed rank test",
-    "sign": "sign test",
-    "randomisation": "randomisation test",
-    "bootstrap": "bootstrap test (shift method)",
-    "tukey_hsd": "Tukey's HSD test",
-    "randomised_tukey_hsd": "randomised Tukey HSD test",
-    "nemenyi": "Nemenyi's test",
-    "conover": "Conover's test",
-    "welch_t": "Welch's t test, unpaired",
-    "mann_whitney": "Mann-Whitney U test, unpaired",
-}
-_CORRECTIONS = {
-    "holm": "Holm's correction",
-    "hochberg": "Hochberg's correction",
-    "bonferroni": "Bonferroni's correction",
-    "benjamini_hochberg": "Benjamini and Hochberg's correction",
-    "benjamini_yekutieli": "Benjamini and Yekutieli's correction",
-    "none": "no correction",
-}
 
 
 @dataclass(frozen=True)
@@ -73,17 +52,12 @@ def table_of(collection: Collection, answer: Answer) -> MeanTable:
         raise InvalidInput(message, code="one_test_only", pointer="tests")
     columns = [_column(answer, compared) for compared in answer.results]
     runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
-    names = _names(runs)
+    names = names_of(runs)
     lines = [
         MeanLine(names[run], str(run.pk) == answer.query.baseline, [column[run] for column in columns]) for run in runs
     ]
     measures = [compared.measure.name for compared in answer.results]
     return MeanTable(measures, lines, _caption(collection, answer, names), answer.query.baseline is not None)
-
-
-def _names(runs: list[Run]) -> dict[Run, str]:
-    tags = [run.tag for run in runs]
-    return {run: run.tag if tags.count(run.tag) == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
 
 
 def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
@@ -126,7 +100,7 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
         f"Means of {len(names)} runs of {source} on {topics} topics.",
         "The best of each column is bold.",
         _marks(answer, names),
-        _test(answer),
+        f"Test: {how_tested(answer)}.",
     ]
 
 
@@ -138,16 +112,3 @@ def _marks(answer: Answer, names: dict[Run, str]) -> str:
     if all(letters_of(found) for found in tiers if found):
         return "Runs that share a letter are not significantly different."
     return "Raised numbers are tiers: in each, no run is significantly different from the best one of it."
-
-
-def _test(answer: Answer) -> str:
-    query, (test,) = answer.query, answer.query.tests
-    family = answer.results[0].families[0]
-    pairs = "pair" if family.size == 1 else "pairs"
-    corrected = (
-        f"counting for {family.size:,} {pairs} at once"
-        if family.correction is None
-        else f"{_CORRECTIONS[family.correction]} over {family.size:,} {pairs}"
-    )
-    drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if TESTS[test].draws else ""
-    return f"Test: {_TESTS[test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}."

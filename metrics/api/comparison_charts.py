@@ -1,0 +1,92 @@
+"""What a chart of compared runs is made of: who is compared is asked for, or was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from metrics.api.queries import comparison_query, curve_query, measure_in, run_ids_in, scores_in
+from metrics.api.ranking_queries import topic_in
+from metrics.charts.curves_together import curves_together_figure
+from metrics.charts.figure import Figure
+from metrics.charts.ranks import ranks_figure
+from metrics.charts.significance import significance_figure
+from metrics.charts.two_rankings import two_rankings_figure
+from metrics.engine.errors import InvalidInput, StatisticsError
+from metrics.engine.significance.families import Family
+from metrics.services.compared_ranks import read_rank_intervals
+from metrics.services.comparison import Compared
+from metrics.services.curves_together import choose_together, read_curves_together
+from metrics.services.stored_comparisons import Answer, look_up_comparison
+from metrics.services.two_rankings import read_two_rankings
+from runs.models import Collection
+
+Query = Mapping[str, str]
+
+
+def _significance(answer: Answer, query: Query) -> Figure:
+    compared, family = _chosen(answer, query)
+    return significance_figure(answer, compared, family, address=pair_address(answer, compared))
+
+
+def _ranks(answer: Answer, query: Query) -> Figure:
+    compared, _ = _chosen(answer, query)
+    return ranks_figure(answer, compared, read_rank_intervals(answer, compared))
+
+
+ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {"significance": _significance, "ranks": _ranks}
+
+
+def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
+    """The measure and the test of the answer that are named, or its first ones."""
+    measure = measure_in(query, "measures", answer.results[0].measure.name)
+    compared = next((one for one in answer.results if one.measure == measure), None)
+    if compared is None:
+        raise InvalidInput(f"{measure.name} is not compared here", code="unknown_measure", pointer="measures")
+    test = query.get("tests") or compared.families[0].test
+    family = next((one for one in compared.families if one.test == test), None)
+    if family is None:
+        raise InvalidInput(f"{test[:40]!r} was not asked for here", code="unknown_test", pointer="tests")
+    return compared, family
+
+
+def pair_address(answer: Answer, compared: Compared) -> str:
+    """Where two runs are compared alone, but for their ids at its end."""
+    page = reverse("comparison-page", args=[answer.entrants.qrels.collection.slug])
+    return f"{page}?{urlencode({'measures': compared.measure.name})}&runs="
+
+
+def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Query], Figure]:
+    """The chart of a comparison that can be made at once, or was made by a worker."""
+
+    def figure(collection: Collection, query: Query) -> Figure:
+        asked = comparison_query(query, collection)
+        answer = look_up_comparison(collection=collection, query=asked)
+        if not isinstance(answer, Answer):
+            message = "this comparison is long: ask for it first, and for its charts when a worker has made it"
+            raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
+        return draw(answer, {"measures": asked.measures[0].name})
+
+    return figure
+
+
+def _curves(collection: Collection, query: Query) -> Figure:
+    chosen = choose_together(collection=collection, runs=run_ids_in(query), scores=scores_in(query))
+    return curves_together_figure(read_curves_together(evaluations=chosen, query=curve_query(query)))
+
+
+def _rankings(collection: Collection, query: Query) -> Figure:
+    chosen = choose_together(collection=collection, runs=run_ids_in(query), scores=scores_in(query))
+    if len(chosen) != 2:
+        message = f"two rankings are drawn: runs=<id of a>,<id of b>; here are {len(chosen)}"
+        raise StatisticsError(message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs")
+    return two_rankings_figure(read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query)))
+
+
+COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {
+    **{name: _asked(draw) for name, draw in ANSWER_CHARTS.items()},
+    "curves": _curves,
+    "rankings": _rankings,
+}

@@ -1,0 +1,69 @@
+"""Where each run stands on other samples of the topics: a dot for its rank, a line for the interval of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed, row_axis
+from metrics.engine.agreement.intervals import RankIntervals
+from metrics.engine.errors import StatisticsError
+from metrics.services.compared_ranks import RANK_RESAMPLES
+from metrics.services.comparison import Compared
+from metrics.services.shown_pairs import names_of, rows_of, run_of
+from metrics.services.stored_comparisons import Answer
+
+# More rows than this have no room for their names.
+_MOST_ROWS = 50
+
+
+def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | None) -> Figure:
+    """A row for each of the first 50 runs, best first; StatisticsError where there are no intervals."""
+    if spread is None:
+        raise StatisticsError("rank intervals are made for fewer runs", code="nothing_to_draw", pointer="runs")
+    rows = list(_rows(answer, compared, spread))
+    options = answer.query.options
+    caption = (
+        f"Ranks by {compared.measure.name} on {RANK_RESAMPLES:,} bootstrap samples of {compared.topics} topics (seed "
+        f"{options.seed}): the dot is the rank on these topics, the line the {100 * options.confidence:g} % interval."
+    )
+    if len(rows) > _MOST_ROWS:
+        caption += f" The first {_MOST_ROWS} of {len(rows)} runs."
+    shown = rows[:_MOST_ROWS]
+    columns = ["Run", "Rank", "low", "high", "First on"]
+    table = [[row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]] for row in shown]
+    title = f"{compared.measure.name}: how sure the ranks are"
+    return Figure("ranks", caption, columns, table, lambda look: _draw(shown, compared.pairs.runs, title, look))
+
+
+def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator[dict[str, Any]]:
+    rows = rows_of(answer, compared)
+    runs = {row: run_of(answer, compared, row) for row in rows}
+    names = names_of(list(runs.values()))
+    for row in rows:
+        yield {
+            "run": names[runs[row]],
+            "rank": int(spread.rank[row]),
+            "low": int(spread.low[row]),
+            "high": int(spread.high[row]),
+            "first": f"{100 * spread.share_first[row]:.0f} %",
+        }
+
+
+def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
+    order, palette = [row["run"] for row in rows], look.palette
+    size = max(7, min(13, int(0.6 * look.height / max(1, len(rows)))))
+    y = alt.Y("run:N", sort=order, title=None, axis=alt.Axis(**row_axis(order, size, look)))
+    last = max(row["high"] for row in rows)
+    ranks = alt.Axis(format="d", tickCount=min(10, last), tickMinStep=1)
+    x = alt.X("low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks)
+    told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="first on")]
+    base = alt.Chart(data(rows))
+    layers = [
+        base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(x=x, x2="high:Q", y=y, tooltip=told),
+        base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(x="rank:Q", y=y, tooltip=told),
+    ]
+    return dressed(layers, look, title, f"of {runs} runs, on other samples of the topics")

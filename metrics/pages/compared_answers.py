@@ -1,0 +1,156 @@
+"""A comparison that was made, as pages show it: what its parts share, whether of two runs or of many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from metrics.api.queries import curve_query, measure_in
+from metrics.charts.curves_together import curves_together_figure
+from metrics.charts.figure import Figure
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.curves import CURVES, MAX_DEPTH
+from metrics.engine.significance.families import Family
+from metrics.models import Evaluation
+from metrics.pages.comparison_controls import Text, asked_of
+from metrics.pages.parts import ShownFigure
+from metrics.services.common_values import not_corrected_again
+from metrics.services.comparison import Compared, split_omnibus
+from metrics.services.curves_together import MAX_TOGETHER, read_curves_together
+from metrics.services.shown_pairs import rows_of, run_of
+from metrics.services.stored_comparisons import Answer
+from runs.models import Collection
+
+# Charts with a row for each run are tall from so many on.
+_FEW_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An answer under the measure that is looked at; the first test is the one that figures and verdicts are of."""
+
+    collection: Collection
+    answer: Answer
+    compared: Compared
+    text: Text
+
+    @property
+    def family(self) -> Family:
+        return self.compared.families[0]
+
+    @property
+    def rows(self) -> list[int]:
+        return rows_of(self.answer, self.compared)
+
+    @property
+    def pair(self) -> bool:
+        """Whether two runs are compared, and both are still there."""
+        return self.compared.pairs.runs == len(self.rows) == 2
+
+    @property
+    def stale(self) -> bool:
+        """Whether other judgements, or another engine, count by now."""
+        stored = self.answer.stored
+        return stored is not None and not (stored.qrels.active and stored.engine_version == ENGINE_VERSION)
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The question as parameters."""
+        runs = [str(evaluation.run_id) for evaluation in self.answer.entrants.evaluations]
+        return asked_of(self.answer.query, runs if self.answer.stored else None)
+
+    def evaluation(self, row: int) -> Evaluation:
+        return self.answer.entrants.evaluations[self.compared.order[row]]
+
+
+def show(collection: Collection, answer: Answer, text: Text) -> Shown:
+    """The measure named by `by`, or the first one."""
+    by = measure_in(text, "by", answer.results[0].measure.name)
+    compared = next((one for one in answer.results if one.measure == by), answer.results[0])
+    return Shown(collection, answer, compared, text)
+
+
+def common_parts(shown: Shown) -> dict[str, Any]:
+    """What the pages of two and of many runs have alike."""
+    answer, compared = shown.answer, shown.compared
+    return {
+        "shown": shown,
+        "qrels": answer.entrants.qrels,
+        "measures": [one.measure.name for one in answer.results],
+        "measure": compared.measure.name,
+        "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
+        "cautions": _cautions(shown),
+        "baseline": _baseline(shown),
+        "confidence": f"{100 * answer.query.options.confidence:g} %",
+        "files": files(shown),
+        "left_out": len(compared.left_out),
+    }
+
+
+def _cautions(shown: Shown) -> list[str]:
+    answer, compared = shown.answer, shown.compared
+    cautions = [*compared.cautions, *split_omnibus(compared, answer.query.rule)]
+    for family in compared.families:
+        cautions += [*not_corrected_again(family.test, answer.query.rule.correction), *family.result.cautions]
+    return list(dict.fromkeys(caution.message for caution in cautions))
+
+
+def _baseline(shown: Shown) -> Any:
+    row = shown.compared.pairs.baseline
+    return run_of(shown.answer, shown.compared, row) if row is not None and row in shown.rows else None
+
+
+def files(shown: Shown) -> list[tuple[str, str]]:
+    """This comparison in every format; a table of means is of one test."""
+    stored, asked = shown.answer.stored, shown.asked
+    if stored:
+        kinds = ["csv", "md", "tex"] if len(shown.answer.query.tests) == 1 else ["csv"]
+        addresses = {kind: reverse("stored-comparison-export", args=[stored.pk, kind]) for kind in kinds}
+        addresses["json"] = reverse("stored-comparison", args=[stored.pk])
+    else:
+        slug, one = shown.collection.slug, {**asked, "tests": shown.family.test}
+        addresses = {
+            kind: f"{reverse('comparison-export', args=[slug, kind])}?{urlencode(asked if kind == 'csv' else one)}"
+            for kind in ("csv", "md", "tex")
+        }
+        addresses["json"] = f"{reverse('comparison', args=[slug])}?{urlencode(asked)}"
+    names = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
+    return [(names[kind], address) for kind, address in addresses.items()]
+
+
+def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
+    """A chart of the comparison itself, which has a row for each run."""
+    tall = len(shown.rows) > _FEW_ROWS
+    sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
+    chosen = {"measures": shown.compared.measure.name, "tests": shown.family.test}
+    if shown.answer.stored:
+        return ShownFigure(figure, "stored-comparison-chart", {"comparison": shown.answer.stored.pk}, chosen, *sizes)
+    arguments = {"collection": shown.collection.slug}
+    return ShownFigure(figure, "collection-chart", arguments, {**shown.asked, **chosen}, *sizes)
+
+
+def curves_part(shown: Shown) -> dict[str, Any]:
+    """The curves of the first runs together, under the measure and down to the rank that are asked for."""
+    given = {"measure": shown.text.get("curve", ""), "depth": shown.text.get("depth", "")}
+    query = curve_query(given)
+    evaluations = [shown.evaluation(row) for row in shown.rows[:MAX_TOGETHER]]
+    together = read_curves_together(evaluations=evaluations, query=query)
+    asked = {
+        "measure": together.measure.name,
+        "depth": str(query.depth),
+        "runs": ",".join(str(evaluation.run_id) for evaluation in evaluations),
+        "scores": shown.answer.query.scores or "",
+    }
+    figure = curves_together_figure(together)
+    return {
+        "measure": together.measure.name,
+        "depth": query.depth,
+        "most": MAX_DEPTH,
+        "choices": list(dict.fromkeys([*CURVES, together.measure.name])),
+        "all": len(evaluations) == len(shown.rows),
+        "drawn": len(evaluations),
+        "figure": ShownFigure(figure, "collection-chart", {"collection": shown.collection.slug}, asked, "wide"),
+    }

@@ -1,0 +1,169 @@
+"""What a comparison page is asked, and the form that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from metrics.api.queries import run_ids_in
+from metrics.engine.errors import InvalidInput
+from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.pairs import DEFAULTS
+from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
+from metrics.models import Evaluation
+from metrics.pages.comparison_words import ASKS
+from metrics.services.comparison import ComparisonQuery
+from metrics.services.leaderboard import active_qrels
+from runs.models import Collection, Qrels
+
+Text = Mapping[str, str]
+# So many runs can be ticked; a leaderboard's ticks reach the others.
+_LISTED = 300
+_NAMED = 24
+_USUAL = {"confidence": 0.95, "alpha": 0.05, "resamples": DEFAULTS.resamples, "seed": DEFAULTS.seed}
+_KEPT = ("scores", "zeros", "ties", "min_difference")
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """A run that may take part; `without` is the page without it, where it was chosen."""
+
+    id: str
+    tag: str
+    team: str
+    chosen: bool
+    without: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An entry of a list of tests or corrections."""
+
+    name: str
+    title: str
+    chosen: bool
+    asks: str = ""
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The form: its fields as they are filled in."""
+
+    measures: str
+    runs: list[RunChoice]
+    baseline: str
+    tests: list[Choice]
+    corrections: list[Choice]
+    numbers: dict[str, str]
+    kept: dict[str, str]
+
+    @property
+    def chosen(self) -> list[RunChoice]:
+        return [run for run in self.runs if run.chosen]
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be runs that are not listed."""
+        return len(self.runs) >= _LISTED
+
+    @property
+    def named(self) -> list[RunChoice]:
+        """The chosen ones, where there are few enough to name each."""
+        return self.chosen if len(self.chosen) <= _NAMED else []
+
+    @property
+    def tested(self) -> str:
+        return ", ".join(test.title for test in self.tests if test.chosen)
+
+
+def make_controls(collection: Collection, text: Text) -> Controls:
+    """NotFound without judgements."""
+    qrels = active_qrels(collection)
+    tests = _listed(text.get("tests") or text.get("test") or "paired_t")
+    correction = text.get("correction") or "holm"
+    return Controls(
+        text.get("measures") or text.get("measure") or collection.measures[0],
+        _runs(collection, qrels, text),
+        text.get("baseline") or "",
+        [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
+        [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
+        {name: text.get(name) or str(usual) for name, usual in _USUAL.items()},
+        {name: text[name] for name in _KEPT if text.get(name)},
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
+    """The runs that are evaluated now by tag, the chosen ones among them whatever their number."""
+    current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
+    columns = current.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
+    rows = {str(row[0]): row for row in columns[:_LISTED]}
+    chosen = _named_runs(text)
+    missing = [run for run in chosen if run not in rows]
+    if missing:
+        rows.update({str(row[0]): row for row in columns.filter(run__in=missing)})
+    return [
+        RunChoice(pk, tag, team, pk in chosen, _without(collection, text, chosen, pk) if pk in chosen else "")
+        for pk, (_, tag, team) in rows.items()
+    ]
+
+
+def _named_runs(text: Text) -> list[str]:
+    """None where one of them is no id: that is said with the answer."""
+    try:
+        return run_ids_in(text)
+    except InvalidInput:
+        return []
+
+
+def _without(collection: Collection, text: Text, chosen: list[str], run: str) -> str:
+    left = {**text, "runs": ",".join(one for one in chosen if one != run)}
+    if left.get("baseline") == run:
+        left["baseline"] = ""
+    return address(collection, left)
+
+
+def address(collection: Collection, text: Text) -> str:
+    """The comparison page that says this."""
+    query = urlencode({name: value for name, value in text.items() if value})
+    page = reverse("comparison-page", args=[collection.slug])
+    return f"{page}?{query}" if query else page
+
+
+def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str, str]:
+    """The same question as parameters, without what goes without saying; `runs` where it names none of its own."""
+    options, rule = query.options, query.rule
+    given: dict[str, Any] = {
+        "measures": ",".join(measure.name for measure in query.measures),
+        "runs": ",".join(query.runs or runs or []),
+        "baseline": query.baseline or "",
+        "tests": ",".join(query.tests),
+        "correction": rule.correction,
+        **{name: _unusual(value, _USUAL[name]) for name, value in _numbers(query).items()},
+        "scores": query.scores or "",
+        "zeros": _unusual(options.zeros, DEFAULTS.zeros),
+        "ties": _unusual(options.ties, DEFAULTS.ties),
+        "min_difference": _unusual(options.min_difference, DEFAULTS.min_difference),
+    }
+    return {name: str(value) for name, value in given.items() if value != ""}
+
+
+def _numbers(query: ComparisonQuery) -> dict[str, float]:
+    options = query.options
+    return {
+        "alpha": query.rule.alpha,
+        "confidence": options.confidence,
+        "resamples": options.resamples,
+        "seed": options.seed,
+    }
+
+
+def _unusual(value: Any, usual: Any) -> Any:
+    return "" if value == usual else value

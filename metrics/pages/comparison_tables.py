@@ -1,0 +1,221 @@
+"""The tables of comparisons: runs, pairs, tests, and every run against every other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.agreement.intervals import RankIntervals
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.families import Family
+from metrics.engine.significance.tiers import letters_of
+from metrics.exports.comparisons.words import TEST_NAMES, corrected
+from metrics.pages.comparison_words import ASKS
+from metrics.services.comparison import Compared
+from metrics.services.shown_pairs import Bounded, ShownPair, Verdict, names_of, rows_of, run_of, visible_pairs
+from metrics.services.stored_comparisons import Answer
+from metrics.tables import NOTHING, figure, probability, signed
+from runs.models import Run
+
+MATRIX_RUNS = 25
+# A page lists so many runs; the API has all of them.
+RUNS_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One compared run: its means, where its tier and groups are, and its ranks on other samples of the topics."""
+
+    run: Run
+    name: str
+    place: int
+    means: list[str]
+    baseline: bool
+    tier: str
+    letters: str
+    ranks: str
+    first: str
+
+
+def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None) -> list[RunLine]:
+    """Best first by the measure that is shown; the first RUNS_SHOWN."""
+    rows = rows_of(answer, compared)
+    runs = {row: run_of(answer, compared, row) for row in rows}
+    names, means = names_of(list(runs.values())), _means(answer)
+    letters = letters_of(family.tiers) if family.tiers else None
+    return [
+        RunLine(
+            runs[row],
+            names[runs[row]],
+            place,
+            [column[compared.order[row]] for column in means],
+            row == compared.pairs.baseline,
+            str(family.tiers.tier[row]) if family.tiers else "",
+            letters[row] if letters else "",
+            f"{spread.low[row]} to {spread.high[row]}" if spread else "",
+            f"{100 * spread.share_first[row]:.0f} %" if spread else "",
+        )
+        for place, row in enumerate(rows[:RUNS_SHOWN], 1)
+    ]
+
+
+def _means(answer: Answer) -> list[dict[int, str]]:
+    """For each measure the mean of each entrant as text."""
+    return [
+        {
+            place: figure(compared.measure, value)
+            for place, value in zip(compared.order, compared.values.mean(axis=1).tolist(), strict=True)
+        }
+        for compared in answer.results
+    ]
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """A pair as figures by the first test, and its interval as x positions between 0 and 200."""
+
+    pair: ShownPair
+    verdict: Verdict
+    names: tuple[str, str]
+    difference: str
+    interval: str
+    p_value: str
+    p_adjusted: str
+    relative: str
+    effect: str
+    drawn: dict[str, str]
+
+
+def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
+    """Some pairs of a comparison; every interval is drawn on the same scale, which has zero and all pairs in it."""
+    result = compared.families[0].result
+    low, high = min(0.0, float(result.low.min())), max(0.0, float(result.high.max()))
+    scale = 200 / ((high - low) or 1.0)
+    names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
+    return [_pair_line(pair, names, low, scale) for pair in pairs]
+
+
+def _pair_line(pair: ShownPair, names: Mapping[Run, str], low: float, scale: float) -> PairLine:
+    verdict = pair.verdicts[0]
+    places = {"zero": 0.0, "low": verdict.low, "middle": pair.difference, "high": verdict.high}
+    return PairLine(
+        pair,
+        verdict,
+        (names[pair.a], names[pair.b]),
+        signed(pair.difference),
+        f"{signed(verdict.low)} to {signed(verdict.high)}",
+        probability(verdict.p_value),
+        probability(verdict.p_adjusted),
+        percent(pair.relative),
+        NOTHING if math.isnan(pair.hedges_g.value) else two_decimals(pair.hedges_g.value),
+        {name: f"{(value - low) * scale:.1f}" for name, value in places.items()},
+    )
+
+
+def percent(share: float) -> str:
+    return NOTHING if math.isnan(share) else f"{100 * share:+.1f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def two_decimals(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def bounded(size: Bounded) -> tuple[str, str]:
+    """An effect size and its interval, each as far as there is one."""
+    value, low, high = size.value, size.low, size.high
+    interval = "" if math.isnan(low) else f"{two_decimals(low)} to {two_decimals(high)}"
+    return NOTHING if math.isnan(value) else two_decimals(value), interval
+
+
+@dataclass(frozen=True)
+class QuestionLine:
+    """One test of two runs: what it asks, and what it answers."""
+
+    name: str
+    title: str
+    asks: str
+    about: str
+    statistic: str
+    p_value: str
+    p_adjusted: str
+    interval: str
+    significant: bool
+
+
+def question_lines(pair: ShownPair) -> list[QuestionLine]:
+    return [_question_line(verdict) for verdict in pair.verdicts]
+
+
+def _question_line(verdict: Verdict) -> QuestionLine:
+    title = TEST_NAMES[verdict.test]
+    return QuestionLine(
+        verdict.test,
+        title[0].upper() + title[1:],
+        ASKS[verdict.test],
+        "ranks or signs" if TESTS[verdict.test].ranks else "means",
+        NOTHING if math.isnan(verdict.statistic) else f"{verdict.statistic:.4g}".replace("-", "\N{MINUS SIGN}"),
+        probability(verdict.p_value) + (" (exact)" if verdict.exact else ""),
+        probability(verdict.p_adjusted),
+        f"{signed(verdict.low)} to {signed(verdict.high)}",
+        verdict.significant,
+    )
+
+
+@dataclass(frozen=True)
+class FamilyLine:
+    """One test of many runs: what it asks, and how many pairs it finds."""
+
+    title: str
+    asks: str
+    corrected: str
+    significant: int
+    pairs: int
+
+
+def family_lines(answer: Answer, compared: Compared) -> list[FamilyLine]:
+    there = visible_pairs(answer, compared)
+    return [
+        FamilyLine(
+            TEST_NAMES[family.test],
+            ASKS[family.test],
+            corrected(family),
+            int(np.count_nonzero(family.significant & there)),
+            int(np.count_nonzero(there)),
+        )
+        for family in compared.families
+    ]
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """The row's run against the column's: `verdict` is better or worse where that is significant."""
+
+    text: str
+    verdict: str = ""
+    note: str = ""
+
+
+def matrix_lines(answer: Answer, compared: Compared, family: Family) -> list[tuple[Run, str, list[MatrixCell]]]:
+    """Every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
+    rows = rows_of(answer, compared)
+    if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
+        return []
+    runs = {row: run_of(answer, compared, row) for row in rows}
+    names, cells = names_of(list(runs.values())), _matrix_cells(compared, family)
+    return [(runs[row], names[runs[row]], [cells[row, column] for column in rows]) for row in rows]
+
+
+def _matrix_cells(compared: Compared, family: Family) -> dict[tuple[int, int], MatrixCell]:
+    """By both rows; empty on the diagonal."""
+    lower = compared.measure.definition.lower_is_better
+    cells = {(row, row): MatrixCell("") for row in range(compared.pairs.runs)}
+    first, second = (side.tolist() for side in compared.pairs.indices())
+    figures = zip(family.result.difference.tolist(), family.adjusted.tolist(), family.significant.tolist(), strict=True)
+    for i, j, (difference, p_value, significant) in zip(first, second, figures, strict=True):
+        for a, b, value in ((i, j, difference), (j, i, -difference)):
+            verdict = ("better" if (value > 0) != lower else "worse") if significant else ""
+            cells[a, b] = MatrixCell(signed(value), verdict, f"corrected p {probability(p_value)}")
+    return cells

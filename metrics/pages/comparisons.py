@@ -1,0 +1,166 @@
+"""The pages of comparisons: of runs that are chosen here, and of what a worker makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.request import Request
+
+from metrics.api.comparisons import stored_comparison
+from metrics.api.queries import comparison_query, text_of
+from metrics.api.unchanged import unchanged_page
+from metrics.models import Comparison
+from metrics.pages.compared_answers import Shown, show
+from metrics.pages.comparison_controls import Controls, Text, address, asked_of, make_controls
+from metrics.pages.many_runs import many_runs_parts
+from metrics.pages.parts import fill
+from metrics.pages.two_runs import PAIRWISE, two_runs_parts
+from metrics.services.comparison import ComparisonQuery
+from metrics.services.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
+from metrics.services.rounds import last_rounds
+from metrics.services.stored_comparisons import (
+    Answer,
+    Outlook,
+    look_up_comparison,
+    question_of,
+    queue_comparison,
+    read_stored_comparison,
+)
+from runs.api.access import check_scores, scored_collection, visible_collection
+from runs.models import Collection, Scope, can_see_scores
+from runs.pages.forms import FormPage, see
+from runs.views import page
+
+_UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
+
+
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """None where the judgements are blind, and while a comparison is under way: how far it is changes by itself."""
+    found = visible_collection(request, slug)
+    if not can_see_scores(request.user, found):
+        return None
+    made = of_comparisons(found)
+    return None if made is None else (*of_boards(found), *of_listed(found), made)
+
+
+@page
+@unchanged_page(_fingerprint)
+def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Chosen runs of a collection compared: two of them closely, or many."""
+    collection = visible_collection(request, slug)
+    text = text_of(request.GET)
+    context: dict[str, Any] = {"collection": collection, "text": text}
+    status = fill(context, "controls", _controls, request, collection, text)
+    if "controls" in context:
+        status = max(status, fill(context, "found", _found, collection, text, context["controls"]))
+        status = max(status, _add_parts(context, collection, text))
+    return render(request, "metrics/comparison.html", context, status=status)
+
+
+def _controls(request: HttpRequest, collection: Collection, text: Text) -> Controls:
+    check_scores(request, collection)
+    return make_controls(collection, text)
+
+
+def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, Any]:
+    """The answer, a comparison that a worker makes, or what asking a worker would mean."""
+    query = _query(collection, text, controls)
+    found = look_up_comparison(collection=collection, query=query)
+    if isinstance(found, Answer):
+        return {"answer": found}
+    asked = asked_of(query)
+    if isinstance(found, Outlook):
+        return {"outlook": found, "asked": asked, "here": address(collection, text)}
+    return {"waiting": found, "asked": asked, **_status(found)}
+
+
+def _query(collection: Collection, text: Text, controls: Controls) -> ComparisonQuery:
+    """Of two runs every test of a pair is asked, after the ones that were asked for."""
+    query = comparison_query(text, collection)
+    named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
+    if len(named or controls.runs) != 2:
+        return query
+    return replace(query, tests=list(dict.fromkeys([*query.tests, *PAIRWISE])))
+
+
+def _add_parts(context: dict[str, Any], collection: Collection, text: Text) -> int:
+    """The parts of an answer, where there is one; the page's status."""
+    answer = context.get("found", {}).get("answer")
+    if answer is None:
+        return 200
+    status = fill(context, "shown", show, collection, answer, text)
+    if "shown" not in context:
+        return status
+    shown: Shown = context["shown"]
+    context["view"], status = two_runs_parts(shown) if shown.pair else many_runs_parts(shown)
+    return status
+
+
+class QueueComparison(FormPage):
+    """Leaves a long comparison to a worker; the same question finds it again."""
+
+    scopes = {"POST": Scope.READ}
+    signed_in = False
+
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        """Whoever comes here otherwise wanted to compare."""
+        collection = visible_collection(request, slug)
+        return see(request, address(collection, text_of(request.query_params)))
+
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        collection = scored_collection(request, slug)
+        query = comparison_query(text_of(cast(QueryDict, request.data)), collection)
+        stored = queue_comparison(collection=collection, query=query)
+        return see(request, reverse("stored-comparison-page", args=[stored.pk]))
+
+
+def _stored_fingerprint(request: HttpRequest, comparison: UUID) -> Fingerprint | None:
+    """None while a worker is at it."""
+    stored = stored_comparison(request, comparison)
+    if stored.state in _UNDER_WAY:
+        return None
+    return *of_boards(stored.qrels.collection), stored.state, stored.since
+
+
+@page
+@unchanged_page(_stored_fingerprint)
+def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpResponse:
+    """A comparison that a worker makes: how far it is, and then what it says."""
+    stored = stored_comparison(request, comparison)
+    collection = stored.qrels.collection
+    text = text_of(request.GET)
+    context: dict[str, Any] = {"collection": collection, "text": text, "stored": stored, "found": {}}
+    if stored.state == Comparison.State.COMPARED:
+        context["found"] = {"answer": read_stored_comparison(stored)}
+    else:
+        context["found"] = {"waiting": stored, "asked": asked_of(*question_of(stored)), **_status(stored)}
+    status = _add_parts(context, collection, text)
+    return render(request, "metrics/stored_comparison.html", context, status=status)
+
+
+@page
+def stored_comparison_status(request: HttpRequest, comparison: UUID) -> HttpResponse:
+    """How far it is: a piece of its page that asks for itself until there is something to read."""
+    stored = stored_comparison(request, comparison)
+    context = {"found": {"waiting": stored, **_status(stored)}, "collection": stored.qrels.collection}
+    response = render(request, "metrics/_comparison_status.html", context)
+    if stored.state not in _UNDER_WAY:
+        response["HX-Refresh"] = "true"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _status(stored: Comparison) -> dict[str, Any]:
+    moves = stored.state in _UNDER_WAY
+    return {
+        "moves": moves,
+        "percent": int(100 * stored.progress),
+        "alive": not moves or any(last.alive for last in last_rounds()),
+        "page": reverse("stored-comparison-page", args=[stored.pk]),
+        "again": reverse("stored-comparison-status", args=[stored.pk]),
+    }

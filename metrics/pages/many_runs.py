@@ -1,0 +1,85 @@
+"""Many runs compared: which differ, which cannot be told apart, how sure their ranks are, and every pair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from metrics.api.comparison_charts import pair_address
+from metrics.api.queries import pair_selection
+from metrics.charts.ranks import ranks_figure
+from metrics.charts.significance import significance_figure
+from metrics.engine.agreement.intervals import RankIntervals
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.families import disagreements
+from metrics.pages.compared_answers import Shown, answer_figure, common_parts, curves_part
+from metrics.pages.comparison_tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
+from metrics.pages.comparison_words import report
+from metrics.pages.parts import ShownFigure, fill
+from metrics.services.compared_ranks import read_rank_intervals
+from metrics.services.shown_pairs import choose_pairs, shown_pairs, visible_pairs
+from metrics.tables import Paging, probability
+
+_PAIRS_OF_A_PAGE = 100
+_SPLIT_SHOWN = 20
+_OMNIBUS = {
+    "anova": "analysis of variance",
+    "friedman": "Friedman's test",
+    "kruskal_wallis": "Kruskal and Wallis's test",
+}
+
+
+def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
+    """The context of the page, and its status."""
+    answer, compared, family = shown.answer, shown.compared, shown.family
+    spread = read_rank_intervals(answer, compared)
+    context = common_parts(shown) | {
+        "runs": run_lines(answer, compared, family, spread),
+        "runs_shown": RUNS_SHOWN,
+        "tiered": family.tiers is not None,
+        "ranked": spread is not None,
+        "families": family_lines(answer, compared),
+        "omnibus": [(_OMNIBUS[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
+        "split": _split(shown),
+        "matrix": matrix_lines(answer, compared, family),
+        "report": report(answer, compared, family, None),
+    }
+    status = max(
+        fill(context, "pairs", _pairs, shown),
+        fill(context, "heat", _heat, shown),
+        fill(context, "standing", _standing, shown, spread),
+    )
+    return context, status if shown.stale else max(status, fill(context, "curves", curves_part, shown))
+
+
+def _pairs(shown: Shown) -> dict[str, Any]:
+    selection = pair_selection(
+        {**shown.text, "limit": str(_PAIRS_OF_A_PAGE)}, replace(shown.answer.query, tests=["sign"])
+    )
+    number, chosen = choose_pairs(shown.answer, shown.compared, selection)
+    pairs = list(shown_pairs(shown.answer, shown.compared, chosen))
+    return {
+        "lines": pair_lines(shown.answer, shown.compared, pairs),
+        "paging": Paging(selection.offset, _PAIRS_OF_A_PAGE, number),
+        "sort": selection.sort,
+    }
+
+
+def _split(shown: Shown) -> dict[str, Any] | None:
+    """The pairs on which tests of means and of ranks come to different verdicts; None for one kind of tests."""
+    families = shown.compared.families
+    if len({TESTS[family.test].ranks for family in families}) < 2:
+        return None
+    found = disagreements(families)
+    found = found[visible_pairs(shown.answer, shown.compared)[found]]
+    pairs = list(shown_pairs(shown.answer, shown.compared, found[:_SPLIT_SHOWN]))
+    return {"number": len(found), "pairs": pairs}
+
+
+def _heat(shown: Shown) -> ShownFigure:
+    where = pair_address(shown.answer, shown.compared)
+    return answer_figure(shown, significance_figure(shown.answer, shown.compared, shown.family, address=where))
+
+
+def _standing(shown: Shown, spread: RankIntervals | None) -> ShownFigure:
+    return answer_figure(shown, ranks_figure(shown.answer, shown.compared, spread))

@@ -1,0 +1,167 @@
+"""Two runs compared: who is ahead and how surely, where, and what their rankings of one topic have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from django.urls import reverse
+
+from metrics.api.charts import RUN_CHARTS, Asked
+from metrics.charts.two_rankings import two_rankings_figure
+from metrics.engine.significance import TESTS
+from metrics.pages.compared_answers import Shown, common_parts, curves_part
+from metrics.pages.comparison_controls import address
+from metrics.pages.comparison_tables import bounded, percent, question_lines
+from metrics.pages.comparison_words import agreement, headline, report
+from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
+from metrics.services.shown_pairs import ShownPair, names_of, shown_pairs
+from metrics.services.two_rankings import Placed, RankingSide, read_two_rankings
+from metrics.tables import figure, signed
+from runs.models import Collection
+
+# Every test of one pair by itself: asked together with whichever was asked for.
+PAIRWISE = [name for name, test in TESTS.items() if test.paired and not (test.simultaneous or test.omnibus)]
+_TOPICS_SHOWN = 500
+_NEAR = 8
+# Rankings are in the submitted files, which are read to their end: long ones only when a topic is asked for.
+_READ_AT_ONCE = 50_000_000
+
+
+def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
+    """The context of the page, and its status."""
+    (pair,) = shown_pairs(shown.answer, shown.compared, np.array([0]))
+    alpha = shown.answer.query.rule.alpha
+    context = common_parts(shown) | {
+        "pair": pair,
+        "names": _names(pair),
+        "headline": headline(pair, shown.compared, shown.answer),
+        "agreement": agreement(pair, alpha),
+        "questions": question_lines(pair),
+        "family": shown.family,
+        "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
+        "effects": _effects(pair),
+        "report": report(shown.answer, shown.compared, shown.family, pair),
+    }
+    if shown.stale:
+        return context, 200
+    context["topics"] = _topics(shown, pair)
+    status = max(
+        fill(context, "differences", _differences, shown, pair),
+        fill(context, "curves", curves_part, shown),
+        fill(context, "rankings", _rankings, shown, pair, context["topics"]),
+    )
+    return context, status
+
+
+def _names(pair: ShownPair) -> tuple[str, str]:
+    names = names_of([pair.a, pair.b])
+    return names[pair.a], names[pair.b]
+
+
+def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
+    """Name, figure, and its interval or what it means."""
+    counts = f"{pair.wins}, {pair.ties}, {pair.losses}"
+    return [
+        ("Difference of means", signed(pair.difference), ""),
+        ("Relative to the second", percent(pair.relative), "" if math.isnan(pair.relative) else pair.reading),
+        ("Cohen's d", *bounded(pair.cohen_d)),
+        ("Hedges's g", *bounded(pair.hedges_g)),
+        ("Standardised", *bounded(pair.standardised)),
+        ("Wins, ties, losses", counts, "of topics"),
+    ]
+
+
+@dataclass(frozen=True)
+class TopicLine:
+    """One topic: both values, their difference, and where each ranking and both are shown."""
+
+    topic_id: str
+    title: str
+    values: tuple[str, str]
+    difference: str
+    size: float
+    rankings: tuple[str, str]
+    both: str
+
+
+def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
+    """The largest difference first."""
+    ids = [topic for topic in shown.answer.entrants.qrels.topic_ids if topic not in shown.compared.left_out]
+    first, second = (int(side[0]) for side in shown.compared.pairs.indices())
+    a, b = (shown.compared.values[row].tolist() for row in (first, second))
+    order = sorted(range(len(ids)), key=lambda at: -abs(a[at] - b[at]))[:_TOPICS_SHOWN]
+    titles = _titles(shown.collection, [ids[at] for at in order])
+    return [_topic_line(shown, pair, ids[at], titles.get(ids[at], ""), (a[at], b[at])) for at in order]
+
+
+def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
+    return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
+
+
+def _topic_line(shown: Shown, pair: ShownPair, topic_id: str, title: str, values: tuple[float, float]) -> TopicLine:
+    measure, qrels = shown.compared.measure, shown.answer.entrants.qrels.version
+    asked = urlencode({"topic": topic_id, "qrels": qrels})
+    rankings = [f"{reverse('ranking-page', args=[run.pk])}?{asked}" for run in (pair.a, pair.b)]
+    return TopicLine(
+        topic_id,
+        title,
+        (figure(measure, values[0]), figure(measure, values[1])),
+        signed(values[0] - values[1]),
+        values[0] - values[1],
+        (rankings[0], rankings[1]),
+        f"{address(shown.collection, {**shown.text, 'topic': topic_id})}#rankings",
+    )
+
+
+def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
+    first = int(shown.compared.pairs.indices()[0][0])
+    asked = {"measure": shown.compared.measure.name, "other": str(pair.b.pk)}
+    asked |= {"scores": shown.answer.query.scores} if shown.answer.query.scores else {}
+    drawn = RUN_CHARTS["topics"](Asked(pair.a, shown.evaluation(first), asked))
+    return run_figure(drawn, pair.a.pk, asked, "wide")
+
+
+@dataclass(frozen=True)
+class RankedLine:
+    """A document of one of the two rankings, with what became of it in the other."""
+
+    placed: Placed
+    label: str
+
+    @property
+    def kind(self) -> str:
+        return level_class(self.placed.document.level)
+
+
+def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[str, Any]:
+    """One topic's rankings side by side: the topic asked for, or the one with the largest difference."""
+    topic = shown.text.get("topic") or topics[0].topic_id
+    near: dict[str, Any] = {
+        "topics": topics,
+        "topic": topic,
+        "wins": [line for line in topics if line.size > 0][:_NEAR],
+        "losses": [line for line in topics if line.size < 0][:_NEAR],
+    }
+    if not shown.text.get("topic") and pair.a.size + pair.b.size > _READ_AT_ONCE:
+        return near
+    first, second = (shown.evaluation(int(side[0])) for side in shown.compared.pairs.indices())
+    found = read_two_rankings(a=first, b=second, topic_id=topic)
+    asked = {"runs": f"{pair.a.pk},{pair.b.pk}", "topic": topic, "scores": shown.answer.query.scores or ""}
+    near["sides"] = [(side, _lines(shown.collection, side)) for side in (found.a, found.b)]
+    near |= {"found": found, "title": _titles(shown.collection, [topic]).get(topic, "")}
+    if found.a.documents or found.b.documents:
+        arguments = {"collection": shown.collection.slug}
+        near["figure"] = ShownFigure(two_rankings_figure(found), "collection-chart", arguments, asked)
+    return near
+
+
+def _lines(collection: Collection, side: RankingSide) -> list[RankedLine]:
+    labels = collection.level_labels
+    return [
+        RankedLine(one, "" if one.document.level is None else str(labels.get(str(one.document.level), "")))
+        for one in side.documents
+    ]

@@ -1,0 +1,234 @@
+"""Charts of compared runs: that they say what the comparison says, and are drawn in every look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+
+from metrics.api.charts import COLLECTION_CHARTS
+from metrics.api.comparison_charts import ANSWER_CHARTS
+from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.ranks import ranks_figure
+from metrics.charts.significance import MAX_DRAWN
+from metrics.engine.grammar import parse_measure
+from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
+from metrics.pages.comparison_words import ASKS, agreement
+from metrics.services import workload
+from metrics.services.compared_ranks import read_rank_intervals
+from metrics.services.comparison import ComparisonQuery
+from metrics.services.shown_pairs import Bounded, ShownPair, Verdict
+from metrics.services.stored_comparisons import Answer, compare, look_up_comparison, queue_comparison
+from runs.models import Collection, Run, Team, User
+from tests.conftest import GOOD, POOR
+from tests.metrics.scored import make_scored, simulated
+from tests.metrics.test_charts import words
+
+COMPARED = ("significance", "ranks", "curves", "rankings")
+Submit = Callable[..., Run]
+
+
+@pytest.fixture
+def pair(submit: Submit) -> tuple[Run, Run]:
+    return submit(GOOD), submit(POOR)
+
+
+@pytest.fixture
+def board(alice: User) -> list[str]:
+    """Twelve runs on thirty topics; their ids."""
+    return make_scored("scored", Team.objects.get(personal_of=alice), simulated(12, 30))
+
+
+def chart(api: APIClient, name: str, status: int = 200, collection: str = "small", **query: Any) -> Any:
+    answer = api.get(f"/api/v1/collections/{collection}/charts/{name}", query)
+    assert answer.status_code == status, answer.content
+    return answer
+
+
+def asked(pair: tuple[Run, Run]) -> dict[str, str]:
+    return {"runs": ",".join(str(run.pk) for run in pair), "topic": "1"}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
+    anonymous: APIClient, pair: tuple[Run, Run], name: str
+) -> None:
+    for form, beginning in {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}.items():
+        assert chart(anonymous, f"{name}.{form}", **asked(pair)).content.startswith(beginning), form
+    figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair))
+    assert len(figure.caption) > 40
+    for theme in PALETTES:
+        for size, sides in SIZES.items():
+            drawn = figure.draw(Look(theme, size)).to_dict(validate=True)
+            assert (drawn["width"], drawn["height"]) == sides
+    assert figure.draw(Look(live=True)).to_dict(validate=True)
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_picture_is_sent_once(anonymous: APIClient, pair: tuple[Run, Run], name: str, api: APIClient) -> None:
+    first = chart(anonymous, f"{name}.json", **asked(pair))
+    path = f"/api/v1/collections/small/charts/{name}.json"
+    again = anonymous.get(path, asked(pair), headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert api.delete(f"/api/v1/runs/{pair[1].pk}/").status_code == 204
+    gone = anonymous.get(path, asked(pair), headers={"If-None-Match": first["ETag"]})
+    assert (gone.status_code, gone.json()["code"]) == (400, "unknown_run")
+
+
+def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board: list[str]) -> None:
+    drawn = chart(anonymous, "significance.json", collection="scored", live="true", alpha="0.1").json()
+    cells = {(row["run"], row["against"]): row for row in drawn["layer"][0]["data"]["values"]}
+    answer = anonymous.get("/api/v1/collections/scored/comparison/", {"alpha": "0.1"}).json()
+    tags = {run["id"]: run["tag"] for run in answer["runs"]}
+    assert len(cells) == 12 * 11
+    for found in answer["measures"][0]["pairs"]:
+        a, b, p = tags[found["a"]], tags[found["b"]], found["tests"]["paired_t"]["p_adjusted"]
+        bound = next((bound for bound in (0.002, 0.02, 0.1) if p < bound), None)
+        for row, column, better in ((a, b, found["difference"] > 0), (b, a, found["difference"] < 0)):
+            word = "better" if better else "worse"
+            assert cells[row, column]["kind"] == (f"{word}, p < {bound:g}" if bound else "not significant")
+        assert cells[a, b]["difference"] == pytest.approx(found["difference"])
+        assert cells[a, b]["address"].endswith(f"&runs={found['a']},{found['b']}")
+    assert drawn["layer"][0]["encoding"]["y"]["sort"] == [tags[run["id"]] for run in answer["runs"]]
+
+
+def test_lower_is_better_where_it_is(alice: User, anonymous: APIClient) -> None:
+    values = simulated(3, 30) + np.array([[0.0], [0.4], [0.8]])
+    make_scored("short", Team.objects.get(personal_of=alice), values, ["SearchLength"])
+    drawn = chart(anonymous, "significance.json", collection="short").json()
+    means = {f"r{number}": mean for number, mean in enumerate(values.mean(axis=1))}
+    rows = [row for row in drawn["layer"][0]["data"]["values"] if row["kind"] != "not significant"]
+    assert rows
+    for row in rows:
+        assert row["kind"].startswith("better") == (means[row["run"]] < means[row["against"]])
+
+
+@pytest.mark.parametrize(("runs", "query"), [(MAX_DRAWN + 1, {}), (3, {"baseline": "{0}"})])
+def test_a_matrix_that_cannot_be_drawn_says_why(
+    alice: User, anonymous: APIClient, runs: int, query: dict[str, str]
+) -> None:
+    ids = make_scored("wide", Team.objects.get(personal_of=alice), simulated(runs, 5))
+    query = {name: text.format(*ids) for name, text in query.items()}
+    refused = chart(anonymous, "significance.svg", 400, "wide", **query)
+    assert refused.json()["code"] == "nothing_to_draw"
+
+
+def test_fifty_runs_have_a_name_each(alice: User, anonymous: APIClient) -> None:
+    make_scored("wide", Team.objects.get(personal_of=alice), simulated(MAX_DRAWN, 20))
+    for name in ("significance", "ranks"):
+        told = words(chart(anonymous, f"{name}.svg", collection="wide", size="tall").content)
+        assert {f"r{number}" for number in range(MAX_DRAWN)} <= set(told), name
+
+
+def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[str]) -> None:
+    """The same resamples of the same values from the same seed."""
+    query = {"statistics": "ranks", "measures": "AP"}
+    rows = anonymous.get("/api/v1/collections/scored/leaderboard/", query).json()["results"]
+    drawn = chart(anonymous, "ranks.json", collection="scored").json()["data"]["values"]
+    assert [(row["run"], row["low"], row["high"]) for row in drawn] == [
+        (row["tag"], row["statistics"]["rank"]["low"], row["statistics"]["rank"]["high"]) for row in rows
+    ]
+
+
+def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    points = chart(anonymous, "curves.json", **asked(pair), measure="DCG", depth="4").json()["layer"]
+    (lines,) = [layer["data"]["values"] for layer in points if "strokeDash" not in layer["mark"]]
+    for run in pair:
+        curve = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": "4"}).json()["curves"][0]
+        assert [point["value"] for point in lines if point["line"] == run.tag] == pytest.approx(curve["mean"])
+
+
+def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    drawn = chart(anonymous, "rankings.json", **asked(pair)).json()
+    lines = drawn["layer"][0]["data"]["values"]
+    assert sorted((line["document"], line["side"], line["rank"]) for line in lines) == [
+        ("b", "left", 3), ("b", "right", 1), ("c", "left", 2), ("c", "right", 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "status", "code"),
+    [
+        ("rankings.svg", {"runs": "{0}", "topic": "1"}, 400, "too_few_runs"),
+        ("rankings.svg", {"runs": "{0},{1}"}, 400, "required"),
+        ("rankings.svg", {"runs": "{0},{1}", "topic": "77"}, 404, "unknown_topic"),
+        ("curves.svg", {"measure": "AP"}, 400, "no_curve"),
+        ("curves.svg", {"measures": "DCG,CG"}, 400, "too_many_measures"),
+        ("significance.svg", {"tests": "x"}, 400, "unknown_test"),
+        ("significance.svg", {"runs": "{0}"}, 400, "too_few_runs"),
+        ("ranks.svg", {"measures": "x"}, 400, "unknown_measure"),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(
+    anonymous: APIClient, pair: tuple[Run, Run], name: str, query: dict[str, str], status: int, code: str
+) -> None:
+    ids = [str(run.pk) for run in pair]
+    answer = chart(anonymous, name, status, **{key: text.format(*ids) for key, text in query.items()})
+    assert (answer["Content-Type"], answer.json()["code"]) == ("application/problem+json", code)
+
+
+def test_a_stored_comparison_has_the_charts_of_one_made_at_once(
+    anonymous: APIClient, api: APIClient, board: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = Collection.objects.get(slug="scored")
+    query = ComparisonQuery([parse_measure("AP")], tests=["sign", "paired_t"])
+    at_once = {
+        name: chart(anonymous, f"{name}.json", collection="scored", tests="sign").json() for name in ANSWER_CHARTS
+    }
+    monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
+    assert chart(anonymous, "ranks.svg", 400, "scored", seed="9").json()["code"] == "nothing_to_draw"
+    stored = queue_comparison(collection=collection, query=query)
+    base = f"/api/v1/comparisons/{stored.pk}/charts/"
+    assert anonymous.get(f"{base}ranks.svg").status_code == 202
+    assert compare(comparison_id=str(stored.pk))
+    for name, expected in at_once.items():
+        assert anonymous.get(f"{base}{name}.json").json() == expected
+    other = anonymous.get(f"{base}significance.json", {"tests": "paired_t"}).json()
+    assert other != at_once["significance"]
+    for wrong, code in ({"tests": "wilcoxon"}, "unknown_test"), ({"measures": "RR"}, "unknown_measure"):
+        assert anonymous.get(f"{base}significance.svg", wrong).json()["code"] == code
+    assert anonymous.get(f"{base}curves.svg").status_code == 404
+
+
+def test_many_runs_have_no_rank_intervals(alice: User) -> None:
+    make_scored("wide", Team.objects.get(personal_of=alice), simulated(201, 4))
+    query = ComparisonQuery([parse_measure("AP")])
+    answer = look_up_comparison(collection=Collection.objects.get(slug="wide"), query=query)
+    assert isinstance(answer, Answer)
+    assert read_rank_intervals(answer, answer.results[0]) is None
+    with pytest.raises(Exception, match="fewer runs"):
+        ranks_figure(answer, answer.results[0], None)
+
+
+def test_every_test_and_correction_has_a_name_and_a_question() -> None:
+    assert set(TEST_NAMES) == set(ASKS) == set(TESTS)
+    assert set(CORRECTION_NAMES) == set(CORRECTIONS)
+
+
+def verdicts(**significant: bool) -> ShownPair:
+    nothing = Bounded(0.0, 0.0, 0.0)
+    said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, found) for name, found in significant.items()]
+    run = Run(tag="a")
+    return ShownPair(run, run, 0, 0, 0, 0, "none", nothing, nothing, nothing, 0, 0, 0, said)
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        (verdicts(paired_t=True), ""),
+        (verdicts(paired_t=True, sign=True), "All 2 tests agree: the difference is significant at 0.05."),
+        (verdicts(paired_t=False, sign=False), "All 2 tests agree: the difference is not significant at 0.05."),
+        (verdicts(paired_t=True, bootstrap=True, sign=False),
+         "by the paired t test and the bootstrap test (shift method), not by the sign test. The former ask about"),
+        (verdicts(paired_t=False, sign=True), "by the sign test, not by the paired t test. The former ask about ranks"),
+        (verdicts(wilcoxon=True, paired_t=True, sign=False),
+         "by Wilcoxon's signed rank test and the paired t test, not by the sign test. Their questions differ"),
+    ],
+)  # fmt: skip
+def test_agreement_is_said_in_words(pair: ShownPair, text: str) -> None:
+    found = agreement(pair, 0.05)
+    assert found == text if not text or text.startswith("All") else text in found

@@ -1,0 +1,410 @@
+"""The pages of comparisons: two runs closely, many at once, and what a worker makes."""
+
+from __future__ import annotations
+
+import html as markup
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalhub.simulation import simulate_collection
+from metrics.models import Comparison
+from metrics.services import workload
+from metrics.services.stored_comparisons import compare
+from runs.models import Collection, Run
+from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
+from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
+
+Submit = Callable[..., Run]
+SMALL = "/collections/small/comparison/"
+API = "/api/v1/collections/small/comparison/"
+PAIRED = ("Paired t test", "Wilcoxon", "Sign test", "Randomisation test", "Bootstrap test")
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def pair(submit: Submit) -> tuple[Run, Run]:
+    """The better one first."""
+    return submit(GOOD), submit(POOR)
+
+
+@pytest.fixture
+def many(api: Any) -> list[Run]:
+    """Six simulated runs on twelve topics, in a collection of their own; the worst was submitted first."""
+    made = simulate_collection(topics=12, pool=60, judged=40, depth=30)
+    fields = {"slug": "many", "name": "Many", "measures": ["nDCG@10", "AP"]}
+    assert api.post("/api/v1/collections/", fields).status_code == 201
+    assert upload(api, "collections/many/qrels/", made.qrels).status_code == 201
+    for content in list(made.runs.values())[::2]:
+        assert upload(api, "collections/many/runs/", content).status_code == 202
+    evaluate_all()
+    return list(Run.objects.filter(collection__slug="many").order_by("created_at"))
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made while its reader waits."""
+    monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
+
+
+def ids(*runs: Run) -> list[str]:
+    return [str(run.pk) for run in runs]
+
+
+def asked(browser: Client, path: str, **query: Any) -> dict[str, Any]:
+    answer = browser.get(path, query)
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_two_runs_begin_with_who_is_better_and_by_how_much(browser: Client, pair: tuple[Run, Run]) -> None:
+    text = text_of(page(browser, SMALL, measures="AP", runs=ids(*pair)))
+    (measure,) = asked(browser, API, measures="AP", runs=",".join(ids(*pair)))["measures"]
+    (found,) = measure["pairs"]
+    test = found["tests"]["paired_t"]
+    assert f"good is better than poor by {found['difference']:.4f} AP. significant at 0.05" in text
+    assert f"95 % interval {test['low']:+.4f} to {test['high']:+.4f}; p = {test['p_value']:.4f}" in text
+    assert "better on 3 topics, worse on 0" in text
+    assert "Only 3 topics" in text
+
+
+def test_every_test_of_a_pair_stands_side_by_side(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair), tests="sign")
+    table = re.search(r'<table class="questions".*?</table>', html, re.DOTALL)
+    assert table
+    rows = [text_of(row) for row in re.findall(r"<tr>.*?</tr>", table[0], re.DOTALL)[1:]]
+    assert len(rows) == len(PAIRED)
+    assert rows[0].startswith("Sign test asked Is one run ahead on more topics")
+    for name in PAIRED:
+        assert any(row.startswith(name) for row in rows), name
+    tests = asked(browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon")["measures"][0][
+        "pairs"
+    ][0]
+    for name, row in (("sign", rows[0]), ("wilcoxon", next(row for row in rows if row.startswith("Wilcoxon")))):
+        assert f"{tests['tests'][name]['p_value']:.4f}" in row
+    assert "The tests do not agree at 0.05: the difference is significant by the paired t test" in text_of(html)
+
+
+def test_the_direction_is_that_of_the_better_run_whatever_the_order_or_measure(
+    browser: Client, pair: tuple[Run, Run]
+) -> None:
+    for measure in ("AP", "SearchLength"):
+        for order in (ids(*pair), ids(*reversed(pair))):
+            text = text_of(page(browser, SMALL, measures=measure, runs=order))
+            assert re.search(rf"good is (better than|ahead of) poor by [\d.]+ {measure}", text), text[:600]
+    against = text_of(page(browser, SMALL, measures="AP", runs=ids(*pair), baseline=str(pair[0].pk)))
+    assert "good is better than poor by" in against
+
+
+def test_two_runs_are_told_apart_in_sizes_and_topics(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair))
+    text = text_of(html)
+    for name in ("Relative", "Cohen&#x27;s d", "Hedges&#x27;s g", "Wins, ties, losses 3, 0, 0"):
+        assert name in text, name
+    topics = re.findall(r'topic=(\d+)#rankings">\d+</a>', html)
+    values = asked(browser, "/api/v1/collections/small/difference/", runs=",".join(ids(*pair)), measure="AP")["topics"]
+    expected = sorted(values, key=lambda topic: -abs(topic["difference"]))
+    assert topics[: len(expected)] == [topic["topic_id"] for topic in expected]
+    for run in pair:
+        assert f'href="/runs/{run.pk}/ranking/?topic=1&amp;qrels=1"' in html
+    assert html.count("<figure") == 3
+
+
+def test_two_rankings_stand_beside_each_other(browser: Client, pair: tuple[Run, Run]) -> None:
+    text = text_of(page(browser, SMALL, runs=ids(*pair), topic="1"))
+    assert "Topic 1 2 documents in both lists" in text
+    assert "1 a 2 only here 2 c 1 ▲ higher here, rank 3 3 b 0 ▼ lower here, rank 1" in text
+    assert "1 b 0 ▲ higher here, rank 3 2 u unjudged only here 3 c 1 ▼ lower here, rank 2" in text
+    empty = text_of(page(browser, SMALL, runs=ids(*pair), topic="3"))
+    assert "The run has no document for this topic; it counts 0." in empty
+    assert "has no judgements" in page(browser, SMALL, 404, runs=ids(*pair), topic="77")
+
+
+def test_a_topic_is_chosen_by_its_difference(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair))
+    largest = re.findall(r'<option value="(\d)"', html[html.index('id="topic"') :])
+    assert re.search(rf"<strong>Topic {largest[0]}</strong>", html)
+    assert "good is most above on" in text_of(html)
+
+
+def test_long_rankings_are_read_when_a_topic_is_asked_for(
+    browser: Client, pair: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metrics.pages.two_runs._READ_AT_ONCE", 10)
+    assert "These runs are long" in page(browser, SMALL, runs=ids(*pair))
+    assert "only here" in page(browser, SMALL, runs=ids(*pair), topic="1")
+
+
+def test_identical_runs_have_nothing_to_tell(browser: Client, submit: Submit) -> None:
+    twins = submit(GOOD, tag="one"), submit(GOOD, tag="two")
+    text = text_of(page(browser, SMALL, measures="AP", runs=ids(*twins)))
+    assert "have the same AP on every topic. not significant at 0.05" in text
+    assert "All 5 tests agree: the difference is not significant" in text
+    assert "3 documents in both lists" in text_of(page(browser, SMALL, runs=ids(*twins), topic="1"))
+
+
+def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, runs=ids(*pair), curve="DCG", depth="5")
+    assert "DCG at ranks 1 to 5, means of 3 topics. At rank 5: good" in html
+    assert "<option selected>DCG</option>" in html
+    assert "has no curve" in page(browser, SMALL, 400, runs=ids(*pair), curve="AP")
+    assert html.count("depth=5") > 3
+
+
+def test_the_sentence_to_report_has_all_that_makes_it_again(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, measures="AP", runs=ids(*pair), tests="randomisation", resamples="4000", seed="7")
+    sentence = markup.unescape(re.search(r'<p id="sentence">(.*?)</p>', html, re.DOTALL)[1])  # type: ignore[index]
+    for part in (
+        "by AP on 3 topics of Small (qrels version 1)", "Test (two-sided): randomisation test",
+        "Holm's correction over 1 pair", "alpha = 0.05", "B = 4,000, seed 7", "95 % confidence interval",
+        "engine version",
+    ):  # fmt: skip
+        assert part in sentence, part
+
+
+def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: list[Run]) -> None:
+    path = "/collections/many/comparison/"
+    html = page(browser, path)
+    text = text_of(html)
+    answer = asked(browser, "/api/v1/collections/many/comparison/")
+    family = answer["measures"][0]["tests"]["paired_t"]
+    assert f"{family['significant']} of 15 differences are significant at 0.05: paired t test, Holm" in text
+    assert html.count("<figure") == 3
+    for run, group in zip(answer["runs"], family["groups"], strict=True):
+        row = re.search(rf'<tr><td class="number rank">\d+</td><th[^>]*><a href="/runs/{run["id"]}/">.*?</tr>', html)
+        assert row
+        assert f'<td class="number">{group["tier"]}</td><td>{group["letters"]}</td>' in row[0]
+        assert re.search(r"\d to \d</td>", row[0])
+    pairs = re.search(r'<table class="pairs".*?</table>', html, re.DOTALL)
+    assert pairs
+    assert pairs[0].count("<tr") == 16
+    first = answer["measures"][0]["pairs"][0]
+    assert f"{first['wins']}, {first['ties']}, {first['losses']}" in pairs[0]
+    assert "analysis of variance" in text.lower()
+
+
+def test_pairs_are_ordered_as_asked(browser: Client, many: list[Run]) -> None:
+    html = page(browser, "/collections/many/comparison/", sort="difference")
+    table = html[html.index('<table class="pairs"') :]
+    texts = re.findall(r'</td>\s*<td class="number">([^<]+)</td><td class="number">[^<]+ to ', table)
+    sizes = [abs(float(text.replace("\N{MINUS SIGN}", "-"))) for text in texts]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == 15
+    assert "sort is one of" in page(browser, "/collections/many/comparison/", 400, sort="x")
+
+
+def test_many_runs_against_a_baseline(browser: Client, many: list[Run]) -> None:
+    html = page(browser, "/collections/many/comparison/", baseline=str(many[0].pk))
+    assert f"Against {many[0].tag}" in html
+    assert f'<option value="{many[0].pk}" selected>' in html
+    assert '<span class="label">baseline</span>' in html
+    assert "Tier" not in html
+    # The heat map is of all pairs; ranks and curves stay.
+    assert html.count("<figure") == 2
+    assert html[html.index('<table class="pairs"') :].count("<tr") == 6
+
+
+def test_several_measures_are_shown_one_by_one(browser: Client, many: list[Run]) -> None:
+    path = "/collections/many/comparison/"
+    first, second = (text_of(page(browser, path, measures="nDCG@10, AP", by=by)) for by in ("", "AP"))
+    assert "nDCG@10 of 6 runs" in first
+    assert "AP of 6 runs" in second
+    assert "unknown measure" in page(browser, path, 400, measures="nDCG@10, AP", by="foo")
+
+
+def test_several_tests_say_where_they_part(browser: Client, many: list[Run]) -> None:
+    query = {"tests": ["paired_t", "sign"], "correction": "none"}
+    text = text_of(page(browser, "/collections/many/comparison/", **query))
+    answer = asked(browser, "/api/v1/collections/many/comparison/", tests="paired_t,sign", correction="none")
+    (measure,) = answer["measures"]
+    for name in ("paired_t", "sign"):
+        assert f"{measure['tests'][name]['significant']} of 15" in text
+    number = measure["disagreements"]["count"]
+    assert f"different verdicts on {number} pair" in text or number == 0
+
+
+def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) -> None:
+    chosen = ids(*many[:3])
+    path = "/collections/many/comparison/"
+    html = page(browser, path, runs=chosen, tests="wilcoxon", correction="bonferroni", alpha="0.01", seed="5")
+    for run in many:
+        ticked = f'name="runs" value="{run.pk}" checked' in html
+        assert ticked == (str(run.pk) in chosen)
+    assert 'value="bonferroni" selected' in html
+    assert 'value="wilcoxon" checked' in html
+    assert 'name="alpha" type="text" inputmode="decimal" size="6" value="0.01"' in html
+    assert 'name="seed" type="text" inputmode="numeric" size="9" value="5"' in html
+    without = re.findall(r'<a href="([^"]+)" aria-label="without', html)
+    assert len(without) == 3
+    left = page(browser, markup.unescape(without[0]))
+    assert "2 chosen runs" in left
+    assert left.count('name="runs" value') - left.count('" checked> ') >= 4
+
+
+@pytest.mark.parametrize("number", [2, 6])
+def test_every_file_is_of_this_comparison(browser: Client, many: list[Run], number: int) -> None:
+    query = {"runs": ids(*many[:number]), "measures": "AP", "tests": ["sign", "wilcoxon"], "alpha": "0.01"}
+    html = page(browser, "/collections/many/comparison/", **query)
+    block = html[html.index("This comparison as") :]
+    links = [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)"', block[: block.index("</p>")])]
+    assert len(links) == 4
+    contents = []
+    for link in links:
+        answer = browser.get(link)
+        assert answer.status_code == 200, link
+        contents.append(b"".join(answer.streaming_content) if answer.streaming else answer.content)
+    for content in contents[1:3]:
+        assert b"0.01" in content
+    body = browser.get(links[3]).json()
+    assert (len(body["runs"]), body["alpha"], body["tests"][0]) == (number, 0.01, "sign")
+    assert contents[0].count(b"\r\n") == 1 + len(body["tests"]) * number * (number - 1) // 2
+
+
+def test_every_picture_of_the_page_can_be_drawn(browser: Client, many: list[Run]) -> None:
+    for query in ({}, {"runs": ids(*many[:2])}, {"baseline": str(many[0].pk)}):
+        html = page(browser, "/collections/many/comparison/", **query)
+        for source in re.findall(r'<img src="([^"]+)"', html[html.index("<main") :]):
+            answer = browser.get(markup.unescape(source))
+            assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml"), source
+
+
+def test_a_long_comparison_is_offered_to_a_worker(browser: Client, alice: Any, many: list[Run], slow: None) -> None:
+    path = "/collections/many/comparison/?tests=sign&seed=3"
+    html = page(browser, path)
+    assert "This takes longer than a page waits" in html
+    assert "/login/?next=%2Fcollections%2Fmany%2Fcomparison%2F%3Ftests%3Dsign%26seed%3D3" in html
+    assert not Comparison.objects.exists()
+    browser.force_login(alice)
+    html = page(browser, path)
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html[html.index("queue/") :]))
+    assert (fields["tests"], fields["seed"]) == ("sign", "3")
+    answer = browser.post("/collections/many/comparison/queue/", fields)
+    stored = Comparison.objects.get()
+    assert (answer.status_code, answer["Location"]) == (303, f"/comparisons/{stored.pk}/")
+    again = browser.post("/collections/many/comparison/queue/", fields)
+    assert again["Location"] == answer["Location"]
+    assert Comparison.objects.count() == 1
+
+
+def test_a_form_from_elsewhere_queues_nothing(alice: Any, many: list[Run]) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(alice)
+    assert strict.post("/collections/many/comparison/queue/", {"tests": "sign"}).status_code == 403
+    assert not Comparison.objects.exists()
+
+
+@pytest.fixture
+def queued(browser: Client, alice: Any, many: list[Run], slow: None) -> Comparison:
+    browser.force_login(alice)
+    browser.post("/collections/many/comparison/queue/", {"tests": "sign"})
+    return Comparison.objects.get()
+
+
+def test_a_waiting_comparison_tells_how_far_it_is(browser: Client, queued: Comparison) -> None:
+    for path in (f"/comparisons/{queued.pk}/", "/collections/many/comparison/?tests=sign"):
+        answer = browser.get(path)
+        assert "ETag" not in answer
+        html = answer.content.decode()
+        assert "In the queue" in html
+        assert "No worker is alive at the moment" in html
+        assert f'hx-get="/comparisons/{queued.pk}/status/"' in html
+    Comparison.objects.update(progress=0.42)
+    piece = browser.get(f"/comparisons/{queued.pk}/status/")
+    assert '<progress max="100" value="42"' in piece.content.decode()
+    assert (piece["Cache-Control"], "HX-Refresh" in piece, b"<html" in piece.content) == ("no-store", False, False)
+    assert compare(comparison_id=str(queued.pk))
+    done = browser.get(f"/comparisons/{queued.pk}/status/")
+    assert done["HX-Refresh"] == "true"
+    assert b"hx-get" not in done.content
+
+
+def test_a_made_comparison_has_the_same_tables_and_is_found_again(browser: Client, queued: Comparison) -> None:
+    assert compare(comparison_id=str(queued.pk))
+    stored, asked_again = (page(Client(), path) for path in (
+        f"/comparisons/{queued.pk}/", "/collections/many/comparison/?tests=sign"
+    ))  # fmt: skip
+    for html in (stored, asked_again):
+        assert "6 runs on 12 topics" in html
+        assert html.count("<figure") == 3
+        for source in re.findall(r'<img src="([^"]+)"', html[html.index("<main") :]):
+            assert Client().get(markup.unescape(source)).status_code == 200, source
+        assert f"/api/v1/comparisons/{queued.pk}/export/tex/" in html
+    assert "ETag" in browser.get(f"/comparisons/{queued.pk}/")
+
+
+def test_a_failed_comparison_says_why_and_is_tried_again(browser: Client, queued: Comparison) -> None:
+    Comparison.objects.update(state="failed", error_code="comparison_error", error_message="out of luck")
+    html = page(browser, f"/comparisons/{queued.pk}/")
+    assert "Failed: out of luck" in html
+    assert "hx-get" not in html[html.index('id="status"') : html.index("</form>", html.index('id="status"'))]
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html[html.index("queue/") :]))
+    answer = browser.post("/collections/many/comparison/queue/", fields)
+    assert answer["Location"] == f"/comparisons/{queued.pk}/"
+    queued.refresh_from_db()
+    assert queued.state == "queued"
+    Comparison.objects.update(state="failed")
+    assert "Log in</a> to try it again" in page(Client(), f"/comparisons/{queued.pk}/")
+
+
+def test_a_stored_comparison_outlives_judgements_and_runs(browser: Client, api: Any, queued: Comparison) -> None:
+    assert compare(comparison_id=str(queued.pk))
+    run = Run.objects.filter(collection__slug="many").first()
+    assert run
+    assert api.delete(f"/api/v1/runs/{run.pk}/").status_code == 204
+    html = page(browser, f"/comparisons/{queued.pk}/")
+    assert "1 of the compared runs was deleted since" in html
+    assert f">{run.tag}<" not in html
+    assert "5 runs on 12 topics" in html
+    assert upload(api, "collections/many/qrels/", QRELS).status_code == 201
+    stale = page(browser, f"/comparisons/{queued.pk}/")
+    assert "stale, qrels v1" in stale
+    assert 'id="curves"' not in stale
+
+
+def test_a_stale_run_is_not_compared_and_the_page_says_so(browser: Client, api: Any, pair: tuple[Run, Run]) -> None:
+    new_qrels(api)
+    html = page(browser, SMALL, 400, runs=ids(*pair))
+    assert "is not evaluated under the active judgements" in html
+    assert "A run may be stale" in html
+
+
+def test_a_blind_collection_compares_nothing_for_outsiders(browser: Client, pair: tuple[Run, Run]) -> None:
+    Collection.objects.update(blind=True)
+    html = page(browser, SMALL, runs=ids(*pair))
+    assert "Blind" in html
+    assert "good" not in html[html.index("<main") :]
+    assert "ETag" not in browser.get(SMALL)
+
+
+def test_hostile_names_are_text_in_every_part(browser: Client, alice: Any, pair: tuple[Run, Run]) -> None:
+    Collection.objects.update(name=HOSTILE, level_labels={"1": HOSTILE})
+    for number, run in enumerate(pair):
+        Run.objects.filter(pk=run.pk).update(tag=f"{HOSTILE}{number}")
+    for query in ({}, {"runs": ids(*pair), "topic": "1"}, {"baseline": str(pair[0].pk)}):
+        html = page(browser, SMALL, **query)
+        assert not SCRIPT_OR_STYLE.search(html.encode())
+        assert "<img src=x" not in html
+
+
+def test_a_page_of_two_runs_asks_the_database_little(
+    browser: Client, pair: tuple[Run, Run], django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(22):
+        page(browser, SMALL, runs=ids(*pair))
+
+
+def test_more_compared_runs_need_no_more_queries(
+    browser: Client, submit: Submit, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(10):
+        submit(GOOD, tag=f"run-{number}")
+    with django_assert_max_num_queries(20):
+        page(browser, SMALL)
