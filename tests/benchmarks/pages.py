@@ -91,18 +91,21 @@ def measure_pages() -> None:
 
 def multiply(number: int) -> None:
     """So many evaluated runs, copies of those in the open collection but for their tags and some noise."""
+    from django.db import transaction
+
     from metrics.models import Evaluation, JudgedView, MetricVector
     from runs.models import Run
 
     rng = np.random.default_rng(1)
     known = list(Evaluation.objects.filter(run__collection__slug="open").select_related("run", "view"))
     vectors = {one.pk: list(one.vectors.all()) for one in known}
-    for index in range(number - len(known)):
-        model = known[index % len(known)]
-        run = Run.objects.create(**{**_fields(model.run, "id"), "tag": f"{model.run.tag}-{index}"})
-        made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
-        JudgedView.objects.create(evaluation=made, content=model.view.content)
-        MetricVector.objects.bulk_create(_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
+    with transaction.atomic():
+        for index in range(number - len(known)):
+            model = known[index % len(known)]
+            run = Run.objects.create(**{**_fields(model.run, "id"), "tag": f"{model.run.tag}-{index}"})
+            made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
+            JudgedView.objects.create(evaluation=made, content=model.view.content)
+            MetricVector.objects.bulk_create(_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
 
 
 def _fields(row: Any, without: str) -> dict[str, Any]:

@@ -66,11 +66,13 @@ function still(figure) {
   live.delete(figure);
 }
 
-// Everything drawn that tells something: what Vega would say of it, and its element.
+// Everything drawn that tells something: what Vega would say of it, and its element. A line is one element for all its
+// points: charts that say something of those draw them, too.
 function* pointsOf(mark) {
+  if (["line", "area", "trail"].includes(mark.marktype)) return;
   for (const item of mark.items) {
     if (item.marktype || item.items) yield* pointsOf(item);
-    else if (item.tooltip && item._svg && !Array.isArray(item._svg.__data__)) yield { told: item.tooltip, element: item._svg };
+    else if (item.tooltip && item._svg) yield { told: item.tooltip, element: item._svg };
   }
 }
 
@@ -119,11 +121,11 @@ function leave(chart) {
 
 function step(chart, key) {
   const { points, at } = chart;
-  const line = points[at]?.told.line;
   if (at < 0) return key === "End" ? points.length - 1 : 0;
-  if (!key.startsWith("Arrow") || key === "ArrowLeft" || key === "ArrowRight" || line === undefined) return at + KEYS[key];
-  // The same place on the line before or after.
   const lines = [...new Set(points.map((one) => one.told.line))];
+  if ((key !== "ArrowUp" && key !== "ArrowDown") || lines.length < 2) return at + KEYS[key];
+  // The same place on the line before or after.
+  const { line } = points[at].told;
   const other = lines[(lines.indexOf(line) + KEYS[key] + lines.length) % lines.length];
   const own = points.filter((one) => one.told.line === line).indexOf(points[at]);
   const others = points.filter((one) => one.told.line === other);
