@@ -94,7 +94,7 @@ class BoardLine:
 
     @property
     def incomplete(self) -> bool:
-        return (self.row.evaluation.topics_answered or 0) < self.judged
+        return self.row.has_values and (self.row.evaluation.topics_answered or 0) < self.judged
 
     @property
     def since(self) -> str:
@@ -104,7 +104,7 @@ class BoardLine:
 
 
 def board_lines(board: Leaderboard) -> list[BoardLine]:
-    ranked = [row for row in board.rows if not row.stale]
+    ranked = [row for row in board.rows if row.rank is not None]
     best = {measure.name: _best(ranked, measure.name) for measure in board.measures}
     return [_board_line(row, board.measures, best) for row in board.rows]
 
@@ -159,6 +159,8 @@ def _best(rows: list[Row], name: str) -> float | None:
 
 def _board_line(row: Row, measures: list[Measure], best: Mapping[str, float | None]) -> BoardLine:
     judged = row.evaluation.qrels.topics
+    if not row.has_values:
+        return BoardLine(row, [Cell(NOTHING)] * len(measures), judged)
     cells = [
         mean_cell(measure, row.values[measure.name], judged, None if row.stale else best[measure.name])
         for measure in measures

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.api.queries import board_query, standings_query
-from metrics.api.unchanged import unchanged_page
+from metrics.api.unchanged import of_asked_board, unchanged_page
 from metrics.pages.parts import Query
 from metrics.pages.parts import fill as _fill
 from metrics.pages.parts import query_of as _query
@@ -34,8 +34,15 @@ def _collection_fingerprint(request: HttpRequest, slug: str) -> Fingerprint | No
     return of_boards(found) + of_listed(found) if can_see_scores(request.user, found) else None
 
 
+def _board_fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """None also where the question has no answer, as the page then says."""
+    found = visible_collection(request, slug)
+    board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
+    return board + of_listed(found) if board else None
+
+
 @page
-@unchanged_page(_collection_fingerprint)
+@unchanged_page(_board_fingerprint)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """A collection with its leaderboard."""
     collection = counted_collection(request, slug)
@@ -54,7 +61,7 @@ def _qrels(request: HttpRequest, collection: Collection) -> Qrels | None:
 
 def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    asked, statistics = board_query(query, collection), standings_query(query)
+    asked, statistics = board_query(query, collection, request.user), standings_query(query)
     board = read_leaderboard(collection=collection, query=asked)
     standings = read_standings(board=board, query=statistics) if statistics else None
     lines = board_lines(board)

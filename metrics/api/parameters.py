@@ -17,6 +17,7 @@ def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR, choices: tuple
 MEASURE_NAMES = parameter("measures", "measure names separated by commas; the collection's own where left out")
 SCORES = parameter("scores", "float64 or float32; the collection's own where left out")
 VERSION = parameter("qrels", "a qrels version; the active one where left out", OpenApiTypes.INT)
+FILTER = parameter("filter", "which rows to show: words, and fields such as team:a,b or status:failed; docs/api.md")
 CONFIDENCE = parameter("confidence", "of the intervals, 0.95 where left out", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
 RUNS = parameter("runs", "run ids separated by commas; all evaluated runs where left out")

@@ -36,6 +36,7 @@ from metrics.services.comparison import ComparisonQuery
 from metrics.services.curves import CurveQuery, RecallQuery
 from metrics.services.design import DesignQuery
 from metrics.services.difference import DifferenceQuery
+from metrics.services.filter_grammar import parse_filter
 from metrics.services.leaderboard import BoardQuery
 from metrics.services.orders import OrdersQuery
 from metrics.services.shown_pairs import PAIR_ORDERS, PairSelection
@@ -99,7 +100,7 @@ def scores_in(parameters: Mapping[str, str]) -> str | None:
     return choice_in(parameters, "scores", SCORE_TYPES)
 
 
-def board_query(parameters: Mapping[str, str], collection: Collection) -> BoardQuery:
+def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     """`sort` is a measure; `order` is desc or asc, by default the one that puts the best run first."""
     measures = measures_in(parameters, "measures", collection.measures)
     sort = measure_in(parameters, "sort", measures[0].name)
@@ -111,6 +112,8 @@ def board_query(parameters: Mapping[str, str], collection: Collection) -> BoardQ
         scores=scores_in(parameters),
         offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
         limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),
+        filter=parse_filter(parameters.get("filter", "")),
+        reader=reader,
     )
 
 

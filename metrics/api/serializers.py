@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from metrics.api.statistics_serializers import BoardStatisticsSerializer, StandingSerializer
 from metrics.models import Evaluation
+from metrics.services.board_states import BOARD_STATES
 
 
 class MeanSerializer(serializers.Serializer[Any]):
@@ -28,15 +29,19 @@ class RunNameSerializer(serializers.Serializer[Any]):
 
 
 class CoverageSerializer(serializers.Serializer[Any]):
-    answered = serializers.IntegerField()
+    answered = serializers.IntegerField(allow_null=True, help_text="null for a run that is not evaluated")
     judged = serializers.IntegerField()
 
 
 class RowSerializer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True)
+    state = serializers.ChoiceField(choices=BOARD_STATES)
     stale = serializers.BooleanField()
+    code = serializers.CharField(allow_blank=True, help_text="why a run waits or failed, as in its status")
+    reason = serializers.CharField(allow_blank=True)
     run = RunNameSerializer()
     coverage = CoverageSerializer()
+    judged_at_10 = serializers.FloatField(allow_null=True, help_text="mean of Judged@10; null for a run without values")
     tied_documents = serializers.IntegerField()
     qrels = serializers.IntegerField()
     engine_version = serializers.CharField()
@@ -53,8 +58,8 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
     measures = serializers.ListField(child=serializers.CharField())
     sort = serializers.CharField()
     order = serializers.CharField()
-    count = serializers.IntegerField()
-    ranked = serializers.IntegerField()
+    count = serializers.IntegerField(help_text="rows of all pages: those that the filter shows")
+    ranked = serializers.IntegerField(help_text="runs that have a rank, whatever the filter shows")
     states = serializers.DictField(child=serializers.IntegerField())
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)

@@ -22,9 +22,11 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import parse_etags
 from rest_framework.request import Request
 
-from metrics.services.fingerprints import Fingerprint, of_boards, of_code, of_run
+from metrics.api.queries import board_query
+from metrics.engine.errors import EvalHubError
+from metrics.services.fingerprints import Fingerprint, of_boards, of_code, of_filter, of_run
 from runs.api.access import scored_collection, scored_run
-from runs.models import Membership
+from runs.models import Collection, Membership
 
 # Reads what the view would find and refuses what it would refuse; None where the answer has no tag.
 Reader = Callable[..., Fingerprint | None]
@@ -98,6 +100,19 @@ def unchanged_page(read: Reader) -> Callable[[Callable[..., HttpResponse]], Call
 
 def of_collection(request: HttpRequest | Request, collection: str) -> Fingerprint:
     return of_boards(scored_collection(request, collection))
+
+
+def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
+    return of_asked_board(request, scored_collection(request, collection))
+
+
+def of_asked_board(request: HttpRequest | Request, collection: Collection) -> Fingerprint | None:
+    """Of a board and the rows of it that are asked for; None where the question has no answer."""
+    try:
+        query = board_query(request.GET.dict(), collection, request.user)
+        return of_boards(collection) + of_filter(collection, query)
+    except EvalHubError:
+        return None
 
 
 def of_scored_run(request: HttpRequest | Request, run: UUID) -> Fingerprint:

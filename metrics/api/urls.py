@@ -4,6 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import (
+    board_exports,
     charts,
     comparisons,
     curves,
@@ -16,6 +17,7 @@ from metrics.api import (
     views,
     what_if,
 )
+from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
 
 
@@ -25,12 +27,24 @@ class ExportConverter(StringConverter):
     regex = "|".join(EXPORTS)
 
 
+class BoardExportConverter(StringConverter):
+    """Those of leaderboards."""
+
+    regex = "|".join(BOARD_EXPORTS)
+
+
 register_converter(ExportConverter, "export")
+register_converter(BoardExportConverter, "board_export")
 
 _SET = "session-sets/<uuid:session_set>/"
 
 urlpatterns = [
     path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
+    path(
+        "collections/<slug:collection>/leaderboard/export/<board_export:kind>/",
+        board_exports.LeaderboardExport.as_view(),
+        name="leaderboard-export",
+    ),
     path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),
     path(
         "collections/<slug:collection>/comparison/export/<export:kind>/",

@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.answers import coverage, numbers, read_from, run_name
-from metrics.api.parameters import MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
+from metrics.api.answers import coverage, number, numbers, read_from, run_name
+from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
 from metrics.api.queries import (
     board_query,
     evaluation_in,
@@ -32,7 +32,7 @@ from metrics.api.serializers import (
     RunValuesSerializer,
 )
 from metrics.api.standings import row_statistics, standings_as_json
-from metrics.api.unchanged import of_collection, of_measures, of_scored_run, unchanged
+from metrics.api.unchanged import of_board, of_measures, of_scored_run, unchanged
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
@@ -112,7 +112,8 @@ class CollectionEvaluations(APIView):
 
 
 class LeaderboardView(APIView):
-    """Means of the collection's runs, ranked by one measure. Stale runs come last, without a rank."""
+    """Means of the collection's runs, ranked by one measure. Below them, without a rank, come the stale runs and those
+    that are queued, evaluating or failed. A filter chooses rows; the ranks stay those of the whole board."""
 
     @extend_schema(
         responses=LeaderboardSerializer,
@@ -122,15 +123,16 @@ class LeaderboardView(APIView):
             parameter("order", "desc or asc; best first where left out"),
             parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
             parameter("offset", "rows to pass over", OpenApiTypes.INT),
+            FILTER,
             SCORES,
             *STATISTICS,
         ],
     )
-    @unchanged(of_collection)
+    @unchanged(of_board)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = query_of(request)
-        query, asked = board_query(parameters, found), standings_query(parameters)
+        query, asked = board_query(parameters, found, request.user), standings_query(parameters)
         board = read_leaderboard(collection=found, query=query)
         standings = read_standings(board=board, query=asked) if asked else None
         after, before = query.offset + query.limit, max(0, query.offset - query.limit)
@@ -199,9 +201,13 @@ def _row_as_json(row: Row, standings: Standings | None) -> dict[str, Any]:
     evaluation, run = row.evaluation, row.run
     return {
         "rank": row.rank,
+        "state": row.state,
         "stale": row.stale,
+        "code": "" if row.has_values else evaluation.error_code,
+        "reason": "" if row.has_values else evaluation.error_message,
         "run": run_name(run),
         "coverage": coverage(evaluation),
+        "judged_at_10": number(row.judged),
         "tied_documents": run.tied_documents,
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,

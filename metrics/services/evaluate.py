@@ -22,6 +22,9 @@ from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements
 
+# Stored for every run whatever the collection's measures are: every row of a board says how much of it was judged.
+JUDGED = parse_measure("Judged@10")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -62,7 +65,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     if run.known_sha256:
         view = mark_known(view, judgements, load_known(run.known_sha256))
     vectors = []
-    for name in run.collection.measures:
+    for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
         if lost.is_set():
             raise LeaseLost
         vectors.append(make_vector(evaluation.pk, parse_measure(name), view))

@@ -17,6 +17,8 @@ from django.db.models import Count, Max, Model, OuterRef, Subquery, Sum
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
+from metrics.services.board_filter import asks_for_own
+from metrics.services.leaderboard import BoardQuery, runs_shown
 from runs.models import Collection, Qrels, Run, SessionSet, Topic
 
 Fingerprint = tuple[Any, ...]
@@ -45,6 +47,15 @@ def _groups() -> tuple[str, tuple[Any, ...]]:
         "evaluations__engine_version", "evaluations__state",
     ).annotate(Count("pk"), Max("created_at"), Sum("evaluations__pk"), Max("evaluations__since"))  # fmt: skip
     return groups.query.sql_with_params()
+
+
+def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
+    """Of the rows that a filter shows: it may ask for descriptions, which change without an evaluation's move, and for
+    what is the reader's own."""
+    if query.filter is None:
+        return ()
+    keys = b"".join(run.bytes for run in runs_shown(collection=collection, query=query))
+    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for_own(query.filter) else None
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:

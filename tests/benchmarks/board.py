@@ -32,6 +32,7 @@ def measure_boards() -> None:
         for title, query in (
             ("first page, 20 measures", {"measures": names}),
             ("rows 500 to 550, 20 measures", {"measures": names, "offset": "500"}),
+            ("the rows that a filter shows, 20 measures", {"measures": names, "filter": "r1 -r10 OR status:failed"}),
             ("sorted by another measure, 5 measures", {"measures": ",".join(MEASURES[:5]), "sort": "AP@100"}),
         ):
             _time(title, query)
@@ -57,13 +58,14 @@ def fill(number: int) -> None:
         models["Evaluation"](run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=TOPICS)
         for run in rows
     )
-    values = np.random.default_rng(1).random((number, len(MEASURES), TOPICS))
+    stored = [*MEASURES, "Judged@10"]
+    values = np.random.default_rng(1).random((number, len(stored), TOPICS))
     for evaluation, vectors in zip(evaluations, values, strict=True):
         models["MetricVector"].objects.bulk_create(
             models["MetricVector"](
                 evaluation=evaluation, measure=name, mean=float(vector.mean()), topics=TOPICS, content=vector.tobytes()
             )
-            for name, vector in zip(MEASURES, vectors, strict=True)
+            for name, vector in zip(stored, vectors, strict=True)
         )
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

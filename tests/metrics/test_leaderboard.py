@@ -11,9 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.models import Evaluation, MetricVector
+from metrics.api.unchanged import MEMORY
+from metrics.models import Evaluation, JudgedView, MetricVector
 from runs.models import Run
-from tests.conftest import GOOD, POOR, evaluate_all, upload
+from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 
 BOARD = "/api/v1/collections/small/leaderboard/"
 
@@ -111,11 +112,67 @@ def test_failed_queued_and_deleted_runs_are_not_ranked(api: APIClient, submit: C
     gone = submit(POOR, tag="gone")
     api.delete(f"/api/v1/runs/{gone.pk}/")
     failed = submit(POOR, tag="failed")
-    Evaluation.objects.filter(run=failed).update(state="failed", error_code="evaluation_crashed")
+    reason = {"error_code": "evaluation_crashed", "error_message": "the worker died"}
+    Evaluation.objects.filter(run=failed).update(state="failed", topics_answered=None, **reason)
     upload(api, "collections/small/runs/", POOR, tag="waiting")
     board = api.get(BOARD).json()
-    assert tags(board) == [(1, "good")]
+    assert tags(board) == [(1, "good"), (None, "failed"), (None, "waiting")]
     assert board["states"] == {"evaluated": 1, "failed": 1, "queued": 1}
+    assert (board["count"], board["ranked"]) == (3, 1)
+    ranked, fallen, waiting = board["results"]
+    assert [row["state"] for row in board["results"]] == ["ranked", "failed", "queued"]
+    assert (ranked["code"], fallen["code"], fallen["reason"]) == ("", "evaluation_crashed", "the worker died")
+    for row in (fallen, waiting):
+        assert row["coverage"] == {"answered": None, "judged": 3}
+        assert row["values"] == {name: {"mean": None, "topics": 0} for name in ("nDCG@10", "AP")}
+        assert (row["stale"], row["judged_at_10"]) == (False, None)
+    status = api.get(f"/api/v1/runs/{failed.pk}/").json()["status"]
+    assert (status["code"], status["reason"]) == (fallen["code"], fallen["reason"])
+
+
+def test_the_stale_rows_come_before_those_without_values(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(POOR, tag="first")
+    upload(api, "collections/small/runs/", GOOD, tag="never")
+    upload(api, "collections/small/qrels/", QRELS.replace("a 2", "a 1"))
+    Evaluation.objects.filter(run__tag="never").update(state="failed")
+    submit(GOOD, tag="new")
+    Evaluation.objects.filter(run__tag="first", qrels__version=2).delete()
+    Evaluation.objects.filter(run__tag="never", qrels__version=2).update(state="failed", topics_answered=None)
+    MetricVector.objects.filter(evaluation__run__tag="never").delete()
+    board = api.get(BOARD).json()
+    assert tags(board) == [(1, "new"), (None, "first"), (None, "never")]
+    assert [row["state"] for row in board["results"]] == ["ranked", "stale", "failed"]
+    assert [row["judged_at_10"] is None for row in board["results"]] == [False, False, True]
+    pages = [tags(api.get(BOARD, {"limit": 1, "offset": offset}).json()) for offset in range(4)]
+    assert pages == [[entry] for entry in tags(board)] + [[]]
+
+
+def test_every_row_says_how_much_of_it_is_judged(api: APIClient, submit: Callable[..., Run]) -> None:
+    """Judged@10 of POOR: 2 of 3 documents, 2 of 2, and nothing retrieved for the third topic."""
+    submit(GOOD)
+    submit(POOR)
+    rows = api.get(BOARD, {"measures": "AP"}).json()["results"]
+    assert [row["judged_at_10"] for row in rows] == [1.0, pytest.approx((2 / 3 + 1) / 3)]
+    assert [row["coverage"] for row in rows] == [{"answered": 3, "judged": 3}, {"answered": 2, "judged": 3}]
+    assert set(rows[0]["values"]) == {"AP"}
+    asked = api.get(BOARD, {"measures": "Judged@10"}).json()["results"]
+    assert [row["values"]["Judged@10"]["mean"] for row in asked] == [row["judged_at_10"] for row in asked]
+
+
+def test_judged_at_10_of_an_earlier_evaluation_is_made_once(api: APIClient, submit: Callable[..., Run]) -> None:
+    submit(POOR)
+    expected = api.get(BOARD).json()["results"][0]["judged_at_10"]
+    stored = MetricVector.objects.filter(measure="Judged@10")
+    assert stored.count() == 1
+    stored.delete()
+    MEMORY.forget()
+    assert api.get(BOARD).json()["results"][0]["judged_at_10"] == expected
+    assert stored.count() == 1
+    # Without a judged view there is nothing to make it from.
+    stored.delete()
+    JudgedView.objects.all().delete()
+    MEMORY.forget()
+    assert api.get(BOARD).json()["results"][0]["judged_at_10"] is None
 
 
 def test_ranks_are_those_of_the_runs_that_are_there(api: APIClient, submit: Callable[..., Run]) -> None:

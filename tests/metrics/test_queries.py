@@ -24,6 +24,10 @@ ENDPOINTS = {
     "collections/small/leaderboard/?measures=P@3": 15,
     "collections/small/leaderboard/?statistics=all&baseline={run}": 14,
     "collections/small/leaderboard/?statistics=all&measures=P@3": 17,
+    "collections/small/leaderboard/?filter=good": 14,
+    "collections/small/leaderboard/?filter=-status:ranked,failed": 13,
+    "collections/small/leaderboard/export/csv/": 11,
+    "collections/small/leaderboard/export/tex/?statistics=all&baseline={run}&filter=good OR poor": 14,
     "collections/small/orders/": 8,
     "collections/small/orders/?measures=P@3,DCG": 9,
     "collections/small/design/": 7,
@@ -82,4 +86,5 @@ def test_what_is_unchanged_costs_few_queries(anonymous: APIClient, submit: Calla
         assert anonymous.get(path).content == first.content
     with CaptureQueriesContext(connection) as known:
         assert anonymous.get(path, headers={"If-None-Match": first["ETag"]}).status_code == 304
-    assert max(len(again), len(known)) <= 3
+    # A filter is asked anew for the rows it shows: descriptions change without a move of any evaluation.
+    assert max(len(again), len(known)) <= (5 if "filter=" in path else 3)

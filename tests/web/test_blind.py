@@ -41,7 +41,7 @@ OUTSIDERS = ("anonymous", "participant", "member", "other")
 QUERIES = (
     "", "sort=AP&order=asc", "qrels=2", "measures=P@3,Judged@10", "measures=foo", "limit=1&offset=1",
     "measure=DCG&depth=3&per_topic=true", "statistics=all&baseline={run}", "runs={run}", "depth=0", "status=received",
-    "status=evaluated", "status=queued", "status=failed",
+    "status=evaluated", "status=queued", "status=failed", "filter=status:failed OR run-1 own:yes", "filter=foo:x",
 )  # fmt: skip
 MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?(?: UTC)?"), "<time>"),

@@ -73,6 +73,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "audit":              {"GET":    "401 404 404 404 404 200 404"},
     # The API of metrics.
     "leaderboard":        {"GET":    ALL},
+    "leaderboard-export": {"GET":    ALL},
     "comparison":         {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 202"},
     "comparison-export":  {"GET":    ALL},
@@ -174,6 +175,7 @@ BLIND: dict[str, dict[str, str]] = {
     "session-set-status": {"GET":    OWN_RUN},
     "session-page":       {"GET":    OWN_SCORES},
     "leaderboard":        {"GET":    SCORES},
+    "leaderboard-export": {"GET":    SCORES},
     "comparison":         {"GET":    SCORES,
                            "POST":   "401 403 403 202 403 202 202"},
     "comparison-export":  {"GET":    SCORES},

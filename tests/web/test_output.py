@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.exports.comparisons.comma_separated import neutral
+from metrics.exports.comma_separated import neutral
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, upload
 from tests.web.worlds import KNOWN, body_of, submit_form
@@ -37,7 +37,7 @@ def test_a_download_is_an_attachment_that_no_browser_runs(api: APIClient, collec
         assert "default-src 'self'" in answer["Content-Security-Policy"], path
 
 
-WRITES_CSV = {"metrics/exports/comparisons/comma_separated.py"}
+WRITES_CSV = {"metrics/exports/comma_separated.py"}
 
 
 def test_no_other_module_writes_csv() -> None:

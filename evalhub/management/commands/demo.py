@@ -156,7 +156,7 @@ def _board_text(board: dict[str, Any]) -> str:
     lines = [f"SIMULATED collection, qrels version {board['qrels']}, ranked by {board['sort']}"]
     columns = "".join(f"{name:>11}" for name in names)
     lines.append(f"{'rank':>4}  {'run':<14}{columns}   95 % interval   tier")
-    for row in board["results"]:
+    for row in (row for row in board["results"] if row["statistics"]):
         values = "".join(f"{row['values'][name]['mean']:11.4f}" for name in names)
         sort = row["values"][board["sort"]]
         interval = f"{sort['low']:.4f} - {sort['high']:.4f}"

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import InvalidInput
 from metrics.engine.ranking import Ints
+from metrics.exports.comma_separated import written
 from metrics.services.comparison import Compared
 from metrics.services.shown_pairs import Bounded, PairSelection, ShownPair, Verdict, choose_pairs, shown_pairs
 from metrics.services.stored_comparisons import Answer
 from runs.models import Collection
 
-# What a spreadsheet takes for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-_ROWS = 500
 MOST_ROWS = 200_000
 
 
@@ -29,39 +24,7 @@ def render(collection: Collection, answer: Answer, selection: PairSelection) -> 
     if rows > MOST_ROWS:
         message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or read pages of pairs"
         raise InvalidInput(message, code="too_many_rows", pointer="run")
-    return _written(_rows(collection, answer, tables))
-
-
-def neutral(text: str) -> str:
-    """A text cell that no spreadsheet runs as a formula: an apostrophe stands before what would begin one."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _written(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = None
-    for number, row in enumerate(rows):
-        if writer is None:
-            writer = csv.DictWriter(buffer, list(row), lineterminator="\r\n")
-            writer.writeheader()
-        writer.writerow({name: _cell(value) for name, value in row.items()})
-        if number % _ROWS == _ROWS - 1:
-            yield _taken(buffer)
-    yield _taken(buffer)
-
-
-def _taken(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
-
-
-def _cell(value: Any) -> str:
-    """Numbers as they are, an empty cell for none."""
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
-    return neutral(value) if isinstance(value, str) else str(value)
+    return written(_rows(collection, answer, tables))
 
 
 def _rows(collection: Collection, answer: Answer, tables: list[tuple[Compared, Ints]]) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ _NO_MARK = r"\phantom{$^{\uparrow}$}"
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
     """A table environment."""
-    return iter([_written(table_of(collection, answer), collection.slug)])
+    return iter([written(table_of(collection, answer), collection.slug)])
 
 
 def escaped(text: str) -> str:
@@ -28,16 +28,18 @@ def escaped(text: str) -> str:
     return "".join(_SPECIAL.get(character, character) for character in " ".join(text.split()))
 
 
-def _written(table: MeanTable, label: str) -> str:
+def written(table: MeanTable, label: str) -> str:
+    """A table environment, with what the document must load in a comment above it."""
+    form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
     lines = [
         "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, \\usepackage[T1]{fontenc}",
         r"\begin{table}",
         r"  \centering",
         rf"  \caption{{{_caption(table)}}}",
         rf"  \label{{tab:{label}}}",
-        rf"  \begin{{tabular}}{{l{'l' * len(table.measures)}}}",
+        rf"  \begin{{tabular}}{{{form}}}",
         r"    \toprule",
-        rf"    Run & {' & '.join(map(escaped, table.measures))} \\",
+        rf"    {_row(*table.before, 'Run', *map(escaped, table.measures), *table.after)}",
         r"    \midrule",
         *(_line(table, place) for place in range(len(table.lines))),
         r"    \bottomrule",
@@ -55,11 +57,17 @@ def _caption(table: MeanTable) -> str:
 def _line(table: MeanTable, place: int) -> str:
     line = table.lines[place]
     name = rf"\textit{{{escaped(line.name)}}}" if line.baseline else escaped(line.name)
-    return f"    {name} & {' & '.join(_cell(cell, table.with_baseline) for cell in line.cells)} \\\\"
+    columns = zip(table.measures, line.cells, strict=True)
+    cells = (_cell(cell, table.has_room_for_marks(measure)) for measure, cell in columns)
+    return f"    {_row(*line.before, name, *cells, *line.after)}"
 
 
-def _cell(cell: MeanCell, with_baseline: bool) -> str:
+def _row(*cells: str) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _cell(cell: MeanCell, with_room: bool) -> str:
     text = rf"\textbf{{{cell.text}}}" if cell.best else cell.text
-    if with_baseline:
+    if with_room:
         return text + _MARKS.get(cell.mark, _NO_MARK)
     return rf"{text}$^{{\mathrm{{{cell.mark}}}}}$" if cell.mark else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanTable, table_of
+from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanLine, MeanTable, table_of
 from metrics.services.shown_pairs import PairSelection
 from metrics.services.stored_comparisons import Answer
 from runs.models import Collection
@@ -17,7 +17,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
     """The table, an empty line and the caption."""
-    return iter([_written(table_of(collection, answer))])
+    return iter([written(table_of(collection, answer))])
 
 
 def escaped(text: str) -> str:
@@ -25,13 +25,23 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _written(table: MeanTable) -> str:
-    head = [f"| Run | {' | '.join(map(escaped, table.measures))} |", "| --- |" + " ---: |" * len(table.measures)]
-    lines = [
-        f"| {escaped(line.name)}{' (baseline)' if line.baseline else ''} | {' | '.join(map(_cell, line.cells))} |"
-        for line in table.lines
+def written(table: MeanTable) -> str:
+    """The table, an empty line and the caption."""
+    behind = len(table.measures) + len(table.after)
+    head = [
+        _row(*table.before, "Run", *map(escaped, table.measures), *table.after),
+        _row(*["---:"] * len(table.before), "---", *["---:"] * behind),
     ]
+    lines = [_row(*line.before, _name(line), *map(_cell, line.cells), *line.after) for line in table.lines]
     return "\n".join([*head, *lines, "", " ".join(map(escaped, table.caption)), ""])
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _name(line: MeanLine) -> str:
+    return f"{escaped(line.name)}{' (baseline)' if line.baseline else ''}"
 
 
 def _cell(cell: MeanCell) -> str:

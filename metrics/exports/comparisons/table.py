@@ -28,21 +28,35 @@ class MeanCell:
 
 @dataclass(frozen=True)
 class MeanLine:
-    """One run; `name` holds its team where another run of the table has the same tag."""
+    """One run; `name` holds its team where another run of the table has the same tag.
+
+    `before` and `after` are texts beside the name and beside the means.
+    """
 
     name: str
     baseline: bool
     cells: list[MeanCell] = field(default_factory=list)
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class MeanTable:
-    """What is written: the names of the measures, the lines best first, and the sentences of the caption."""
+    """What is written: the names of the measures, the lines best first, and the sentences of the caption.
+
+    `before` and `after` name the columns of those texts; `marked` is the one measure that has marks, None for all.
+    """
 
     measures: list[str]
     lines: list[MeanLine]
     caption: list[str]
     with_baseline: bool
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    marked: str | None = None
+
+    def has_room_for_marks(self, measure: str) -> bool:
+        return self.with_baseline and self.marked in (None, measure)
 
 
 def table_of(collection: Collection, answer: Answer) -> MeanTable:

@@ -1,0 +1,86 @@
+"""CSV at full precision: a row for each run of a board, those without a rank too, and how the figures were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from metrics.engine.significance import TESTS
+from metrics.exports.comma_separated import written
+from metrics.services.leaderboard import Leaderboard, Row
+from metrics.services.standings import Standings
+from runs.models import Collection
+
+_AGAINST = (
+    "difference", "low", "high", "relative", "statistic", "p_value", "p_adjusted", "mark", "wins", "ties", "losses",
+)  # fmt: skip
+
+
+def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
+    """A line of names, then the rows as they stand on the board."""
+    inputs = {"collection": collection.slug, "scores": board.scores, **(_inputs(standings) if standings else {})}
+    rows = ({**_row(row), **_values(row, standings), **_standing(row, standings), **inputs} for row in board.rows)
+    return written(rows)
+
+
+def _row(row: Row) -> dict[str, Any]:
+    evaluation, run = row.evaluation, row.run
+    return {
+        "rank": row.rank,
+        "state": row.state,
+        "team": run.team.slug,
+        "tag": run.tag,
+        "run": str(run.pk),
+        "submitted": run.created_at.isoformat(),
+        "topics_answered": evaluation.topics_answered,
+        "topics_judged": evaluation.qrels.topics,
+        "judged_at_10": row.judged,
+        "tied_documents": run.tied_documents,
+        "qrels": evaluation.qrels.version,
+        "engine_version": evaluation.engine_version,
+    }
+
+
+def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
+    """The mean of each measure, over how many topics it is, and both ends of its interval where asked for."""
+    found: dict[str, Any] = {}
+    for name, (mean, topics) in row.values.items():
+        found |= {name: mean, f"{name} topics": topics}
+        if standings and "intervals" in standings.query.parts:
+            low, high = standings.intervals.get((row.evaluation.pk, name), (None, None))
+            found |= {f"{name} low": low, f"{name} high": high}
+    return found
+
+
+def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
+    """The columns of what was asked for, empty for a row that takes no part."""
+    if standings is None:
+        return {}
+    found: dict[str, Any] = {}
+    standing = standings.of(row.evaluation.pk) if row.rank is not None else None
+    if standings.tiers:
+        found |= {"tier": standing and standing.tier, "groups": " ".join((standing and standing.groups) or [])}
+    if standings.ranks:
+        for name in ("rank_low", "rank_high", "share_first"):
+            found[name] = standing and getattr(standing, name)
+    if standings.baseline:
+        against = asdict(standing.baseline) if standing and standing.baseline else {}
+        found |= {f"baseline_{name}": against.get(name) for name in _AGAINST}
+    return found
+
+
+def _inputs(standings: Standings) -> dict[str, Any]:
+    query = standings.query
+    return {
+        "statistics_of": standings.measure.name,
+        "statistics_topics": standings.topics,
+        "test": query.test,
+        "correction": query.correction,
+        "alpha": query.alpha,
+        "confidence": query.confidence,
+        "resamples": query.resamples if TESTS[query.test].draws else None,
+        "rank_resamples": query.rank_resamples if standings.ranks else None,
+        "seed": query.seed,
+        "baseline": query.baseline,
+    }

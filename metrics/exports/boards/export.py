@@ -1,0 +1,22 @@
+"""Export: a way to write a leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from metrics.services.leaderboard import Leaderboard
+from metrics.services.standings import Standings
+from runs.models import Collection
+
+Render = Callable[[Collection, Leaderboard, Standings | None], Iterator[str]]
+"""render(collection, all rows of a board, its statistics where they were asked for) -> pieces of text"""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A renderer, the content type of what it writes, and what a file of it ends in."""
+
+    render: Render
+    content_type: str
+    ending: str

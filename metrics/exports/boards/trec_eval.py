@@ -1,0 +1,36 @@
+"""The figures of the ranked runs in trec_eval's own lines: for each run its name, then every measure for all topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metrics.engine.measures.definition import Aggregate
+from metrics.engine.trec_eval.columns import Column, Value
+from metrics.exports.sheet import Sheet
+from metrics.exports.trec_eval import render as render_sheets
+from metrics.services.leaderboard import Leaderboard, Row
+from metrics.services.shown_pairs import names_of
+from metrics.services.standings import Standings
+from runs.models import Collection
+
+
+def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
+    """One piece for each run; statistics have no place in these lines."""
+    rows = [row for row in board.rows if row.rank is not None]
+    names = names_of([row.run for row in rows])
+    sheets = (Sheet(names[row.run], [], _columns(board, row, names[row.run])) for row in rows)
+    return render_sheets(sheets, by_topic=False, summary=True)
+
+
+def _columns(board: Leaderboard, row: Row, name: str) -> list[Column]:
+    figures = {measure.name: row.values[measure.name][0] for measure in board.measures}
+    whole = {measure.name for measure in board.measures if measure.definition.aggregate is Aggregate.SUM}
+    return [
+        Column("runid", None, name),
+        *(Column(known, None, _figure(value, known in whole)) for known, value in figures.items()),
+    ]
+
+
+def _figure(value: float | None, whole: bool) -> Value:
+    """Counts are whole, as trec_eval prints them."""
+    return round(value) if whole and value is not None else value

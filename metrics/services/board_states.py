@@ -1,0 +1,44 @@
+"""What a run is on a leaderboard: ranked, or listed below with its values under older judgements or with none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
+
+from metrics.engine import ENGINE_VERSION
+from metrics.models import Evaluation
+from runs.models import Collection, Qrels, Run
+
+RANKED, STALE = "ranked", "stale"
+_WAITING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING, Evaluation.State.FAILED)
+UNRANKED = (STALE, *(state.value for state in _WAITING))
+BOARD_STATES = (RANKED, *UNRANKED)
+
+
+def runs_with_states(collection: Collection, qrels: Qrels, scores: str) -> QuerySet[Any]:
+    """The live runs with their `board_state`, and in `evaluation_shown` the key of what their row is made from.
+
+    A run is stale where it has no values under these judgements but some under others; one that nobody has asked to
+    evaluate this way yet is queued, and has none.
+    """
+    own = Evaluation.objects.filter(run=OuterRef("pk"), scores=scores)
+    current = own.filter(qrels=qrels, engine_version=ENGINE_VERSION)
+    newest = own.evaluated().order_by("-qrels__version", "-engine_version")
+    return (
+        Run.objects.filter(collection=collection, deleted_at=None)
+        .alias(
+            current=Subquery(current.values("pk")),
+            current_state=Subquery(current.values("state")),
+            newest=Subquery(newest.values("pk")[:1]),
+        )
+        .annotate(
+            board_state=Case(
+                When(current_state=Evaluation.State.EVALUATED, then=Value(RANKED)),
+                When(newest__isnull=False, then=Value(STALE)),
+                default=Coalesce(F("current_state"), Value(Evaluation.State.QUEUED.value)),
+            ),
+            evaluation_shown=Coalesce(F("newest"), F("current")),
+        )
+    )
