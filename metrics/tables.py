@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
 from metrics.services.judged_views import Mean
-from metrics.services.leaderboard import Leaderboard, Row
-from metrics.services.standings import AgainstBaseline, Standings
 from metrics.services.values import RunValues
 from runs.models import Collection, Qrels
 
@@ -21,11 +19,15 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """A measure's column: how it is sorted now, and the order that a click on its name asks for."""
+    """A measure's column: how it is sorted now, and the order that a click on its name asks for.
+
+    `ends` are those of the scale on which intervals are drawn in it.
+    """
 
     name: str
     sorting: str
     next_order: str
+    ends: tuple[str, str] | None = None
 
     @property
     def parts(self) -> list[str]:
@@ -81,91 +83,6 @@ def figure(measure: Measure, value: float | None) -> str:
     if value is None or math.isnan(value):
         return NOTHING
     return f"{value:,.0f}" if measure.definition.aggregate is Aggregate.SUM else f"{value:.4f}"
-
-
-@dataclass(frozen=True)
-class BoardLine:
-    """One run on the board; `statistics` stand in the columns that `statistics_columns` names."""
-
-    row: Row
-    cells: list[Cell]
-    judged: int
-    statistics: list[str] = field(default_factory=list)
-
-    @property
-    def incomplete(self) -> bool:
-        return self.row.has_values and (self.row.evaluation.topics_answered or 0) < self.judged
-
-    @property
-    def since(self) -> str:
-        """What makes a stale row stale: older judgements or, under the same ones, an older engine."""
-        evaluation = self.row.evaluation
-        return f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
-
-
-def board_lines(board: Leaderboard) -> list[BoardLine]:
-    ranked = [row for row in board.rows if row.rank is not None]
-    best = {measure.name: _best(ranked, measure.name) for measure in board.measures}
-    return [_board_line(row, board.measures, best) for row in board.rows]
-
-
-def statistics_columns(board: Leaderboard, standings: Standings) -> list[str]:
-    """The names of the columns that were asked for and have an answer."""
-    named = {
-        f"{100 * standings.query.confidence:g} % interval of {board.sort.name}": bool(standings.intervals),
-        "Tier": standings.tiers is not None,
-        "Groups": standings.tiers is not None and standings.tiers.groups is not None,
-        "Ranks": standings.ranks is not None,
-        "First": standings.ranks is not None,
-        "Against the baseline": standings.baseline is not None,
-        "Corrected p": standings.baseline is not None,
-        "Wins, ties, losses": standings.baseline is not None,
-    }
-    return [name for name, shown in named.items() if shown]
-
-
-def with_statistics(lines: list[BoardLine], board: Leaderboard, standings: Standings) -> list[BoardLine]:
-    """The lines with a text for each of the columns."""
-    return [replace(line, statistics=list(_statistics(line.row, board.sort, standings))) for line in lines]
-
-
-def _statistics(row: Row, sort: Measure, standings: Standings) -> Iterator[str]:
-    standing = standings.of(row.evaluation.pk) if row.rank is not None else None
-    if standings.intervals:
-        ends = standings.intervals.get((row.evaluation.pk, sort.name), (math.nan, math.nan))
-        yield NOTHING if math.isnan(ends[0]) else " to ".join(figure(sort, end) for end in ends)
-    if standings.tiers:
-        yield str(standing.tier) if standing else NOTHING
-        if standings.tiers.groups is not None:
-            yield " ".join((standing and standing.groups) or []) or NOTHING
-    if standings.ranks:
-        yield f"{standing.rank_low} to {standing.rank_high}" if standing else NOTHING
-        yield f"{100 * (standing.share_first or 0.0):.0f} %" if standing else NOTHING
-    if standings.baseline:
-        yield from _against(standing.baseline if standing else None)
-
-
-def _against(against: AgainstBaseline | None) -> tuple[str, str, str]:
-    if against is None:
-        return NOTHING, NOTHING, NOTHING
-    mark = f" {against.mark}" if against.mark else ""
-    counts = f"{against.wins}, {against.ties}, {against.losses}"
-    return f"{signed(against.difference)}{mark}", probability(against.p_adjusted), counts
-
-
-def _best(rows: list[Row], name: str) -> float | None:
-    return max((mean for row in rows if (mean := row.values[name][0]) is not None), default=None)
-
-
-def _board_line(row: Row, measures: list[Measure], best: Mapping[str, float | None]) -> BoardLine:
-    judged = row.evaluation.qrels.topics
-    if not row.has_values:
-        return BoardLine(row, [Cell(NOTHING)] * len(measures), judged)
-    cells = [
-        mean_cell(measure, row.values[measure.name], judged, None if row.stale else best[measure.name])
-        for measure in measures
-    ]
-    return BoardLine(row, cells, judged)
 
 
 def mean_cell(measure: Measure, mean: Mean, judged: int, best: float | None = None) -> Cell:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from metrics import views
-from metrics.pages import comparisons, measures, runs, scripts, session_boards, session_sets, what_if
+from metrics.pages import boards, comparisons, measures, runs, scripts, session_boards, session_sets, what_if
 
 urlpatterns: list[URLPattern] = [
-    path("collections/<slug:slug>/", views.collection_page, name="collection-page"),
+    path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
+    path("collections/<slug:slug>/board/", boards.board_piece, name="board-piece"),
     path("collections/<slug:slug>/comparison/", comparisons.comparison_page, name="comparison-page"),
     path("collections/<slug:slug>/comparison/queue/", comparisons.QueueComparison.as_view(), name="queue-comparison"),
     path("comparisons/<uuid:comparison>/", comparisons.stored_comparison_page, name="stored-comparison-page"),

@@ -14,8 +14,7 @@ OURS = ("evalhub", "runs", "metrics")
 # From the top down. A module belongs to the first prefix that fits; it may import from its own layer and those below.
 LAYERS = (
     ("evalhub",),
-    ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin", "metrics.api", "metrics.pages",
-     "metrics.views", "metrics.urls",
+    ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin", "metrics.api", "metrics.pages", "metrics.urls",
      "metrics.admin", "metrics.charts", "metrics.tables", "metrics.exports"),
     ("metrics.tasks",),
     ("metrics.services",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -19,8 +19,9 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from metrics.api.comparison_charts import COMPARED_CHARTS
-from metrics.api.parameters import CONFIDENCE, SCORES, VERSION, parameter
+from metrics.api.parameters import CONFIDENCE, FILTER, SCORES, VERSION, parameter
 from metrics.api.queries import (
+    board_query,
     choice_in,
     curve_query,
     evaluation_in,
@@ -29,14 +30,16 @@ from metrics.api.queries import (
     query_of,
     recall_query,
     run_id_in,
+    share_in,
     what_if_query,
 )
 from metrics.api.ranking_queries import topic_in
-from metrics.api.unchanged import of_collection, unchanged
+from metrics.api.unchanged import of_board, of_collection, unchanged
 from metrics.charts.curves import curve_figure
 from metrics.charts.distribution import distribution_figure
 from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.means import means_figure
 from metrics.charts.precision_recall import precision_recall_figure
 from metrics.charts.rankings import ranking_figure
 from metrics.charts.rendering import FORMATS, render
@@ -47,6 +50,8 @@ from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.curves import read_curves, read_precision_recall
 from metrics.services.difference import DifferenceQuery, read_difference
 from metrics.services.fingerprints import Fingerprint
+from metrics.services.leaderboard import read_leaderboard
+from metrics.services.mean_intervals import mean_intervals
 from metrics.services.rankings import read_ranking
 from metrics.services.values import read_values
 from metrics.services.what_if import ask_what_if
@@ -110,6 +115,7 @@ def _ranking(asked: Asked) -> Figure:
     return ranking_figure(ranking, run=asked.run.tag)
 
 
+_Draw = Callable[[Collection, Mapping[str, str], Any], Figure]
 RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
     "curve": _curve,
     "precision-recall": _precision_recall,
@@ -124,9 +130,26 @@ def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
     return what_if_figure(answer, answer.combinations[0])
 
 
-COLLECTION_CHARTS: dict[str, Callable[[Collection, Mapping[str, str]], Figure]] = {
-    "what-if": _what_if,
-    **COMPARED_CHARTS,
+def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    board = read_leaderboard(collection=collection, query=board_query(query, collection, reader))
+    board = replace(board, measures=[board.sort])
+    confidence = share_in(query, "confidence", 0.95)
+    intervals = mean_intervals(board, confidence)
+    if not intervals:
+        raise InvalidInput(f"no ranked run here has an interval of {board.sort.name}", code="nothing_to_draw")
+    return means_figure(board, intervals, confidence)
+
+
+def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
+    """A chart that is the same whoever asks."""
+    return lambda collection, query, _reader: draw(collection, query)
+
+
+# Of a collection, the query string as text, and whoever asks: a filter may be about the reader's own runs.
+COLLECTION_CHARTS: dict[str, _Draw] = {
+    "means": _means,
+    "what-if": _for_all(_what_if),
+    **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
 }
 
 CHART_PARAMETERS = [
@@ -164,13 +187,15 @@ class RunChart(APIView):
         return picture(key, form, lambda: RUN_CHARTS[chart](asked).draw(look))
 
 
-def _of_collection(request: Request, collection: str, **names: str) -> Fingerprint:
-    return of_collection(request, collection)
+def _of_collection(request: Request, collection: str, chart: str, form: str) -> Fingerprint | None:
+    # What a filter shows of a board may be the reader's own.
+    return of_board(request, collection) if chart == "means" else of_collection(request, collection)
 
 
 class CollectionChart(APIView):
-    """A chart of a collection: what-if, the first of the combinations asked for beside the official order; or of
-    compared runs: significance, ranks, curves, and the rankings of two for one topic."""
+    """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
+    of the combinations asked for beside the official order; or of compared runs: significance, ranks, curves, and the
+    rankings of two for one topic."""
 
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
@@ -184,6 +209,11 @@ class CollectionChart(APIView):
             parameter("seed", "of significance and ranks: 0 where left out", OpenApiTypes.INT),
             parameter("depth", "of curves: number of ranks, 100 where left out", OpenApiTypes.INT),
             parameter("topic", "of rankings: the topic"),
+            parameter("sort", "of means: another measure to order the runs by"),
+            parameter("order", "of means: desc or asc; best first where left out"),
+            parameter("limit", "of means: rows of the page, of which the first 30 are drawn", OpenApiTypes.INT),
+            parameter("offset", "of means: rows to pass over", OpenApiTypes.INT),
+            FILTER,
             CONFIDENCE,
             *CHART_PARAMETERS,
             SCORES,
@@ -196,7 +226,7 @@ class CollectionChart(APIView):
         query = query_of(request)
         look = look_in(query)
         # The board changes with every run: only what says so with its tag is remembered.
-        return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query).draw(look))
+        return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query, request.user).draw(look))
 
 
 def check_chart(charts: Mapping[str, Any], chart: str, form: str) -> None:

@@ -40,10 +40,10 @@ PALETTES = {
     ),
 }  # fmt: skip
 # Width and height of the whole picture, in pixels: for paper, across a page, for two beside each other, for a phone;
-# and for a row of each of many runs, on paper and on a phone.
+# for a row of each of many runs, on paper and on a phone, and of some runs.
 SIZES = {
     "column": (800, 400), "wide": (1120, 380), "half": (560, 360), "narrow": (360, 320), "tall": (860, 820),
-    "narrow-tall": (360, 640),
+    "narrow-tall": (360, 640), "rows": (800, 580),
 }  # fmt: skip
 
 

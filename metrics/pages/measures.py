@@ -12,13 +12,16 @@ from metrics.engine.curves import CURVES
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure, split_names
 from metrics.engine.measures import MEASURES
-from metrics.engine.measures.definition import MeasureDefinition, Parameter, show
+from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
 from metrics.engine.measures.finding import find_measures, names_of
 from metrics.services.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, example_values
 from metrics.tables import figure
 from runs.views import page
 
 _SUGGESTED = 6
+# Cutoffs to choose among while none is typed yet.
+_CUTOFFS = {Cutoff.NONE: [""], Cutoff.OPTIONAL: ["", "@5", "@10", "@20", "@100"], Cutoff.SHARE: ["@0.1", "@0.5"],
+            Cutoff.REQUIRED: ["@1", "@5", "@10", "@20", "@100"]}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class MeasureLine:
     @property
     def parameters(self) -> list[tuple[Parameter, str]]:
         return [(parameter, show(parameter.default)) for parameter in self.definition.parameters]
+
+    @property
+    def names(self) -> list[str]:
+        """What may be chosen where no parameter is given."""
+        return [f"{self.definition.name}{cutoff}" for cutoff in _CUTOFFS[self.definition.cutoff]]
 
     @property
     def curve(self) -> bool:
@@ -82,9 +90,13 @@ def _named(text: str) -> MeasureDefinition:
 @page
 def measure_suggestions(request: HttpRequest) -> HttpResponse:
     """A piece of a page: what the last name of a list means, or which names it may become."""
-    names = [text for name in ("measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()]
+    names = [
+        text for name in ("add", "measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()
+    ]
     last = _last_name(names[0]) if names else ""
-    context: dict[str, object] = {"typed": last}
+    # A form that adds measures takes them from buttons: what was typed before the last name stays.
+    before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""
+    context: dict[str, object] = {"typed": last, "choose": "add" in request.GET, "before": before}
     try:
         measure = parse_measure(last) if last else None
     except MeasureError as error:

@@ -45,6 +45,12 @@ def query_of(request: HttpRequest) -> Query:
     return {**request.GET.dict(), "runs": ",".join(request.GET.getlist("runs"))}
 
 
+def changed(query: Query, **changes: str | None) -> str:
+    """The address of a page with other parameters; what is empty or None is left out."""
+    kept = {name: value for name, value in {**query, **changes}.items() if value}
+    return f"?{urlencode(kept)}"
+
+
 def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *arguments: Any) -> int:
     """Put a part of the page into its context, or the problem in its place; returns the page's status."""
     try:

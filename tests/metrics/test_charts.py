@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from rest_framework.test import APIClient
 
-from metrics.api.charts import RUN_CHARTS, Asked
+from metrics.api.charts import COLLECTION_CHARTS, RUN_CHARTS, Asked
 from metrics.charts import bundle
 from metrics.charts.curves import curve_figure
 from metrics.charts.distribution import distribution_figure
@@ -21,8 +22,9 @@ from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.topics import paired_topics_figure, topics_figure
 from metrics.engine.grammar import parse_measure
 from metrics.services.values import find_evaluation, read_curve
-from runs.models import Run
+from runs.models import Run, User
 from tests.conftest import GOOD, POOR
+from tests.metrics.boards import make_board, simulated
 
 Submit = Callable[..., Run]
 # As it is before conftest puts a short script in its place.
@@ -189,6 +191,34 @@ def test_the_what_if_chart_shows_both_ranks(anonymous: APIClient, pair: tuple[Ru
     assert answer.status_code == 200
     assert answer["Cache-Control"] == "private, max-age=0, no-cache"
     assert {"1  good", "2  poor", "official", "what if"} <= set(words(answer.content))
+
+
+def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: User) -> None:
+    make_board(alice.personal_team, {"AP": simulated(40, 20), "P@5": simulated(40, 20, seed=6)})
+    path, query = "/api/v1/collections/board", {"sort": "P@5", "limit": "200"}
+    board = anonymous.get(f"{path}/leaderboard/", {**query, "statistics": "intervals"}).json()["results"]
+    drawn = anonymous.get(f"{path}/charts/means.json", {**query, "size": "tall"}).json()
+    intervals, points = drawn["layer"]
+    expected = []
+    for row in board[:30]:
+        value = row["values"]["P@5"]
+        name = f"{row['rank']}. {row['run']['tag']} (alice)"
+        expected.append({"run": name, **{end: value[end] for end in ("mean", "low", "high")}})
+    assert intervals["data"]["values"] == points["data"]["values"] == expected
+    phone = anonymous.get(f"{path}/charts/means.json", {**query, "size": "narrow"}).json()
+    assert "the first 15 runs" in " ".join(phone["title"]["subtitle"])
+    assert anonymous.get(f"{path}/charts/means.svg", {"filter": "("}).status_code == 400
+    nothing = anonymous.get(f"{path}/charts/means.svg", {"filter": "zzz"})
+    assert (nothing.status_code, nothing.json()["code"]) == (400, "nothing_to_draw")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", PALETTES)
+def test_means_are_drawn_in_every_look(anonymous: APIClient, alice: User, theme: str, size: str) -> None:
+    collection = make_board(alice.personal_team, {"AP": simulated(3, 20)})
+    figure = COLLECTION_CHARTS["means"](collection, {}, AnonymousUser())
+    assert [row[0].split(".")[0] for row in figure.rows] == ["1", "2", "3"]
+    figure.draw(Look(theme, size, live=True)).to_dict()
 
 
 def test_the_bundle_is_made_once_and_served_for_good(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:

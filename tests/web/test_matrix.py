@@ -110,6 +110,7 @@ MATRIX: dict[str, dict[str, str]] = {
     # Pages, in a browser's session.
     "home":               {"GET":    ALL},
     "collection-page":    {"GET":    ALL},
+    "board-piece":        {"GET":    ALL},
     "comparison-page":    {"GET":    ALL},
     # Reading it leads back to the page that asks.
     "queue-comparison":   {"GET":    ALL.replace("200", "303"),
@@ -204,7 +205,7 @@ BLIND: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 PAGES = (
-    "home", "collection-page", "comparison-page", "queue-comparison", "stored-comparison-page",
+    "home", "collection-page", "board-piece", "comparison-page", "queue-comparison", "stored-comparison-page",
     "stored-comparison-status", "what-if-page", "run-page", "run-status", "ranking-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
     "measure-suggestions", "submit-page", "tokens-page", "login", "logout", "vega-script",

@@ -23,7 +23,7 @@ PATHS = (
     "/api/v1/collections/one/charts/significance.json",
     "/api/v1/collections/one/difference/?runs={run},{other}", "/api/v1/runs/{run}/values/",
     "/api/v1/runs/{run}/curve/", "/api/v1/runs/{run}/precision-recall/", "/api/v1/measures/", "/api/v1/measures/AP/",
-    "/collections/one/", "/collections/one/comparison/", "/runs/{run}/", "/measures/",
+    "/collections/one/", "/collections/one/board/", "/collections/one/comparison/", "/runs/{run}/", "/measures/",
 )  # fmt: skip
 BOARD, PAGE, VALUES = PATHS[0], "/collections/one/", "/api/v1/runs/{run}/values/"
 

@@ -14,6 +14,33 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+// A leaderboard that is asked for again leaves its reader in place: ticked runs stay ticked, the frame stays scrolled,
+// and what has not changed is not touched. Who sorts or turns pages begins at the top of the frame.
+let lastBoard, place;
+
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (detail.elt.closest("#leaderboard") && !detail.elt.closest(".paging")) detail.path = detail.path.split("#")[0];
+});
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const board = document.getElementById("board");
+  if (!board || !detail.target.matches("#board, #leaderboard")) return;
+  const byItself = detail.target === board;
+  if (byItself && detail.xhr.response === lastBoard) detail.shouldSwap = false;
+  lastBoard = byItself ? detail.xhr.response : undefined;
+  const frame = board.querySelector(".scroll");
+  const top = detail.requestConfig.elt.closest("thead, form, .paging") ? 0 : frame?.scrollTop;
+  place = { left: frame?.scrollLeft, top, ticked: [...board.querySelectorAll(":checked")].map((box) => box.value) };
+});
+
+document.addEventListener("htmx:afterSwap", () => {
+  const frame = document.querySelector("#board .scroll");
+  if (!place || !frame) return;
+  frame.scrollTo({ left: place.left, top: place.top });
+  for (const box of frame.querySelectorAll("[name=runs]")) box.checked = place.ticked.includes(box.value);
+  place = undefined;
+});
+
 // A chart answers the pointer and the keys from the moment it is pointed at or focused: until then it is a picture,
 // which costs nothing.
 const dark = matchMedia("(prefers-color-scheme: dark)");

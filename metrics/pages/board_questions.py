@@ -1,0 +1,73 @@
+"""What is asked of a leaderboard, as links and fields: the measures that were chosen, and quick choices of a filter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metrics.engine.grammar import Measure
+from metrics.pages.parts import Query, changed
+from metrics.services.leaderboard import Leaderboard
+from runs.models import Collection, Team
+
+_TEAMS_OFFERED = 8
+_STATES = ("stale", "queued", "evaluating", "failed")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chosen measure: what it is, and the board without it, which is empty for the last one."""
+
+    measure: Measure
+    without: str
+
+    @property
+    def summary(self) -> str:
+        return self.measure.definition.sections()["summary"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A term that a click puts into the filter, or takes out again where it is `chosen`."""
+
+    term: str
+    address: str
+    chosen: bool
+
+
+def measure_chips(measures: list[Measure], sort: Measure, query: Query) -> list[Chip]:
+    return [Chip(measure, _without(measure, measures, sort, query)) for measure in measures]
+
+
+def _without(measure: Measure, measures: list[Measure], sort: Measure, query: Query) -> str:
+    rest = ",".join(other.name for other in measures if other != measure)
+    order = {"sort": None, "order": None} if measure == sort else {}
+    return changed(query, measures=rest, add=None, offset=None, **order) if rest else ""
+
+
+def filter_choices(collection: Collection, board: Leaderboard, own_teams: set[int], query: Query) -> list[Choice]:
+    """Terms worth a click: of the reader's own runs, of teams, and of states that occur."""
+    teams = Team.objects.filter(runs__collection=collection, runs__deleted_at=None).order_by("slug").distinct()
+    found = dict(teams.values_list("pk", "slug")[: _TEAMS_OFFERED + 1])
+    terms = ["own:yes"] if own_teams & found.keys() else []
+    terms += [f"team:{slug}" for slug in found.values()] if 1 < len(found) <= _TEAMS_OFFERED else []
+    waiting = board.ranked < sum(board.states.values())
+    terms += ["status:ranked", *(f"status:{state}" for state in _STATES)] if waiting else []
+    return [_choice(term, query) for term in terms]
+
+
+def _choice(term: str, query: Query) -> Choice:
+    """Of one field a board is asked for one value: another choice takes the place of the first."""
+    text = query.get("filter", "").strip()
+    terms, name = text.split(), term.partition(":")[0]
+    chosen = term in terms
+    if "OR" in terms or "(" in text:
+        kept = [f"({text})"]
+    else:
+        kept = [other for other in terms if not other.startswith(f"{name}:")]
+    return Choice(term, changed(query, filter=" ".join([*kept, *([] if chosen else [term])]), offset=None), chosen)
+
+
+def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:
+    """What a form takes along of the address: everything but its own fields, and which page was shown."""
+    dropped = (*own, "offset", "add")
+    return [(name, value) for name, value in query.items() if value and name not in dropped]

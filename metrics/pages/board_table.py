@@ -1,0 +1,272 @@
+"""The table of the leaderboard's page: what stands in each row, and the intervals drawn on one scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from metrics.engine.grammar import Measure
+from metrics.pages.board_statistics import BoardStatistics
+from metrics.pages.parts import Query, changed
+from metrics.services.evaluate import JUDGED
+from metrics.services.leaderboard import Leaderboard, Row
+from metrics.services.mean_intervals import Ends
+from metrics.services.standings import AgainstBaseline, Standing, Standings
+from metrics.tables import Column, columns_of, figure, mean_cell, probability, signed
+from runs.models import Run
+
+# How wide the scale of the intervals is drawn, in pixels.
+SCALE_WIDTH = 90.0
+# Below it most of the first ten documents are unknown, and the mean says little about the run.
+LOW_JUDGED = 0.5
+_NARROW_SCALE = 0.05
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From the least to the greatest end of the intervals of a page, so that the bars of all rows compare."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> str:
+        return f"{(value - self.low) / ((self.high - self.low) or 1.0) * SCALE_WIDTH:.1f}"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """As the header says them."""
+        places = 4 if self.high - self.low < _NARROW_SCALE else 2
+        return f"{self.low:.{places}f}", f"{self.high:.{places}f}"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A mean and its interval as x positions, and in words."""
+
+    low: str
+    middle: str
+    high: str
+    text: str
+
+
+@dataclass(frozen=True)
+class BoardCell:
+    """A mean on the board: `bar` where it ranks the runs, `unjudged` where it says that few documents are judged.
+
+    `indented` ones stand where others have a bar, under the means of these.
+
+    `plain` ones, which most are, need nothing but their text; a table of 20 measures has a thousand.
+    """
+
+    text: str
+    best: bool = False
+    note: str = ""
+    bar: Bar | None = None
+    unjudged: str = ""
+    indented: bool = False
+
+    @property
+    def plain(self) -> bool:
+        return not (self.best or self.note or self.bar or self.unjudged or self.indented)
+
+
+@dataclass(frozen=True)
+class Against:
+    """A run minus the baseline: `mark` is better or worse where that is significant, `note` says what it rests on."""
+
+    difference: str
+    p_value: str
+    mark: str
+    note: str
+
+
+@dataclass(frozen=True)
+class BoardLine:
+    """One run on the board; what was not asked for, or has no answer, is None.
+
+    `mine` is a run of the reader's, `pinned` the baseline, and `opens_tier` the first of a tier below another one.
+    """
+
+    row: Row
+    cells: list[BoardCell]
+    judged_topics: int | None
+    standing: Standing | None
+    against: Against | None
+    mine: bool
+    pinned: bool
+    opens_tier: bool
+
+    @property
+    def incomplete(self) -> bool:
+        return (self.row.evaluation.topics_answered or 0) < (self.judged_topics or 0)
+
+    @property
+    def unjudged(self) -> str:
+        """What a low share of judged documents means for the run; empty where it is not low."""
+        return unjudged_note(self.row.judged)
+
+    @property
+    def since(self) -> str:
+        """What makes a stale row stale: older judgements or, under the same ones, an older engine."""
+        evaluation = self.row.evaluation
+        return f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
+
+    @property
+    def ranks_note(self) -> str:
+        """How often the run is first where the topics are drawn again."""
+        share = self.standing.share_first if self.standing else None
+        return "" if share is None else f"first in {100 * share:.0f} % of the samples of topics"
+
+    @property
+    def tier_note(self) -> str:
+        groups = self.standing.groups if self.standing else None
+        return f"not separated from runs that share a letter of {' '.join(groups)}" if groups else ""
+
+    @property
+    def classes(self) -> str:
+        named = {"mine": self.mine, "pinned": self.pinned, "opens": self.opens_tier, "unranked": self.row.rank is None}
+        return " ".join([self.row.state, *(name for name, holds in named.items() if holds)])
+
+
+class BoardTable:
+    """One page of a board as a table; `own_teams` are the reader's, and `query` is that of the page's address."""
+
+    def __init__(self, board: Leaderboard, sure: BoardStatistics | None, *, own_teams: set[int], query: Query) -> None:
+        self.board = board
+        self.standings = sure.standings if sure else None
+        self._later = bool(sure and sure.later)
+        self._own_teams = own_teams
+        self._query = query
+
+    @property
+    def columns(self) -> list[Column]:
+        """The one that the board is ranked by has the ends of the scale in it."""
+        columns = columns_of(self.board.measures, self.board.sort, self.board.descending)
+        ends = self.scale.ends if self.scale else None
+        return [replace(column, ends=ends) if column.sorting else column for column in columns]
+
+    @property
+    def with_judged(self) -> bool:
+        """Whether the share of judged documents needs a column: it may be one of the measures."""
+        return JUDGED not in self.board.measures
+
+    @property
+    def with_tiers(self) -> bool:
+        return self._later or bool(self.standings and self.standings.tiers)
+
+    @property
+    def with_ranks(self) -> bool:
+        return self._later or bool(self.standings and self.standings.ranks)
+
+    @property
+    def confidence(self) -> str:
+        return _percent(self.standings) if self.standings else ""
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """None where the page has no interval of the sorting measure."""
+        intervals = self.standings.intervals if self.standings else {}
+        ends = [end for pair in intervals.values() for end in pair if math.isfinite(end)]
+        return Scale(min(ends), max(ends)) if ends else None
+
+    @cached_property
+    def baseline(self) -> tuple[str, float] | None:
+        """Tag and mean of the run that all others are held against, which may be on another page."""
+        contrast = self.standings.baseline if self.standings else None
+        if contrast is None:
+            return None
+        pk, mean = self.board.order[contrast.rows.index(None)]
+        tags = [row.run.tag for row in self.board.rows if row.evaluation.pk == pk]
+        return (tags or list(Run.objects.filter(evaluations=pk).values_list("tag", flat=True)))[0], mean or 0.0
+
+    @cached_property
+    def zero(self) -> str | None:
+        """Where the baseline's mean lies on the scale."""
+        if self.baseline is None or self.scale is None or not self.scale.low <= self.baseline[1] <= self.scale.high:
+            return None
+        return self.scale.place(self.baseline[1])
+
+    @cached_property
+    def pins(self) -> str:
+        """The address that lacks the id of a run to pin."""
+        kept = self.unpinned
+        return f"{kept}{'&' if len(kept) > 1 else ''}baseline="
+
+    @cached_property
+    def unpinned(self) -> str:
+        return changed(self._query, baseline=None)
+
+    @cached_property
+    def lines(self) -> list[BoardLine]:
+        best = best_means(self.board)
+        found: list[BoardLine] = []
+        for row in self.board.rows:
+            found.append(self._line(row, best, found[-1] if found else None))
+        return found
+
+    def _line(self, row: Row, best: Mapping[str, float | None], above: BoardLine | None) -> BoardLine:
+        standing = self.standings.of(row.evaluation.pk) if self.standings and row.rank is not None else None
+        return BoardLine(
+            row,
+            [self._cell(row, measure, best) for measure in self.board.measures],
+            row.evaluation.qrels.topics if row.has_values else None,
+            standing,
+            _against(standing.baseline) if standing and standing.baseline else None,
+            row.run.team.pk in self._own_teams,
+            str(row.run.pk) == self._query.get("baseline"),
+            bool(standing and above and above.standing and standing.tier != above.standing.tier),
+        )
+
+    def _cell(self, row: Row, measure: Measure, best: Mapping[str, float | None]) -> BoardCell:
+        """Only a ranked run is the best, and one that is not evaluated has no values at all."""
+        if not row.has_values:
+            return BoardCell("")
+        highest = best[measure.name] if row.rank is not None else None
+        cell = mean_cell(measure, row.values[measure.name], row.evaluation.qrels.topics, highest)
+        bar = self._bar(row) if measure == self.board.sort else None
+        unjudged = unjudged_note(row.judged) if measure == JUDGED else ""
+        indented = measure == self.board.sort and self.scale is not None and bar is None
+        return BoardCell(cell.text, cell.best, cell.note, bar, unjudged, indented)
+
+    def _bar(self, row: Row) -> Bar | None:
+        ends = self._ends(row)
+        mean, _ = row.values[self.board.sort.name]
+        if ends is None or mean is None or self.standings is None or self.scale is None:
+            return None
+        low, high = (figure(self.board.sort, end) for end in ends)
+        text = f"{_percent(self.standings)} interval {low} to {high}"
+        place = self.scale.place
+        return Bar(place(ends[0]), place(mean), place(ends[1]), text)
+
+    def _ends(self, row: Row) -> Ends | None:
+        ends = self.standings.intervals.get((row.evaluation.pk, self.board.sort.name)) if self.standings else None
+        return ends if ends and math.isfinite(ends[0]) else None
+
+
+def best_means(board: Leaderboard) -> dict[str, float | None]:
+    """The highest mean of each measure among the ranked rows of the page."""
+    ranked = [row for row in board.rows if row.rank is not None]
+    return {
+        measure.name: max((mean for row in ranked if (mean := row.values[measure.name][0]) is not None), default=None)
+        for measure in board.measures
+    }
+
+
+def unjudged_note(judged: float | None) -> str:
+    if judged is None or judged >= LOW_JUDGED:
+        return ""
+    share = f"{100 * (1 - judged):.0f} %"
+    return f"{share} of the first ten documents are unjudged and count as not relevant: the run may be better"
+
+
+def _percent(standings: Standings) -> str:
+    return f"{100 * standings.query.confidence:g} %"
+
+
+def _against(against: AgainstBaseline) -> Against:
+    low, high = signed(against.low), signed(against.high)
+    topics = f"better on {against.wins}, equal on {against.ties}, worse on {against.losses} topics"
+    note = f"interval {low} to {high}, p {probability(against.p_value)} uncorrected; {topics}"
+    return Against(signed(against.difference), probability(against.p_adjusted), against.mark or "", note)

@@ -1,0 +1,136 @@
+"""The page of a collection with its leaderboard: what is asked of it, the board, and how far its runs have come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from metrics.api.queries import board_query, measure_in, measures_in
+from metrics.api.unchanged import of_asked_board, unchanged_page
+from metrics.charts.means import means_figure
+from metrics.engine.errors import MeasureError
+from metrics.pages.board_questions import Chip, filter_choices, kept_fields, measure_chips
+from metrics.pages.board_statistics import BoardStatistics, read_statistics
+from metrics.pages.board_table import BoardTable
+from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.services.fingerprints import Fingerprint, of_listed
+from metrics.services.leaderboard import BoardQuery, Leaderboard, read_leaderboard
+from metrics.tables import Paging, level_lines
+from runs.api.access import check_scores, counted_collection, visible_collection
+from runs.models import Collection, Qrels, Team, can_see_scores
+from runs.views import page
+
+_MOVING = ("evaluating", "queued")
+# The parameters of the page that its chart depends on.
+_DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "confidence", "scores")
+
+
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """None where the judgements are blind: a tag would tell of every change behind them."""
+    found = visible_collection(request, slug)
+    board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
+    return board + of_listed(found) if board else None
+
+
+@page
+@unchanged_page(_fingerprint)
+def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """A collection with its leaderboard; measures to `add` become part of its address."""
+    collection = counted_collection(request, slug)
+    query = query_of(request)
+    added = _with_added(collection, query)
+    if added is not None:
+        return HttpResponseRedirect(added)
+    context, status = _context(request, collection, query, at_once=False)
+    qrels = context["board"]["board"].qrels if "board" in context else _qrels(request, collection)
+    context |= {"qrels": qrels, "levels": level_lines(collection, qrels)}
+    return render(request, "metrics/collection.html", context, status=status)
+
+
+@page
+@unchanged_page(_fingerprint)
+def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
+    """The board alone, with all of its statistics: what its page asks for while nobody asks for anything."""
+    collection = visible_collection(request, slug)
+    context, status = _context(request, collection, query_of(request), at_once=True)
+    return render(request, "metrics/_board_piece.html", context, status=status)
+
+
+def _with_added(collection: Collection, query: Query) -> str | None:
+    """The address with the measures to add among the others; None where there are none, or one cannot be read."""
+    if "add" not in query:
+        return None
+    try:
+        added = measures_in(query, "add", [])
+        measures = [*measures_in(query, "measures", collection.measures), *added] if added else []
+    except MeasureError:
+        return None
+    names = ",".join(dict.fromkeys(measure.name for measure in measures))
+    return changed(query, measures=names or query.get("measures"), add=None) + "#leaderboard"
+
+
+def _qrels(request: HttpRequest, collection: Collection) -> Qrels | None:
+    return collection.active_qrels if can_see_scores(request.user, collection) else None
+
+
+def _context(
+    request: HttpRequest, collection: Collection, query: Query, *, at_once: bool
+) -> tuple[dict[str, Any], int]:
+    """The board's part of a page: the question, its answer and how sure that is fail each on its own."""
+    context: dict[str, Any] = {"collection": collection, "query": query}
+    context |= {"kept": kept_fields(query), "filter_kept": kept_fields(query, "filter")}
+    fill(context, "chips", _chips, collection, query)
+    status = fill(context, "asked", _asked, request, collection, query)
+    if "asked" in context:
+        status = fill(context, "board", _board, request, collection, query, context["asked"])
+    context["problem"] = context.get("asked_problem") or context.get("board_problem")
+    context["add_wrong"] = bool(query.get("add") and "asked_problem" in context)
+    if "board" in context:
+        status = fill(context, "sure", read_statistics, context["board"]["board"], query, at_once)
+        context |= _shown(context, collection, query)
+    return context, status
+
+
+def _chips(collection: Collection, query: Query) -> list[Chip]:
+    measures = measures_in(query, "measures", collection.measures)
+    sort = measure_in(query, "sort", measures[0].name)
+    return measure_chips(list(dict.fromkeys([*measures, sort])), sort, query)
+
+
+def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
+    """What the board is ranked by is always among what it shows."""
+    check_scores(request, collection)
+    measures_in(query, "add", [])
+    asked = board_query(query, collection, request.user)
+    return replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
+
+
+def _board(request: HttpRequest, collection: Collection, query: Query, asked: BoardQuery) -> dict[str, Any]:
+    board = read_leaderboard(collection=collection, query=asked)
+    own_teams = set(Team.objects.of(request.user).values_list("pk", flat=True))
+    return {
+        "board": board,
+        "own_teams": own_teams,
+        "paging": Paging(asked.offset, asked.limit, board.total),
+        "choices": filter_choices(collection, board, own_teams, query),
+        "waiting": [(state, board.states[state]) for state in _MOVING if board.states.get(state)],
+        "failed": board.states.get("failed", 0),
+    }
+
+
+def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dict[str, Any]:
+    """The table, and the same as a chart."""
+    board: Leaderboard = context["board"]["board"]
+    sure: BoardStatistics | None = context.get("sure")
+    shown = None
+    if sure and sure.standings.intervals:
+        figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
+        shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, _of_chart(query), "rows")
+    return {"table": BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query), "shown": shown}
+
+
+def _of_chart(query: Query) -> Query:
+    return {name: text for name, text in query.items() if name in _DRAWN}

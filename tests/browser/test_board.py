@@ -1,0 +1,214 @@
+"""The leaderboard in a real browser: by keyboard, by pointer, on a phone, without scripts, and while runs arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from tests.browser.site import Site
+from tests.browser.test_pages import faults_of_access, session, visitor, watched
+from tests.reliability.servers import wait_until_evaluated
+
+__all__ = ["session", "visitor"]
+
+BOARD = "/collections/open/"
+# Servers of continuous integration are slow.
+PATIENCE = 60_000
+
+
+@pytest.fixture
+def board(visitor: BrowserContext, site: Site) -> Iterator[Page]:
+    """The page of the open collection, in which nothing may go wrong."""
+    with watched(visitor, site) as seen:
+        seen.page.set_default_timeout(PATIENCE)
+        seen.page.goto(BOARD, wait_until="networkidle")
+        yield seen.page
+
+
+def header(page: Page, measure: str) -> Locator:
+    return page.locator("table.board thead th").filter(has_text=measure)
+
+
+def tags(page: Page) -> list[str]:
+    return page.locator("table.board tbody th > a:first-child").all_inner_texts()
+
+
+def test_a_measure_is_chosen_by_keyboard_and_taken_away(board: Page) -> None:
+    board.get_by_label("Add a measure").focus()
+    board.keyboard.type("nDC")
+    choice = board.get_by_role("button", name="add nDCG@5", exact=True)
+    expect(choice).to_be_visible(timeout=PATIENCE)
+    for _ in range(3):
+        board.keyboard.press("Tab")
+    expect(choice).to_be_focused()
+    board.keyboard.press("Enter")
+    expect(header(board, "nDCG@5")).to_be_visible(timeout=PATIENCE)
+    expect(board.get_by_label("Add a measure")).to_have_value("")
+    assert "measures=nDCG%4010%2CAP%2CRR%2CP%4010%2CnDCG%405" in board.url
+    board.get_by_role("link", name="without AP").click()
+    expect(header(board, "AP")).to_have_count(0, timeout=PATIENCE)
+    assert "AP" not in board.url
+
+
+def test_typed_measures_come_by_enter(board: Page) -> None:
+    board.get_by_label("Add a measure").fill("P(rel=2)@5, R@100")
+    board.keyboard.press("Enter")
+    expect(header(board, "R@100")).to_be_visible(timeout=PATIENCE)
+    expect(header(board, "P(rel=2)@5")).to_be_visible()
+
+
+def test_a_click_sorts_and_the_way_back_leads_back(board: Page) -> None:
+    best_first = tags(board)
+    sorter = header(board, "AP").get_by_role("link")
+    sorter.focus()
+    board.keyboard.press("Enter")
+    expect(header(board, "AP")).to_have_attribute("aria-sort", "descending", timeout=PATIENCE)
+    expect(header(board, "AP").get_by_role("link")).to_be_focused()
+    header(board, "AP").get_by_role("link").click()
+    expect(header(board, "AP")).to_have_attribute("aria-sort", "ascending", timeout=PATIENCE)
+    assert "sort=AP" in board.url
+    assert "order=asc" in board.url
+    board.go_back()
+    expect(header(board, "AP")).to_have_attribute("aria-sort", "descending", timeout=PATIENCE)
+    board.go_back()
+    expect(header(board, "nDCG@10")).to_have_attribute("aria-sort", "descending", timeout=PATIENCE)
+    assert tags(board) == best_first
+
+
+def test_a_pinned_run_stands_out_and_keeps_the_ticks(board: Page) -> None:
+    second = tags(board)[1]
+    board.get_by_label(f"compare {tags(board)[0]}").check()
+    board.get_by_role("link", name=f"make {second} the baseline").click()
+    expect(board.locator("tr.pinned")).to_contain_text(second, timeout=PATIENCE)
+    expect(header(board, f"Minus {second}")).to_be_visible()
+    expect(board.get_by_label(f"compare {tags(board)[0]}")).to_be_checked()
+    assert "baseline=" in board.url
+    board.get_by_role("link", name="no baseline").click()
+    expect(board.locator("tr.pinned")).to_have_count(0, timeout=PATIENCE)
+
+
+def test_a_filter_chooses_rows(board: Page) -> None:
+    wanted = tags(board)[2]
+    board.get_by_label("Filter runs").fill(f"tag:{wanted}")
+    board.keyboard.press("Enter")
+    expect(board.locator("table.board tbody tr")).to_have_count(1, timeout=PATIENCE)
+    expect(board.locator("#board td.place")).to_contain_text("3")
+    board.get_by_label("Filter runs").fill("team:")
+    board.keyboard.press("Enter")
+    expect(board.get_by_role("alert")).to_be_visible(timeout=PATIENCE)
+    expect(board.get_by_label("Filter runs")).to_have_value("team:")
+
+
+def test_a_chart_of_the_means(board: Page) -> None:
+    board.get_by_text("Means and intervals as a chart").click()
+    image = board.locator("figure.chart img")
+    image.scroll_into_view_if_needed()
+    expect(image).to_have_js_property("complete", True, timeout=PATIENCE)
+    assert image.evaluate("image => image.naturalWidth") == 800
+
+
+@pytest.mark.parametrize("view", ["", "?baseline=RUN&statistics=all", "?filter=zzz", "?filter=(", "?measures=foo",
+                                  "?statistics=none"])  # fmt: skip
+def test_every_view_is_accessible(visitor: BrowserContext, site: Site, view: str) -> None:
+    run = next(iter(site.runs.values()))
+    with watched(visitor, site) as seen:
+        for scheme in ("light", "dark"):
+            seen.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            seen.page.goto(BOARD + view.replace("RUN", run), wait_until="networkidle")
+            for summary in seen.page.locator("#leaderboard summary").all():
+                summary.click()
+            assert faults_of_access(seen.page) == [], scheme
+
+
+def test_a_wide_board_on_a_phone(chromium: Browser, site: Site) -> None:
+    """Rank, run and the first measure are seen at once; names and head stay while the rest is scrolled."""
+    measures = ",".join(f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in range(1, 6))
+    context = chromium.new_context(base_url=site.url, viewport={"width": 390, "height": 800})
+    with watched(context, site) as seen:
+        page = seen.page
+        page.goto(f"{BOARD}?measures={measures}", wait_until="networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        cells = page.locator("table.board tbody tr").first.locator("td.place, th, td.number").all()[:3]
+        for cell in cells:
+            box = cell.bounding_box()
+            assert box
+            assert box["x"] + box["width"] <= 390
+        frame = page.get_by_label("Leaderboard", exact=True)
+        frame.evaluate("frame => { frame.scrollLeft = 700 }")
+        name, outer = cells[1].bounding_box(), frame.bounding_box()
+        assert name
+        assert outer
+        assert abs(name["x"] - outer["x"]) <= 2
+        page.locator("#sort-12").evaluate("link => link.click()")
+        expect(page.locator("table.board thead th[aria-sort]")).to_contain_text("R@2", timeout=PATIENCE)
+        assert page.get_by_label("Leaderboard", exact=True).evaluate("frame => frame.scrollLeft") == 700
+    context.close()
+
+
+def test_everything_works_without_scripts(chromium: Browser, site: Site) -> None:
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
+    with watched(context, site) as seen:
+        page = seen.page
+        page.goto(BOARD)
+        page.get_by_label("Add a measure").fill("recall.100")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(header(page, "R@100")).to_be_visible()
+        header(page, "R@100").get_by_role("link").click()
+        expect(header(page, "R@100")).to_have_attribute("aria-sort", "descending")
+        page.locator("a.pin").nth(1).click()
+        expect(page.locator("tr.pinned")).to_have_count(1)
+        page.get_by_label("Filter runs").fill(tags(page)[0])
+        page.get_by_role("button", name="Filter", exact=True).click()
+        expect(page.locator("table.board tbody tr")).to_have_count(1)
+        for kept in ("baseline=", "sort=R%40100", "measures=", "filter="):
+            assert kept in page.url
+    context.close()
+
+
+def arriving(site: Site) -> str:
+    """A collection with two evaluated runs, of which the second is in the queue again, for a time that never comes."""
+    lines = [line.split() for line in site.sample.decode().splitlines()[:9]]
+    judgements = "".join(f"{topic} 0 {document} 1\n" for topic, _, document, *_ in lines)
+    with site.server.client() as api:
+        fields = {"slug": "arriving", "name": "Arriving", "measures": ["AP"]}
+        api.post("collections/", json=fields).raise_for_status()
+        files = {"file": ("file", judgements)}
+        api.post("collections/arriving/qrels/", files=files).raise_for_status()
+        for tag in ("first", "second"):
+            sent = api.post("collections/arriving/runs/", files={"file": ("file", site.sample)}, data={"tag": tag})
+            wait_until_evaluated(api, sent.raise_for_status().json()["url"])
+    move(site, "state='queued', not_before=timezone.now() + timedelta(days=999), topics_answered=None")
+    return "/collections/arriving/"
+
+
+def move(site: Site, fields: str) -> None:
+    code = (
+        "from datetime import timedelta; from django.utils import timezone; from metrics.models import Evaluation; "
+        f"Evaluation.objects.filter(run__tag='second').update(since=timezone.now(), {fields})"
+    )
+    site.server.manage("shell", "-v", "0", "-c", code)
+
+
+def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext, site: Site) -> None:
+    """The board asks again while something is on its way, and stops; what the reader did to it stays."""
+    address = arriving(site)
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.goto(address)
+        expect(page.locator("#progress")).to_contain_text("1 run waits in the queue")
+        expect(page.locator("#board tr.queued")).to_contain_text("second")
+        page.get_by_label("compare first").check()
+        page.get_by_label("Filter runs").fill("half a wor")
+        with page.expect_response(lambda answer: "/board/" in answer.url, timeout=PATIENCE):
+            pass
+        expect(page.get_by_label("compare first")).to_be_checked()
+        assert faults_of_access(page) == []
+        move(site, "not_before=None")
+        expect(page.locator("table.board tbody tr.ranked")).to_have_count(2, timeout=PATIENCE)
+        expect(page.locator("#progress")).not_to_contain_text("queue", timeout=PATIENCE)
+        expect(page.get_by_label("compare first")).to_be_checked()
+        expect(page.get_by_label("Filter runs")).to_have_value("half a wor")
+        expect(page.get_by_label("Filter runs")).to_be_focused()
+        expect(page.locator("#board [hx-trigger]")).to_have_count(0, timeout=PATIENCE)

@@ -1,0 +1,368 @@
+"""The leaderboard's page, as a browser without scripts asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from metrics.models import Evaluation
+from metrics.pages import board_statistics
+from metrics.services.lifecycle import claim
+from runs.models import Collection, Qrels, Run, User
+from tests.conftest import GOOD, POOR
+from tests.metrics.boards import make_board, simulated
+from tests.web.test_pages import SCRIPT_OR_STYLE, new_qrels, page, text_of
+
+Submit = Callable[..., Run]
+SMALL, BOARD = "/collections/small/", "/collections/board/"
+PIECE = f"{BOARD}board/"
+
+
+@pytest.fixture
+def browser(db: None) -> Client:
+    return Client()
+
+
+@pytest.fixture
+def board(alice: User) -> Collection:
+    """Twelve runs of Alice's on 20 topics."""
+    return make_board(alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)})
+
+
+def rows_of(html: str) -> list[list[str]]:
+    """The cells of the board's rows as a reader sees them, without the box to tick."""
+    table = html.split('aria-label="Leaderboard"')[1].split("</table>", maxsplit=1)[0]
+    rows = re.findall(r"<tr.*?</tr>", table.split("<tbody>")[1], re.DOTALL)
+    return [[text_of(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)][1:] for row in rows]
+
+
+def links_of(html: str, text: str) -> list[str]:
+    """Where the links of a text lead."""
+    found = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', html, re.DOTALL)
+    return [address.replace("&amp;", "&") for address, inner in found if text in text_of(inner)]
+
+
+def statistics_of(browser: Client, **query: str) -> Any:
+    answer = browser.get("/api/v1/collections/board/leaderboard/", {"statistics": "all", **query})
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection) -> None:
+    found, html = statistics_of(browser), page(browser, BOARD)
+    for row, cells in zip(found["results"], rows_of(html), strict=True):
+        ranks, value = row["statistics"]["rank"], row["values"]["AP"]
+        spread = f"{ranks['low']}–{ranks['high']}" if ranks["low"] != ranks["high"] else str(ranks["low"])
+        assert cells[0] == f"{row['rank']} ({spread})"
+        assert cells[3].startswith(f"{value['mean']:.4f}")
+        assert f"95 % interval {value['low']:.4f} to {value['high']:.4f}" in cells[3]
+        assert cells[5] == str(row["statistics"]["tier"])
+    assert "2,000 bootstrap samples of 20 topics" in text_of(html)
+
+
+def test_bars_share_one_scale(browser: Client, board: Collection) -> None:
+    html = page(browser, BOARD)
+    spans = [tuple(map(float, span)) for span in re.findall(r'class="span" d="M([\d.]+) 6H([\d.]+)"', html)]
+    values = [row["values"]["AP"] for row in statistics_of(browser)["results"]]
+    low, high = min(value["low"] for value in values), max(value["high"] for value in values)
+    drawn = [[(value[end] - low) / (high - low) * 90 for end in ("low", "high")] for value in values]
+    np.testing.assert_allclose(spans, drawn, atol=0.06)
+    assert f"<span>{low:.2f}</span><span>{high:.2f}</span>" in html
+
+
+def test_a_tier_begins_with_a_line(browser: Client, board: Collection) -> None:
+    tiers = [row["statistics"]["tier"] for row in statistics_of(browser)["results"]]
+    opened = ["opens" in classes for classes in re.findall(r'<tr class="(ranked[^"]*)"', page(browser, BOARD))]
+    assert opened == [False, *(tier != above for above, tier in pairwise(tiers))]
+    assert any(opened)
+
+
+def test_a_board_without_statistics(browser: Client, board: Collection) -> None:
+    html = page(browser, BOARD, statistics="none")
+    assert "interval" not in html.split('aria-label="Leaderboard"')[1].split("</table>")[0]
+    assert links_of(html, "With intervals, tiers and ranks") == ["#leaderboard"] or "?" in html
+    assert rows_of(html)[0][0] == "1"
+
+
+def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None:
+    html = page(browser, BOARD, measures="AP", offset="0")
+    pin = links_of(html, "make r3 the baseline")[0]
+    pinned = page(browser, BOARD + pin)
+    run = Run.objects.get(tag="r3")
+    assert f"baseline={run.pk}" in pin
+    assert "measures=AP" in pin
+    found = statistics_of(browser, baseline=str(run.pk), measures="AP")
+    assert 'class="ranked pinned' in pinned
+    for row, cells in zip(found["results"], rows_of(pinned), strict=True):
+        against = row["statistics"]["baseline"]
+        if against is None:
+            assert (cells[3], "baseline" in cells[1]) == ("baseline", True)
+            continue
+        mark = {"better": "▲ better", "worse": "▼ worse", None: ""}[against["mark"]]
+        difference = f"{against['difference']:+.4f}".replace("-", "\N{MINUS SIGN}")
+        assert cells[3] == f"{difference} {mark}".strip()
+        p = against["p_adjusted"]
+        assert cells[4] == ("< 0.0001" if p < 0.0001 else f"{p:.4f}")
+    assert "Minus r3" in pinned
+    assert "Holm p" in pinned
+    assert links_of(pinned, "no baseline") == ["?measures=AP&offset=0#leaderboard"]
+
+
+def test_the_baseline_of_another_page_has_its_name(browser: Client, board: Collection) -> None:
+    last = statistics_of(browser)["results"][-1]["run"]
+    html = page(browser, BOARD, baseline=last["id"], limit="3")
+    assert f"Minus {last['tag']}" in html
+    assert len(rows_of(html)) == 3
+
+
+def test_a_baseline_that_is_none_leaves_the_board(browser: Client, board: Collection) -> None:
+    html = page(browser, BOARD, 400, baseline="00000000-0000-4000-8000-000000000000")
+    assert "is not a ranked run of this board" in html
+    assert len(rows_of(html)) == 12
+    assert links_of(html, "Without a baseline") == ["?#leaderboard"]
+
+
+def test_what_takes_long_comes_after_the_page(
+    browser: Client, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_statistics, "_MOST_SECONDS", 0.0)
+    html = page(browser, BOARD, measures="AP", limit="5")
+    assert f'hx-get="{PIECE}?measures=AP&amp;limit=5" hx-trigger="load"' in html
+    assert rows_of(html)[0][0] == "1 (…)"
+    assert "95 % interval" in rows_of(html)[0][3]
+    assert "Tiers" not in text_of(html).split("How sure")[1].split("Judged@10")[0]
+    piece = page(browser, PIECE, measures="AP", limit="5")
+    assert "<html" not in piece
+    assert "hx-trigger" not in piece
+    assert re.match(r"1 \(\d", rows_of(piece)[0][0])
+    assert "Tiers" in piece
+    # Without scripts a link asks for the same.
+    assert "statistics=all" in html.split("<noscript>")[1].split("</noscript>")[0]
+    assert re.match(r"1 \(\d", rows_of(page(browser, BOARD, statistics="all"))[0][0])
+
+
+def test_a_board_of_too_many_runs_keeps_its_intervals(
+    browser: Client, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("metrics.services.standings", "metrics.pages.board_statistics"):
+        monkeypatch.setattr(f"{module}.MAX_RUNS", 11)
+    html = page(browser, BOARD)
+    assert "at most 11 runs" in text_of(html)
+    assert "95 % interval" in rows_of(html)[0][3]
+    asked = page(browser, BOARD, statistics="tiers")
+    assert "at most 11 runs" in text_of(asked)
+    assert len(rows_of(asked)) == 12
+
+
+def test_what_a_board_is_ranked_by_stands_on_it(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    html = page(browser, SMALL, measures="AP", sort="RR")
+    assert re.findall(r'aria-sort="descending"><a id="sort-(\d)"', html) == ["2"]
+    assert links_of(html, "without RR") == ["?measures=AP#leaderboard"]
+    assert links_of(html, "without AP") == ["?measures=RR&sort=RR#leaderboard"]
+
+
+def test_the_last_measure_stays(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    assert "without AP" not in page(browser, SMALL, measures="AP")
+
+
+@pytest.mark.parametrize(
+    ("query", "address"),
+    [
+        ({"add": "map"}, "?measures=nDCG%4010%2CAP#leaderboard"),
+        ({"add": "P@3", "measures": "AP"}, "?measures=AP%2CP%403#leaderboard"),
+        (
+            {"add": "ndcg_cut_10, RR", "measures": "P@3", "sort": "AP"},
+            "?measures=P%403%2CnDCG%4010%2CRR&sort=AP#leaderboard",
+        ),
+        ({"add": "", "measures": "AP", "filter": "x"}, "?measures=AP&filter=x#leaderboard"),
+        ({"add": ""}, "?#leaderboard"),
+    ],
+)
+def test_a_measure_is_added_to_the_address(
+    browser: Client, submit: Submit, query: dict[str, str], address: str
+) -> None:
+    submit(GOOD)
+    Collection.objects.update(measures=["nDCG@10", "AP"])
+    answer = browser.get(SMALL, query)
+    assert (answer.status_code, answer["Location"]) == (302, address)
+
+
+def test_a_measure_that_cannot_be_added_stays_in_its_field(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    html = page(browser, SMALL, 400, add="nDCG@10,foo", measures="AP")
+    assert "unknown measure &#x27;foo&#x27;" in html
+    assert re.search(r'name="add"[^>]* value="nDCG@10,foo"[^>]* aria-invalid="true"', html)
+    assert '<input type="hidden" name="measures" value="AP">' in html
+
+
+def test_forms_keep_the_rest_of_the_view(browser: Client, submit: Submit) -> None:
+    run = submit(GOOD)
+    view = {"measures": "AP", "sort": "AP", "order": "asc", "baseline": str(run.pk), "filter": "good"}
+    html = page(browser, SMALL, **view, offset="0")
+    adding, filtering = (form for form in html.split("<form")[1:] if 'action="#leaderboard"' in form)
+    hidden = [dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form.split("</form>")[0]))
+              for form in (adding, filtering)]  # fmt: skip
+    assert hidden == [view, {name: value for name, value in view.items() if name != "filter"}]
+
+
+def test_a_filter_chooses_rows_and_keeps_ranks(browser: Client, board: Collection) -> None:
+    ranks = {row["run"]["tag"]: row["rank"] for row in statistics_of(browser)["results"]}
+    html = page(browser, BOARD, filter="r3 OR tag:r7")
+    shown = {cells[1].split()[0]: int(cells[0].split()[0]) for cells in rows_of(html)}
+    assert shown == {tag: ranks[tag] for tag in ("r3", "r7")}
+    assert "2 rows of the filter; ranks are those of all 12 runs" in text_of(html)
+    assert 'value="r3 OR tag:r7"' in html
+
+
+def test_a_filter_that_nothing_is_and_one_that_is_wrong(browser: Client, board: Collection) -> None:
+    nothing = page(browser, BOARD, filter="zzz", measures="AP")
+    assert "No run of this board is what the filter asks for" in nothing
+    assert links_of(nothing, "All runs")[0] == "?measures=AP#leaderboard"
+    wrong = page(browser, BOARD, 400, filter="team:", measures="AP")
+    assert re.search(r'id="filter"[^>]* value="team:"[^>]* aria-invalid="true"', wrong)
+    assert links_of(wrong, "Definition") == []
+    assert 'role="alert"' in wrong
+
+
+def test_quick_choices_write_into_the_filter(browser: Client, board: Collection, bob: User, api: Any) -> None:
+    Run.objects.filter(tag__in=["r1", "r2"]).update(team=bob.personal_team)
+    html = page(browser, BOARD, filter="r* team:alice", measures="AP")
+    assert links_of(html, "team:alice") == ["?filter=r%2A&measures=AP#leaderboard"]
+    assert 'aria-current="true">team:alice' in html
+    assert links_of(html, "team:bob") == ["?filter=r%2A+team%3Abob&measures=AP#leaderboard"]
+    either = page(browser, BOARD, filter="r1 OR r2")
+    assert links_of(either, "team:bob") == ["?filter=%28r1+OR+r2%29+team%3Abob#leaderboard"]
+    assert len(rows_of(page(browser, BOARD + links_of(either, "team:bob")[0].split("#")[0]))) == 2
+
+
+def test_own_runs_are_named(browser: Client, board: Collection, alice: User, bob: User) -> None:
+    Run.objects.filter(tag="r1").update(team=bob.personal_team)
+    assert ">yours<" not in page(browser, BOARD)
+    assert "own:yes" not in page(browser, BOARD).split('class="quick"')[-1].split("</span>")[0]
+    browser.force_login(bob)
+    html = page(browser, BOARD)
+    assert [cells[1].split()[:2] for cells in rows_of(html) if "yours" in cells[1]] == [["r1", "yours"]]
+    assert [cells[1].split()[0] for cells in rows_of(page(browser, BOARD, filter="own:yes"))] == ["r1"]
+    browser.force_login(alice)
+    assert page(browser, BOARD).count(">yours<") == 11
+
+
+def test_rows_below_the_ranked_ones_say_why(browser: Client, submit: Submit) -> None:
+    runs = [submit(GOOD, tag=f"run-{state}") for state in ("ranked", "queued", "evaluating", "failed")]
+    Evaluation.objects.filter(run__in=runs[1:]).update(state="queued", topics_answered=None)
+    assert claim(Evaluation.objects.get(run=runs[2]).pk)
+    Evaluation.objects.filter(run=runs[3]).update(state="failed")
+    html = page(browser, SMALL, measures="AP")
+    named = [(cells[0], cells[1].split()[:2]) for cells in rows_of(html)]
+    assert named[0][0].startswith("1")
+    assert named[1:] == [("–", [run.tag, run.tag.removeprefix("run-")]) for run in runs[1:]]
+    assert html.count('name="runs"') == 1
+    assert html.count('class="pin"') == 1
+    assert "1 run is being evaluated, 1 run waits in the queue." in text_of(html)
+    assert f'hx-get="{SMALL}board/?measures=AP" hx-trigger="every 3s"' in html
+    assert len(rows_of(page(browser, SMALL, filter="status:failed"))) == 1
+
+
+def test_a_board_that_is_done_asks_for_nothing(browser: Client, submit: Submit) -> None:
+    run = submit(GOOD)
+    Evaluation.objects.update(state="failed")
+    assert 'hx-trigger="every' not in page(browser, f"{SMALL}board/")
+    assert "is being evaluated" not in page(browser, SMALL)
+    assert run.tag in page(browser, SMALL)
+
+
+def test_the_piece_is_not_sent_twice(browser: Client, board: Collection) -> None:
+    first = browser.get(PIECE)
+    again = browser.get(PIECE, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    Evaluation.objects.filter(run__tag="r1").update(state="failed")
+    Evaluation.objects.filter(run__tag="r1").update(since="2030-01-01T00:00:00Z")
+    assert browser.get(PIECE, headers={"If-None-Match": first["ETag"]}).status_code == 200
+
+
+def test_few_judged_documents_are_named(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    submit("1 Q0 a 1 9 far\n" + "".join(f"1 Q0 u{n} {n} {-n} far\n" for n in range(2, 11)))
+    html = page(browser, SMALL, measures="AP")
+    assert [cells[-1] for cells in rows_of(html)] == ["1.00", "0.03 unjudged"]
+    assert "97 % of the first ten documents are unjudged and count as not relevant" in html
+    # Where Judged@10 is one of the measures, the word stands there.
+    shown = page(browser, SMALL, measures="AP,Judged@10")
+    assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "unjudged"]
+
+
+def test_one_run_has_nothing_to_be_compared_with(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    html = page(browser, SMALL, measures="AP")
+    assert rows_of(html)[0][0] == "1"
+    assert "two ranked runs are needed to compare any" in text_of(html).lower()
+    assert "as a chart" not in html
+
+
+def test_a_new_collection_says_how_to_begin(browser: Client, collection: str) -> None:
+    html = page(browser, SMALL)
+    assert "Nobody has submitted a run" in text_of(html)
+    assert "How sure" not in html
+    Qrels.objects.update(active=False)
+    assert "No judgements yet" in page(browser, SMALL)
+    assert "Filter runs" not in page(browser, SMALL)
+
+
+def test_a_blind_board_tells_nothing(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    Collection.objects.update(blind=True)
+    for path in (SMALL, f"{SMALL}board/"):
+        plain = page(browser, path)
+        assert "until the organisers release them" in plain
+        for query in ({"filter": "("}, {"baseline": "x"}, {"statistics": "x"}, {"sort": "foo"}):
+            answer = browser.get(path, query)
+            assert answer.status_code == 200
+            assert "until the organisers release them" in answer.content.decode()
+        assert "ETag" not in browser.get(path)
+
+
+def test_stale_rows_are_marked(browser: Client, api: Any, submit: Submit) -> None:
+    submit(GOOD)
+    submit(POOR)
+    new_qrels(api)
+    html = page(browser, SMALL, measures="AP")
+    assert [(cells[0], cells[1].split()[1:4]) for cells in rows_of(html)] == [("–", ["stale,", "qrels", "v1"])] * 2
+    assert "2 runs wait in the queue." in text_of(html)
+    assert links_of(html, "status:stale") == ["?measures=AP&filter=status%3Astale#leaderboard"]
+
+
+def test_the_chart_shows_the_runs_of_the_view(browser: Client, board: Collection) -> None:
+    html = page(browser, BOARD, sort="P@5", filter="r1", limit="5")
+    figure = html.split("<figure")[1]
+    assert "charts/means.svg?sort=P%405&amp;filter=r1&amp;limit=5" in figure
+    for link in set(re.findall(r'(?:src|srcset)="([^"]+)"', figure)):
+        answer = browser.get(link.replace("&amp;", "&"))
+        assert answer.status_code == 200, link
+    svg = browser.get("/api/v1/collections/board/charts/means.svg?filter=tag:r1&sort=P@5").content.decode()
+    assert "r1 (alice)" in svg
+    assert "r2 (alice)" not in svg
+
+
+def test_a_wide_board_keeps_its_head_and_its_names(browser: Client, submit: Submit) -> None:
+    submit(GOOD)
+    measures = [f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in range(1, 6)]
+    html = page(browser, SMALL, measures=",".join(measures))
+    assert len(re.findall(r'id="sort-\d+"', html)) == 20
+    assert not SCRIPT_OR_STYLE.search(html.encode())
+
+
+def test_more_runs_need_no_more_queries(browser: Client, alice: User, django_assert_max_num_queries: Any) -> None:
+    make_board(alice.personal_team, {"AP": simulated(60, 20), "P@5": simulated(60, 20)})
+    browser.force_login(alice)
+    with django_assert_max_num_queries(27):
+        page(browser, BOARD)
+    with django_assert_max_num_queries(27):
+        page(browser, BOARD, baseline=str(Run.objects.get(tag="r5").pk), filter="r*", limit="3")
