@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 
 from metrics.api.queries import board_query, measure_in, measures_in
 from metrics.api.unchanged import of_asked_board, unchanged_page
@@ -24,6 +25,7 @@ from runs.models import Collection, Qrels, Team, can_see_scores
 from runs.views import page
 
 _MOVING = ("evaluating", "queued")
+_FILES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "trec_eval": "trec_eval"}
 # The parameters of the page that its chart depends on.
 _DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "confidence", "scores")
 
@@ -129,7 +131,21 @@ def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dic
     if sure and sure.standings.intervals:
         figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
         shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, _of_chart(query), "rows")
-    return {"table": BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query), "shown": shown}
+    table = BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query)
+    return {"table": table, "shown": shown, "forms": _forms(collection, query, sure)}
+
+
+def _forms(collection: Collection, query: Query, sure: BoardStatistics | None) -> list[tuple[str, str]]:
+    """What the board is called in other forms, and where each is: the page as JSON, all rows as files."""
+    # The API makes no statistics unless it is asked for them.
+    shown = ",".join(sure.standings.query.parts) if sure and not sure.later else "all" if sure else None
+    asked = {"add": None, "statistics": query.get("statistics", shown) if sure else None}
+    files = changed(query, **asked, limit=None, offset=None)
+    page = reverse("leaderboard", args=[collection.slug]) + changed(query, **asked)
+    return [
+        ("JSON", page),
+        *((name, reverse("leaderboard-export", args=[collection.slug, kind]) + files) for kind, name in _FILES.items()),
+    ]
 
 
 def _of_chart(query: Query) -> Query:

@@ -130,7 +130,7 @@ def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[st
     rows = anonymous.get("/api/v1/collections/scored/leaderboard/", query).json()["results"]
     drawn = chart(anonymous, "ranks.json", collection="scored").json()["data"]["values"]
     assert [(row["run"], row["low"], row["high"]) for row in drawn] == [
-        (row["tag"], row["statistics"]["rank"]["low"], row["statistics"]["rank"]["high"]) for row in rows
+        (row["run"]["tag"], row["statistics"]["rank"]["low"], row["statistics"]["rank"]["high"]) for row in rows
     ]
 
 

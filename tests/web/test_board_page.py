@@ -366,3 +366,18 @@ def test_more_runs_need_no_more_queries(browser: Client, alice: User, django_ass
         page(browser, BOARD)
     with django_assert_max_num_queries(27):
         page(browser, BOARD, baseline=str(Run.objects.get(tag="r5").pk), filter="r*", limit="3")
+
+
+@pytest.mark.parametrize("asked", ["", "statistics=none", "statistics=tiers", "sort=P@5&order=asc", "limit=2&offset=1"])
+def test_the_board_in_other_forms_is_the_one_shown(browser: Client, board: Collection, asked: str) -> None:
+    html = page(browser, f"{BOARD}?filter=tag:r1*&{asked}")
+    answer = browser.get(links_of(html, "JSON")[0]).json()
+    assert [row["run"]["tag"] for row in answer["results"]] == [cells[1].split()[0] for cells in rows_of(html)]
+    assert ("statistics" in answer) == ("none" not in asked)
+    for form, sign in (("CSV", ","), ("Markdown", "|"), ("LaTeX", "tabular"), ("trec_eval", "\tall\t")):
+        [address] = links_of(html, form)
+        file = browser.get(address)
+        assert file.status_code == 200, file.content
+        assert sign in file.content.decode()
+        shown = {run.tag for run in board.runs.all() if re.search(rf"\b{run.tag}\b", file.content.decode())}
+        assert shown == {"r1", "r10", "r11"}
