@@ -7,7 +7,6 @@ So there is no step to forget on a fresh machine, in a test, or in a container w
 
 from __future__ import annotations
 
-import functools
 import gzip
 import hashlib
 import mimetypes
@@ -32,11 +31,17 @@ _TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file's content, and compressed where that makes it smaller."""
+    """A file as it was when it was first asked for, and compressed where that makes it smaller."""
 
     content: bytes
     compressed: bytes | None
     content_type: str
+    digest: str
+
+
+# By name; None where no app has such a file. What is named and what is served come from one reading of a file: one
+# that is replaced under a running process never goes out under the other's name.
+_files: dict[str, StaticFile | None] = {}
 
 
 class DigestStorage(StaticFilesStorage):
@@ -58,45 +63,47 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
         if named is None or request.path_info in self.files or settings.DEBUG:
             return super().__call__(request)
         stem, digest, ending = named.groups()
-        own = self.files.get(f"{self.static_prefix}{stem}{ending}")
-        if own is None:
+        plain = self.files.get(f"{self.static_prefix}{stem}{ending}")
+        if plain is None:
             return super().__call__(request)
-        if digest != digest_of(stem + ending) or request.method not in ("GET", "HEAD"):
-            return self.serve(own, request)
-        return _kept(request, read_file(stem + ending), digest)
+        file = find_file(stem + ending)
+        if file is None or digest != file.digest or request.method not in ("GET", "HEAD"):
+            return self.serve(plain, request)
+        return _kept(request, file)
 
 
 def with_digest(name: str) -> str:
     """The name under which a file may be kept for good; as it is, where there is no such file."""
-    digest = digest_of(name)
+    file = find_file(name)
     stem, ending = splitext(name)
-    return f"{stem}.{digest}{ending}" if digest else name
+    return f"{stem}.{file.digest}{ending}" if file else name
 
 
-@functools.cache
-def digest_of(name: str) -> str | None:
-    """Of a static file's content; None where no app has it."""
-    found = finders.find(name)
-    return hashlib.sha256(Path(found).read_bytes()).hexdigest()[:_DIGEST] if isinstance(found, str) else None
+def find_file(name: str) -> StaticFile | None:
+    """A static file as it was when this process first asked for it; None where no app has it."""
+    if name not in _files:
+        found = finders.find(name)
+        _files[name] = read_file(Path(found)) if isinstance(found, str) else None
+    return _files[name]
 
 
-@functools.cache
-def read_file(name: str) -> StaticFile:
-    """A static file that there is."""
-    path = Path(str(finders.find(name)))
+def read_file(path: Path) -> StaticFile:
+    """A file with its digest, compressed where it is text."""
     content, content_type = path.read_bytes(), mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    digest = hashlib.sha256(content).hexdigest()[:_DIGEST]
     if not content_type.startswith(_TEXT):
-        return StaticFile(content, None, content_type)
-    compressed = gzip.compress(content, 9, mtime=0)
-    return StaticFile(content, compressed if len(compressed) < len(content) else None, f"{content_type}; charset=utf-8")
+        return StaticFile(content, None, content_type, digest)
+    packed = gzip.compress(content, 9, mtime=0)
+    compressed = packed if len(packed) < len(content) else None
+    return StaticFile(content, compressed, f"{content_type}; charset=utf-8", digest)
 
 
-def _kept(request: HttpRequest, file: StaticFile, digest: str) -> HttpResponse:
+def _kept(request: HttpRequest, file: StaticFile) -> HttpResponse:
     accepts = "gzip" in request.headers.get("Accept-Encoding", "")
     compressed = file.compressed if accepts else None
     response = HttpResponse(compressed or file.content, content_type=file.content_type)
     response["Cache-Control"] = _FOR_GOOD
-    response["ETag"] = f'"{digest}{"-gzip" if compressed else ""}"'
+    response["ETag"] = f'"{file.digest}{"-gzip" if compressed else ""}"'
     response["Access-Control-Allow-Origin"] = "*"
     response["Content-Length"] = str(len(response.content))
     if compressed:

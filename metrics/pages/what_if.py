@@ -10,15 +10,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.api.queries import choice_in
+from metrics.api.unchanged import unchanged_page
 from metrics.charts.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.services.fingerprints import Fingerprint, of_boards
 from metrics.services.leaderboard import active_qrels
 from metrics.services.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection
-from runs.models import Collection, Qrels
+from runs.models import Collection, Qrels, can_see_scores
 from runs.views import page
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
@@ -67,7 +69,15 @@ class Controls:
         return parse_measure(f"{self.family}({','.join(given)})@{self.depth.value:g}")
 
 
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """None where the judgements are blind. To order a thousand runs takes a second: an order is asked for again when
+    somebody comes back to it, or sends its address to others."""
+    found = visible_collection(request, slug)
+    return of_boards(found) if can_see_scores(request.user, found) else None
+
+
 @page
+@unchanged_page(_fingerprint)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The board of a collection by a measure made with sliders, beside the official one."""
     collection = visible_collection(request, slug)

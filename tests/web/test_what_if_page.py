@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from metrics.services.what_if import ask_what_if
 from runs.models import Collection, Qrels, Run
 from tests.web.test_pages import page, text_of
 
@@ -92,3 +93,21 @@ def test_states_without_a_board(browser: Client, api: Any, collection: str) -> N
     assert "no active judgements" in page(browser, PATH)
     Collection.objects.update(blind=True)
     assert "until the organisers release them" in page(browser, PATH)
+
+
+def test_an_order_is_made_once_until_something_changes(
+    browser: Client, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(SHARP)
+    made: list[Any] = []
+    monkeypatch.setattr("metrics.pages.what_if.ask_what_if", lambda **asked: made.append(1) or ask_what_if(**asked))
+    first = browser.get(PATH, {"g1": "20"})
+    assert browser.get(PATH, {"g1": "20"}).content == first.content
+    assert browser.get(PATH, {"g1": "20"}, headers={"If-None-Match": first["ETag"]}).status_code == 304
+    assert len(made) == 1
+    assert browser.get(PATH, {"g1": "19"}).content != first.content
+    submit(BROAD)
+    assert "broad" in page(browser, PATH, g1="20")
+    assert len(made) == 3
+    Collection.objects.update(blind=True)
+    assert "ETag" not in browser.get(PATH, {"g1": "20"})
