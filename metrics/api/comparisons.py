@@ -144,7 +144,10 @@ class StoredComparisonChart(APIView):
     """A chart of a comparison that a worker made: significance or ranks."""
 
     @extend_schema(
-        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        responses={
+            **{(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+            202: WaitingComparisonSerializer,
+        },
         parameters=[
             parameter("measures", "one of its measures, the first where left out"),
             parameter("tests", "of significance: one of its tests, the first where left out"),

@@ -242,7 +242,7 @@ def test_the_administration_works_under_the_content_security_policy(
         page.locator(".select2-selection").first.click()
         expect(page.locator(".select2-results__option").first).to_contain_text("admin")
         page.goto("/admin/runs/apitoken/", wait_until="networkidle")
-        page.locator("#result_list th a").first.click()
+        page.locator("#result_list tbody th a").first.click()
         page.locator(".field-expires_at .datetimeshortcuts a").nth(1).click()
         expect(page.locator(".calendarbox").first).to_be_visible()
         page.goto("/admin/runs/run/", wait_until="networkidle")
