@@ -14,7 +14,7 @@ from metrics.api.unchanged import of_asked_board, unchanged_page
 from metrics.charts.means import means_figure
 from metrics.engine.errors import MeasureError
 from metrics.pages.board_questions import Chip, filter_choices, kept_fields, measure_chips
-from metrics.pages.board_statistics import BoardStatistics, read_statistics
+from metrics.pages.board_statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.board_table import BoardTable
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.services.fingerprints import Fingerprint, of_listed
@@ -24,8 +24,8 @@ from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.models import Collection, Qrels, Team, can_see_scores
 from runs.views import page
 
+_EXPORTS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _MOVING = ("evaluating", "queued")
-_FILES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "trec_eval": "trec_eval"}
 # The parameters of the page that its chart depends on.
 _DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "confidence", "scores")
 
@@ -92,6 +92,7 @@ def _context(
     context["add_wrong"] = bool(query.get("add") and "asked_problem" in context)
     if "board" in context:
         status = fill(context, "sure", read_statistics, context["board"]["board"], query, at_once)
+        fill(context, "exports", _exports, collection, query)
         context |= _shown(context, collection, query)
     return context, status
 
@@ -131,21 +132,19 @@ def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dic
     if sure and sure.standings.intervals:
         figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
         shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, _of_chart(query), "rows")
-    table = BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query)
-    return {"table": table, "shown": shown, "forms": _forms(collection, query, sure)}
+    return {"table": BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query), "shown": shown}
 
 
-def _forms(collection: Collection, query: Query, sure: BoardStatistics | None) -> list[tuple[str, str]]:
-    """What the board is called in other forms, and where each is: the page as JSON, all rows as files."""
-    # The API makes no statistics unless it is asked for them.
-    shown = ",".join(sure.standings.query.parts) if sure and not sure.later else "all" if sure else None
-    asked = {"add": None, "statistics": query.get("statistics", shown) if sure else None}
-    files = changed(query, **asked, limit=None, offset=None)
-    page = reverse("leaderboard", args=[collection.slug]) + changed(query, **asked)
-    return [
-        ("JSON", page),
-        *((name, reverse("leaderboard-export", args=[collection.slug, kind]) + files) for kind, name in _FILES.items()),
+def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
+    """The view in other forms: name and address. The API makes statistics only where they are asked for."""
+    asked = asked_statistics(query)
+    named = ",".join(part for part in asked.parts if part != "baseline") if asked else None
+    page_address = changed(query, statistics=named)
+    whole = changed(query, statistics=named, offset=None, limit=None)
+    files = [
+        (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole) for kind, name in _EXPORTS.items()
     ]
+    return [("JSON", reverse("leaderboard", args=[collection.slug]) + page_address), *files]
 
 
 def _of_chart(query: Query) -> Query:
