@@ -6,7 +6,7 @@ import itertools
 import re
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -67,13 +67,15 @@ def make_world(people: People, slug: str, runs: int) -> str:
             content = (GOOD, POOR, GOOD + "7 Q0 a 1 1.0 good\n")[index].replace("Q0 c", f"Q0 c{role[0]}")
             assert submit_form(people.api[role], slug, content, team=team, tag=f"run-{index}").status_code == 202
     sent = list(Run.objects.filter(collection__slug=slug).order_by("created_at"))
-    Run.objects.bulk_create(_copy(sent[number % 9], number) for number in range(9, runs))
+    # In this order whatever time the sending takes, and before all that is sent afterwards.
+    last = sent[-1].created_at
+    later = [last + timedelta(microseconds=number) for number in range(runs)]
+    Run.objects.bulk_create(_copy(sent[number % 9], number, later[number]) for number in range(9, runs))
     return slug
 
 
-def _copy(run: Run, number: int) -> Run:
+def _copy(run: Run, number: int, later: datetime) -> Run:
     known = {field.attname: getattr(run, field.attname) for field in Run._meta.concrete_fields}
-    later = run.created_at + timedelta(seconds=number)
     return Run(**{**known, "id": uuid.uuid4(), "tag": f"run-{number}", "created_at": later})
 
 
