@@ -21,7 +21,7 @@ from runs.models import Team
 
 @dataclass(frozen=True)
 class Text:
-    """A word or phrase that stands somewhere in the tag, the team's names or the description."""
+    """A word or phrase that stands somewhere in the tag, the team's short name or the description."""
 
     text: str
 
@@ -116,7 +116,7 @@ for _column in (CharField, TextField):
 
 
 def _anywhere(text: str) -> Q:
-    columns = ("tag", "team__slug", "team__name", "description")
+    columns = ("tag", "team__slug", "description")
     return reduce(or_, (Q((f"{column}__somewhere", text)) for column in columns))
 
 
@@ -142,9 +142,8 @@ def _own(value: str, reader: Any) -> Q:
 
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
-    "team": FilterField(
-        "the name of a team", str, lambda text, _reader: Q(team__slug__whole=text) | Q(team__name__whole=text)
-    ),
+    # Its short name: the full one is on no public page, and would be to be guessed.
+    "team": FilterField("the short name of a team", str, lambda text, _reader: Q(team__slug__whole=text)),
     "tag": FilterField("a part of a tag", str, lambda text, _reader: Q(tag__somewhere=text)),
     "status": FilterField(
         f"one of {', '.join(BOARD_STATES)}", _read_choice(*BOARD_STATES), lambda state, _reader: Q(board_state=state)

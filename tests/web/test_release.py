@@ -43,7 +43,8 @@ def test_a_release_shows_what_is_evaluated_and_the_rest_when_it_is(people: Peopl
     assert lease
     assert release(people).status_code == 200
     first = board_of(people, "participant")
-    assert [row["run"]["tag"] for row in first["results"]] == ["done"]
+    shown = [(row["run"]["tag"], row["state"], row["values"]["AP"]["mean"] is None) for row in first["results"]]
+    assert shown == [("done", "ranked", False), ("held", "evaluating", True), ("queued", "queued", True)]
     assert first["states"] == {"evaluated": 1, "evaluating": 1, "queued": 1}
     assert first == {**board_of(people, "anonymous")} == {**board_of(people, "owner")}
     # The worker that held it died; another one takes it over.
