@@ -59,7 +59,7 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
 ) -> None:
     for form, beginning in {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}.items():
         assert chart(anonymous, f"{name}.{form}", **asked(pair)).content.startswith(beginning), form
-    figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair))
+    figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair), None)
     assert len(figure.caption) > 40
     for theme in PALETTES:
         for size, sides in SIZES.items():

@@ -115,7 +115,8 @@ def test_what_can_be_repaired_is(run: Run, code: str) -> None:
     fsck("--repair")
     assert fsck() == (0, "fsck: 0 faults\n")
     live = Evaluation.objects.filter(run__deleted_at=None)
-    assert all(e.state == "evaluated" and e.vectors.count() == 2 for e in live)
+    # The collection's two measures, and Judged@10.
+    assert all(e.state == "evaluated" and e.vectors.count() == 3 for e in live)
 
 
 def remove_file(run: Run) -> None:

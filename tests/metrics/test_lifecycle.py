@@ -237,7 +237,8 @@ def test_a_workers_clock_does_not_matter(queued: Evaluation, monkeypatch: pytest
 
 def test_a_message_that_comes_five_times_is_worked_on_once(queued: Evaluation) -> None:
     assert [evaluate(evaluation_id=queued.pk) for _ in range(5)] == [True, False, False, False, False]
-    assert MetricVector.objects.count() == 2
+    # The collection's two measures, and Judged@10.
+    assert MetricVector.objects.count() == 3
 
 
 def test_due_evaluations_are_published_once_until_they_go_stale(queued: Evaluation) -> None:
