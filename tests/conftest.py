@@ -40,8 +40,9 @@ def pytest_configure() -> None:
 SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a service or data that the environment does not name."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what needs a service or data that the environment does not name; run nothing on another database that would
+    not notice."""
     missing = [name for name in SERVICES if not os.environ.get(name)]
     if missing and os.environ.get("EVALHUB_TEST_REQUIRED"):
         raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(missing)}")
@@ -50,6 +51,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
+    if os.environ.get("EVALHUB_TEST_ON") == "services":
+        config.hook.pytest_deselected(items=[item for item in items if not asks_the_database(item)])
+        items[:] = [item for item in items if asks_the_database(item)]
+
+
+def asks_the_database(item: pytest.Item) -> bool:
+    return bool(item.get_closest_marker("django_db")) or "db" in getattr(item, "fixturenames", ())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
