@@ -119,6 +119,7 @@ def only(slug: str) -> None:
 def reading(people: People, slug: str, queries: tuple[str, ...], roles: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Every address with every query, read by everybody who is no organiser, of an own and of another's run."""
     own, other = run_ids(slug)[0], run_ids(slug)[2]
+    values = {run: arguments_of(people, slug, run) for run in (own, other)}
     for name, parameters in parameters_of().items():
         # What has nothing of any collection is left out.
         if "GET" not in MATRIX[name] or name in (
@@ -132,7 +133,7 @@ def reading(people: People, slug: str, queries: tuple[str, ...], roles: tuple[st
         ):
             continue
         for run in (own, other) if {"run", "run_id"} & set(parameters) else (own,):
-            path = address(name, parameters, arguments_of(people, slug, run))
+            path = address(name, parameters, values[run])
             for role in roles:
                 asked_by = queries if role == "participant" and run == own else QUERIES[:1]
                 client: Any = people.browsers[role] if name in PAGES else people.api[role]
