@@ -108,6 +108,8 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
     # What was being evaluated waits again: no worker of the old install holds it.
     assert board["states"] == {"evaluated": 2, "queued": 2, "evaluating": 1}
     assert again["states"] == {"evaluated": 2, "queued": 3}
+    states = [[row.pop("state") for row in one["results"]] for one in (board, again)]
+    assert states == [["ranked"] * 2 + state for state in (["evaluating", "queued", "queued"], ["queued"] * 3)]
     assert {**again, "states": 0} == {**board, "states": 0}
     assert list(find_faults()) == []
     # The token, the sequences, the files and the idempotency key work.
