@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.curves import Curve, curve
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation
-from metrics.services.judged_views import Mean, load_view, vectors_of
+from metrics.services.judged_views import Mean, vectors_of
 from runs.models import Run
 
 
@@ -48,10 +47,6 @@ def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues
     rows = [vectors[evaluation.pk, measure.name] for measure in measures]
     values = {row.measure: row.values for row in rows}
     return RunValues(evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows})
-
-
-def read_curve(*, evaluation: Evaluation, measure: Measure, depth: int) -> Curve:
-    return curve(load_view(evaluation), measure, depth)
 
 
 def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from metrics.engine.agreement import COEFFICIENTS
-from metrics.engine.agreement.intervals import order_agreement, order_agreements, rank_intervals
+from metrics.engine.agreement.intervals import Agreements, order_agreements, rank_intervals
 from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
 from metrics.engine.agreement.standings import standings
 from metrics.engine.agreement.tau_ap import symmetric_tau_ap, tau_ap
-from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Ints
-from metrics.engine.significance.pairs import Options, all_pairs
+from metrics.engine.significance.pairs import Matrix, Options, all_pairs
 from metrics.engine.significance.tiers import Tiers, tiers
 
 MEANS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=8)
@@ -39,6 +38,15 @@ PUBLISHED = [
 
 def ranks(means: object) -> Ints:
     return standings(np.array(means, np.float64)[None, :], np.array([False]))
+
+
+def agreement(
+    first: Matrix, second: Matrix, lower: tuple[bool, bool] = (False, False), options: Options | None = None
+) -> Agreements:
+    """Of two orders alone."""
+    observed = standings(np.array([first.mean(axis=1), second.mean(axis=1)]), np.array(lower))
+    options = options or Options(resamples=500)
+    return order_agreements(observed, [first, second], [(0, 1)], np.array(lower), options)[0]
 
 
 @pytest.mark.parametrize(("x", "y", "expected", "symmetric", "tied"), PUBLISHED)
@@ -109,23 +117,18 @@ def test_runs_alike_share_their_interval_and_the_seed_decides() -> None:
 
 def test_two_measures_that_are_one_agree_on_every_sample_of_topics() -> None:
     values = np.random.default_rng(3).random((8, 25))
+    same, turned = agreement(values, values), agreement(values, -values, (False, True))
     for name in COEFFICIENTS:
-        same = order_agreement(values, values, name)
-        turned = order_agreement(values, -values, name, lower_is_better=(False, True))
-        assert (same.value, same.low, same.high) == pytest.approx((1, 1, 1))
-        assert turned == same
-    loose = order_agreement(values, np.random.default_rng(4).random((8, 25)))
+        found = getattr(same, name)
+        assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
+    assert turned == same
+    loose = agreement(values, np.random.default_rng(4).random((8, 25))).tau
     assert -1 <= loose.low < loose.value < loose.high <= 1
 
 
-def test_orders_that_cannot_be_compared_are_refused() -> None:
+def test_orders_that_are_one_tie_agree_by_nothing() -> None:
     values = np.ones((3, 10))
-    with pytest.raises(StatisticsError, match="same runs and topics"):
-        order_agreement(values, values[:2])
-    with pytest.raises(StatisticsError, match="known: tau, tau_ap"):
-        order_agreement(values, values, "pearson")
-    assert np.isnan(order_agreement(values, values).value)
-    assert np.isnan(order_agreement(values, values).low)
+    assert np.isnan([agreement(values, values).tau.value, agreement(values, values).tau.low]).all()
 
 
 def tiers_of(means: list[float], separated: set[tuple[int, int]]) -> Tiers:
@@ -163,13 +166,10 @@ def test_agreements_of_many_orders_are_those_of_every_two() -> None:
     options = Options(resamples=200, seed=2)
     pairs = [(0, 1), (1, 2)]
     for (a, b), found in zip(pairs, order_agreements(ranks, values, pairs, lower, options), strict=True):
-        for name in COEFFICIENTS:
-            one = order_agreement(values[a], values[b], name, options, lower_is_better=(bool(lower[a]), bool(lower[b])))
-            assert getattr(found, name) == one
-        turned = order_agreement(
-            values[b], values[a], "tau_ap", options, lower_is_better=(bool(lower[b]), bool(lower[a]))
-        )
-        assert found.tau_ap_reversed == turned
+        sides = (bool(lower[a]), bool(lower[b]))
+        assert found == agreement(values[a], values[b], sides, options)
+        assert found.tau_ap_reversed == agreement(values[b], values[a], sides[::-1], options).tau_ap
+        assert found.tau.value == pytest.approx(stats.kendalltau(ranks[a], ranks[b]).statistic)
 
 
 def test_tiers_are_the_same_without_groups() -> None:

@@ -20,8 +20,10 @@ from metrics.charts.curves import curve_figure
 from metrics.charts.distribution import distribution_figure
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.topics import paired_topics_figure, topics_figure
+from metrics.engine.curves import curve
 from metrics.engine.grammar import parse_measure
-from metrics.services.values import find_evaluation, read_curve
+from metrics.services.judged_views import load_view
+from metrics.services.values import find_evaluation
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
@@ -124,7 +126,7 @@ def test_what_cannot_be_drawn_says_why(
 
 def test_a_curves_table_has_the_values_of_the_api(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
     run = pair[1]
-    drawn = read_curve(evaluation=find_evaluation(run=run), measure=parse_measure("DCG"), depth=5)
+    drawn = curve(load_view(find_evaluation(run=run)), parse_measure("DCG"), 5)
     figure = curve_figure(drawn, measure="DCG", run="poor")
     answer = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": 5}).json()["curves"][0]
     for row in figure.rows:

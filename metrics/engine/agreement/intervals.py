@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metrics.engine.agreement import COEFFICIENTS
 from metrics.engine.agreement.kendall import tau
 from metrics.engine.agreement.rbo import rbo
 from metrics.engine.agreement.standings import standings
 from metrics.engine.agreement.tau_ap import tau_ap
-from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.pairs import Matrix, Options, check
 from metrics.engine.significance.resampling import Plan, draw_weights, resampled_sums
@@ -54,33 +52,6 @@ def rank_intervals(values: Matrix, options: Options = DEFAULTS, *, lower_is_bett
     return RankIntervals(observed, low.astype(np.int64), high.astype(np.int64), (ranks == 1).mean(axis=0))
 
 
-def order_agreement(
-    first: Matrix,
-    second: Matrix,
-    coefficient: str = "tau",
-    options: Options = DEFAULTS,
-    *,
-    lower_is_better: tuple[bool, bool] = (False, False),
-) -> Agreement:
-    """How far the orders of the same runs under two measures, or two qrels, agree; topics drawn together.
-
-    Shapes: `first` and `second` (runs, topics). Raises StatisticsError for an unknown coefficient or shapes that
-    differ.
-    """
-    if coefficient not in COEFFICIENTS:
-        message = f"unknown coefficient {coefficient!r}; known: {', '.join(COEFFICIENTS)}"
-        raise StatisticsError(message, code="bad_parameter", pointer="coefficient")
-    if first.shape != second.shape:
-        raise StatisticsError(f"two orders need the same runs and topics, not {first.shape} and {second.shape}")
-    both = [(first, lower_is_better[0]), (second, lower_is_better[1])]
-    for values, _ in both:
-        check(values, "an agreement of orders", runs=2)
-    observed = [standings(values.mean(axis=1)[None, :], np.array([lower])) for values, lower in both]
-    drawn = [_resampled_ranks(values, options, lower) for values, lower in both]
-    compare = COEFFICIENTS[coefficient]
-    return _agreement(compare(observed[0], observed[1]), compare(drawn[0], drawn[1]), options.confidence)
-
-
 @dataclass(frozen=True)
 class Agreements:
     """Every coefficient between two orders a and b; for `tau_ap` a is the truth, for `tau_ap_reversed` b."""
@@ -95,7 +66,9 @@ class Agreements:
 def order_agreements(
     ranks: Ints, orders: Sequence[Matrix], pairs: Sequence[tuple[int, int]], lower_is_better: Flags, options: Options
 ) -> list[Agreements]:
-    """What `order_agreement` says of some pairs among many orders, each of which is drawn once.
+    """How far some pairs of orders of the same runs agree, by measures or by qrels; topics are drawn together.
+
+    Each order is drawn once, however many pairs it is in.
 
     Shapes: `ranks` (orders, runs), as observed; each of `orders` (runs, topics), the same runs and topics in all.
     """

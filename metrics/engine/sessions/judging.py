@@ -13,7 +13,6 @@ from metrics.engine.sessions.blocks import SessionBlock
 from metrics.engine.sessions.judged import JudgedSessions
 
 JudgedBy = Literal["topic", "session", "query"]
-JUDGED_BY: tuple[JudgedBy, ...] = ("topic", "session", "query")
 
 _NOTHING = np.zeros(0, np.int64)
 # Query, rank, judgement, document; then length, scanned and topic of the queries; then how many each session has.
