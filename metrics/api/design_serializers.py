@@ -78,6 +78,9 @@ class DetectionSerializer(serializers.Serializer[Any]):
     topics_t = serializers.IntegerField(allow_null=True, help_text="that it needs; null beyond a million")
     power_anova = serializers.FloatField(help_text="of an analysis of variance of all runs")
     topics_anova = serializers.IntegerField(allow_null=True)
+    topics_interval = serializers.IntegerField(
+        allow_null=True, help_text="for an interval no wider than the difference"
+    )
 
 
 class TopicSetSizeSerializer(serializers.Serializer[Any]):

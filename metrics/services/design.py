@@ -13,6 +13,7 @@ from metrics.engine.design.topic_set_size import (
     power_of_anova,
     power_of_t,
     topics_for_anova,
+    topics_for_interval,
     topics_for_t,
     variance_of,
 )
@@ -56,7 +57,8 @@ class DesignQuery:
 class Detection:
     """Finding one difference: the power with the topics at hand, and the topics that the power asked for needs.
 
-    Topics are None beyond a million.
+    `topics_interval` are those with which an interval is expected to be no wider than the difference. Topics are None
+    beyond a million.
     """
 
     difference: float
@@ -64,6 +66,7 @@ class Detection:
     topics_t: int | None
     power_anova: float
     topics_anova: int | None
+    topics_interval: int | None
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ def _detection(difference: float, variance: float, common: CommonValues, query: 
         _fewest(lambda: topics_for_t(difference, variance, query.alpha, query.power)),
         power_of_anova(topics, runs, difference, variance, query.alpha),
         _fewest(lambda: topics_for_anova(runs, difference, variance, query.alpha, query.power)),
+        _fewest(lambda: topics_for_interval(difference, variance, 1 - query.alpha)),
     )
 
 

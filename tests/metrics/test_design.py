@@ -49,6 +49,12 @@ def power_by_scipy(topics: int, difference: float, variance: float, alpha: float
     return float(stats.nct.sf(bound, topics - 1, shift) + stats.nct.cdf(-bound, topics - 1, shift))
 
 
+def width_by_scipy(topics: int, variance: float, confidence: float = 0.95) -> float:
+    """What an interval is expected to be wide: the standard deviation falls short of sigma by c4 (the chi's mean)."""
+    short = stats.chi(topics - 1).mean() / np.sqrt(topics - 1)
+    return float(2 * stats.t.ppf((1 + confidence) / 2, topics - 1) * short * np.sqrt(2 * variance / topics))
+
+
 def test_discriminative_power_against_scipy(anonymous: APIClient, board: Collection, values: Matrix) -> None:
     body = anonymous.get(DESIGN, {"measures": "AP", "alpha": 0.1}).json()
     found = body["measures"][0]["discriminative_power"]
@@ -84,12 +90,15 @@ def test_topic_set_sizes_against_scipy(anonymous: APIClient, board: Collection, 
         assert detection["power_t"] == pytest.approx(power_by_scipy(TOPICS, detection["difference"], variance))
         assert power_by_scipy(needed, detection["difference"], variance) >= 0.9
         assert power_by_scipy(needed - 1, detection["difference"], variance) < 0.9
+        narrow = detection["topics_interval"]
+        assert width_by_scipy(narrow, variance) <= detection["difference"] < width_by_scipy(narrow - 1, variance)
         anova = detection["topics_anova"]
         for topics, enough in ((anova, True), (anova - 1, False)):
             bound = stats.f.ppf(0.95, RUNS - 1, RUNS * (topics - 1))
             shift = topics * detection["difference"] ** 2 / (2 * variance)
             assert (stats.ncf.sf(bound, RUNS - 1, RUNS * (topics - 1), shift) >= 0.9) is np.bool_(enough)
     assert found["detections"][2]["topics_t"] is found["detections"][2]["topics_anova"] is None
+    assert found["detections"][2]["topics_interval"] is None
 
 
 def naive_swaps(values: Matrix, size: int, trials: int, seed: int) -> tuple[list[int], list[int]]:
