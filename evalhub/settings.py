@@ -154,6 +154,7 @@ TEMPLATES = [
 ]
 
 LANGUAGE_CODE = "en"
+FORMAT_MODULE_PATH = ["evalhub.formats"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
