@@ -8,6 +8,8 @@ from celery import Celery, signals
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
+# Its Django part would load every page to check it; the worker's own step checks what matters to it.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
 app = Celery("evalhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -1,4 +1,8 @@
-"""System checks: settings under which runs would be lost are refused. Every command and every worker runs them."""
+"""System checks: settings under which runs would be lost are refused. Every command runs them before it does anything.
+
+Django's own checks are about the code and not about an installation, and load every page and endpoint for it: tests
+and `evalhub check` run them.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,11 @@ _LEAST_LEASE, _LONGEST_LEASE = 2, 3600
 _MOUNTS = Path("/proc/self/mounts")
 
 Messages = list[checks.CheckMessage]
+# What a command of the service asks for: the checks of this module.
+OWN_CHECKS = ("evalhub",)
 
 
-@checks.register("evalhub")
+@checks.register(*OWN_CHECKS)
 def check_database(**options: Any) -> Messages:
     """SQLite serves one machine, from a disk of its own."""
     if settings.EVALHUB_DATABASE_URL:
@@ -42,7 +48,7 @@ def check_database(**options: Any) -> Messages:
     return found
 
 
-@checks.register("evalhub")
+@checks.register(*OWN_CHECKS)
 def check_data_folder(**options: Any) -> Messages:
     """The data folder is there, or can be made, and can be written to."""
     folder = settings.EVALHUB_DATA
@@ -54,7 +60,7 @@ def check_data_folder(**options: Any) -> Messages:
     return [checks.Error(text, hint, id="evalhub.E003")]
 
 
-@checks.register("evalhub")
+@checks.register(*OWN_CHECKS)
 def check_lease(**options: Any) -> Messages:
     """A lease outlives a few missed heartbeats and ends within the hour."""
     if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:

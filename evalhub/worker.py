@@ -20,7 +20,7 @@ from django.dispatch import receiver
 
 from evalhub import evaluation_log
 from evalhub.celery import app
-from evalhub.checks import check_redis
+from evalhub.checks import OWN_CHECKS, check_redis
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_sessions
 from runs.formats.warm_up import warm_up
@@ -55,7 +55,7 @@ class CheckStep(bootsteps.StartStopStep):
     """Refuses to work under settings that would lose runs: Celery itself takes no notice of what checks find."""
 
     def create(self, worker: Any) -> Any:
-        found = checks.run_checks(tags=["evalhub"])
+        found = checks.run_checks(tags=OWN_CHECKS)
         if not settings.EVALHUB_EMBEDDED:
             found += check_redis(settings.EVALHUB_REDIS_URL)
         for message in found:

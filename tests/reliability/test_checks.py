@@ -105,6 +105,22 @@ def test_commands_refuse_what_the_checks_refuse(tmp_path: Path, command: tuple[s
     assert "evalhub.E004" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "started",
+    [
+        "from django.core.management import execute_from_command_line as run; run(['evalhub', 'worker', '--help'])",
+        "from django.core.management import call_command; import django; django.setup()\n"
+        "call_command('migrate', verbosity=0); call_command('sweep', skip_checks=False)",
+        "from evalhub.celery import app; app.loader.import_default_modules(); app.loader.init_worker()",
+    ],
+)
+def test_what_serves_no_page_loads_none(tmp_path: Path, started: str) -> None:
+    """Each takes a second and a hundred megabytes less for it."""
+    code = f"import sys\ntry:\n    exec({started!r})\nfinally:\n    assert 'metrics.urls' not in sys.modules"
+    environment = {**clean_environment(tmp_path), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=True, timeout=60)
+
+
 def test_a_worker_that_celery_starts_refuses_as_well(settings: Any) -> None:
     settings.EVALHUB_LEASE_SECONDS = 1
     with pytest.raises(ImproperlyConfigured):

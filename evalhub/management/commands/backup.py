@@ -8,10 +8,12 @@ from typing import Any
 from django.core.management import BaseCommand, CommandParser
 
 from evalhub.backup import write_backup
+from evalhub.checks import OWN_CHECKS
 
 
 class Command(BaseCommand):
     help = "Write every row and every stored file, as of this moment, into one tar file that either database restores."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from evalhub.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, AuditEvent, User
 from runs.services.audit import SYSTEM, record
 from runs.services.tokens import issue_token
@@ -15,6 +16,7 @@ from runs.services.tokens import issue_token
 
 class Command(BaseCommand):
     help = "Make an administrator with a password and a token; both are shown this once."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")

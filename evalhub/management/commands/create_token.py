@@ -8,12 +8,14 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from evalhub.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES, User
 from runs.services.tokens import issue_token
 
 
 class Command(BaseCommand):
     help = "Make a token for a user; it is shown this once."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("user")

@@ -9,6 +9,7 @@ import httpx
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
+from evalhub.checks import OWN_CHECKS
 from evalhub.management.commands.serve import add_server_arguments, make_supervisor
 from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.supervisor import AlreadyServed, exclusive
@@ -23,6 +24,7 @@ _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 
 class Command(BaseCommand):
     help = "Fill the data folder with a simulated collection, print its leaderboard, and serve the site."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_server_arguments(parser)

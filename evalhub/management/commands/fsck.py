@@ -7,12 +7,14 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
+from evalhub.checks import OWN_CHECKS
 from metrics.services.findings import Finding
 from metrics.services.integrity import find_faults
 
 
 class Command(BaseCommand):
     help = "Check every row against the others and every stored file against its SHA-256; exit status 1 for faults."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing anything")

@@ -9,12 +9,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
+from evalhub.checks import OWN_CHECKS
 from evalhub.restoring import Backup, BadBackup, describe, install
 from evalhub.supervisor import AlreadyServed, exclusive
 
 
 class Command(BaseCommand):
     help = "Install a backup into an empty database and data folder, while nothing serves them."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

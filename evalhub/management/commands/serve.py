@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
+from evalhub.checks import OWN_CHECKS
 from evalhub.processes import web_command, worker_command
 from evalhub.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
@@ -16,6 +17,7 @@ DEFAULT_BIND = "127.0.0.1:8000"
 
 class Command(BaseCommand):
     help = "Run the web server and the worker until Ctrl-C."
+    requires_system_checks = OWN_CHECKS
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management import BaseCommand
 
+from evalhub.checks import OWN_CHECKS
 from metrics.services.stored_comparisons import sweep_comparisons
 from runs.services.sweeping import sweep
 
@@ -15,6 +16,7 @@ class Command(BaseCommand):
         "Delete stored files without a row, uploads left behind and idempotency keys, all older than 24 hours, and "
         "comparisons that nobody asked for in 30 days."
     )
+    requires_system_checks = OWN_CHECKS
 
     def handle(self, **options: Any) -> None:
         swept, comparisons = sweep(), sweep_comparisons()

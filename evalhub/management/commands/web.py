@@ -8,11 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandParser
 
+from evalhub.checks import OWN_CHECKS
 from evalhub.processes import web_command, web_environment
 
 
 class Command(BaseCommand):
     help = "Run the web server alone; evalhub worker runs what evaluates."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--bind", default="127.0.0.1:8000", help="address and port of the web server")

@@ -7,13 +7,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from evalhub.checks import check_redis
+from evalhub.checks import OWN_CHECKS, check_redis
 from evalhub.processes import worker_command
 from evalhub.supervisor import Supervisor
 
 
 class Command(BaseCommand):
     help = "Evaluate until SIGTERM, which lets what is under way finish or gives it back."
+    requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WORKER_PROCESSES)
