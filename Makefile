@@ -4,7 +4,9 @@ BIN := .venv/bin
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
-JOBS ?= logical
+# One more than there are cores: tests wait for servers and browsers. The longest files come first as they are.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo serve admin test test-services chaos fuzz check audit bench screenshots calibrate clean
@@ -20,10 +22,10 @@ admin: .venv/.run  ## make an administrator and a token: make admin NAME=alice
 	@$(BIN)/evalhub create_admin $(NAME)
 
 test: .venv/.test  ## every test that needs no outside service
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(TEST)
 
 test-services: .venv/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
-	EVALHUB_TEST_ON=services $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/runs tests/metrics tests/web
+	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web
 
 chaos: .venv/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
