@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from django.core.cache import cache
 from django.db import connections
 from rest_framework.test import APIClient
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation, SessionEvaluation
@@ -26,7 +27,7 @@ from tests.readers import tried
 EXAMPLES = os.environ.get("EVALHUB_TEST_EXAMPLES")
 DRAWN_ANEW = EXAMPLES or os.environ.get("EVALHUB_TEST_READER_EXAMPLES")
 hypothesis.settings.register_profile(
-    "evalhub", deadline=None, derandomize=not DRAWN_ANEW, max_examples=int(EXAMPLES or "50")
+    "evalhub", deadline=None, derandomize=not DRAWN_ANEW, max_examples=int(EXAMPLES or "25")
 )
 hypothesis.settings.load_profile("evalhub")
 
@@ -75,6 +76,22 @@ def real_data() -> Path:
 def no_bundling(monkeypatch: pytest.MonkeyPatch) -> None:
     """To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the browser's tests too."""
     monkeypatch.setattr("metrics.charts.bundle._made", lambda: b"window.vegaEmbed = null;")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_search_for_static_files() -> Iterator[None]:
+    """Every client of a test makes the middleware anew, which would look through all folders each time."""
+    search, found = WhiteNoiseMiddleware.add_files_from_finders, {}
+
+    def search_once(middleware: WhiteNoiseMiddleware) -> None:
+        if not found:
+            search(middleware)
+            found.update(middleware.files)
+        middleware.files.update(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)
+        yield
 
 
 @pytest.fixture(autouse=True)
