@@ -12,7 +12,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.services.judged_views import Mean, computed_means
+from metrics.services.judged_views import Mean, computed_means, means_of
 from metrics.services.leaderboard import active_qrels
 from metrics.services.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
@@ -70,10 +70,16 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """
     qrels, scores = active_qrels(collection), query.scores or collection.scores
-    measures = [parse_measure(collection.measures[0]), *query.combinations]
+    official = parse_measure(collection.measures[0])
+    measures = [official, *query.combinations]
     evaluations = _evaluations(collection, qrels, scores, query)
-    means = computed_means([evaluation.pk for evaluation in evaluations], measures)
-    columns = [[means[evaluation.pk][index] for evaluation in evaluations] for index in range(len(measures))]
+    ids = [evaluation.pk for evaluation in evaluations]
+    stored = means_of(ids, [official], set(collection.measures))
+    computed = computed_means(ids, query.combinations)
+    columns = [
+        [stored[pk, official.name] for pk in ids],
+        *([computed[pk][index] for pk in ids] for index in range(len(query.combinations))),
+    ]
     ranks = standings(
         np.array([[np.nan if mean is None else mean for mean, _ in column] for column in columns]),
         np.array([measure.definition.lower_is_better for measure in measures]),
