@@ -158,7 +158,7 @@ def _seconds(times: list[float]) -> str:
 
 def _read(server: Server, path: str, *headers: str) -> str:
     host, port = server.url.removeprefix("http://").split(":")
-    request = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}", *headers, "", ""]).encode()
+    request = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}:{port}", *headers, "", ""]).encode()
     before = _cpu_seconds(server)
     with get_context("spawn").Pool(1) as pool:
         codes, seconds, rate, asked = pool.apply(read_for, (host, int(port), request, READERS, SECONDS))
