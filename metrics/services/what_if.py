@@ -70,16 +70,9 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """
     qrels, scores = active_qrels(collection), query.scores or collection.scores
-    official = parse_measure(collection.measures[0])
-    measures = [official, *query.combinations]
+    measures = [parse_measure(collection.measures[0]), *query.combinations]
     evaluations = _evaluations(collection, qrels, scores, query)
-    ids = [evaluation.pk for evaluation in evaluations]
-    stored = means_of(ids, [official], set(collection.measures))
-    computed = computed_means(ids, query.combinations)
-    columns = [
-        [stored[pk, official.name] for pk in ids],
-        *([computed[pk][index] for pk in ids] for index in range(len(query.combinations))),
-    ]
+    columns = _means(collection, [evaluation.pk for evaluation in evaluations], measures)
     ranks = standings(
         np.array([[np.nan if mean is None else mean for mean, _ in column] for column in columns]),
         np.array([measure.definition.lower_is_better for measure in measures]),
@@ -108,6 +101,19 @@ def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatI
             "with runs=, or ask for fewer combinations"
         )
         raise StatisticsError(message, code="too_many_figures", pointer="runs") from error
+
+
+def _means(collection: Collection, evaluation_ids: list[int], measures: list[Measure]) -> list[list[Mean]]:
+    """Of every measure its means in the order of the evaluations. Those of the collection's own measures are stored;
+    to compute the others is what takes the time."""
+    own = set(collection.measures)
+    stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own)
+    others = [measure for measure in measures if measure.name not in own]
+    computed = computed_means(evaluation_ids, others) if others else {}
+    found = stored | {
+        (pk, m.name): mean for pk, means in computed.items() for m, mean in zip(others, means, strict=True)
+    }
+    return [[found[pk, measure.name] for pk in evaluation_ids] for measure in measures]
 
 
 def _places(runs: list[Run], column: list[Mean], ranks: list[int]) -> list[Place]:

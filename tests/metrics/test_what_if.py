@@ -78,6 +78,16 @@ def test_gains_change_the_order_of_the_systems_and_tau_says_by_how_much(api: API
     )
 
 
+def test_what_is_stored_is_not_computed_again(
+    api: APIClient, board: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = api.get("/api/v1/collections/small/").json()["measures"]
+    monkeypatch.setattr(what_if, "computed_means", lambda ids, measures: pytest.fail(f"computes {measures}"))
+    body = api.get(WHAT_IF, {"measures": ",".join(own)}).json()
+    assert [c["measure"] for c in body["combinations"]] == own
+    assert body["combinations"][0]["leaderboard"] == body["official"]["leaderboard"]
+
+
 def test_orders_without_ties_are_told_apart_by_tau_a(api: APIClient, board: dict[str, Run]) -> None:
     api.patch("/api/v1/collections/small/", {"measures": ["AP"]})
     query = {"family": "CG", "gains": "0-1-10-100;0-0-0-1", "runs": ids(board, "breadth", "depth")}
