@@ -36,6 +36,7 @@ from metrics.services.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.stored_comparisons import (
     Answer,
     answer_comparison,
+    check_not_failed,
     queue_comparison,
     read_stored_comparison,
 )
@@ -135,6 +136,7 @@ class StoredComparisonExport(APIView):
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer})
     def get(self, request: Request, comparison: UUID, kind: str) -> HttpResponseBase:
         stored = stored_comparison(request, comparison)
+        check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
         return _file(request, stored.qrels.collection, read_stored_comparison(stored), kind)
@@ -159,6 +161,7 @@ class StoredComparisonChart(APIView):
         check_chart(ANSWER_CHARTS, chart, form)
         query = query_of(request)
         look = look_in(query)
+        check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
         answer = read_stored_comparison(stored)

@@ -64,10 +64,15 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     if fits_a_request(entrants, query):
         return Answer(query, entrants, list(compare_entrants(entrants, query)))
     stored = _find_or_queue(entrants, query)
+    check_not_failed(stored)
+    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+
+
+def check_not_failed(stored: Comparison) -> None:
+    """Conflict where no worker could make it."""
     if stored.state == Comparison.State.FAILED:
         message = f"comparison {stored.pk} failed: {stored.error_message}; POST the same question to try it again"
         raise Conflict(message, code="comparison_failed")
-    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
 
 
 def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison | Outlook:

@@ -182,8 +182,9 @@ def test_a_comparison_that_kills_its_workers_fails(api: APIClient, queued: Compa
         lifecycle.reap_expired()
     told = api.get(address(queued)).json()["comparison"]
     assert (told["state"], told["error_code"]) == ("failed", "comparison_crashed")
-    answer = api.get(SCORED, QUERY)
-    assert (answer.status_code, answer.json()["code"]) == (409, "comparison_failed")
+    for path in (SCORED, f"{address(queued)}export/csv/", f"{address(queued)}charts/ranks.svg"):
+        answer = api.get(path, QUERY if path == SCORED else {})
+        assert (answer.status_code, answer.json()["code"]) == (409, "comparison_failed")
     body = {"tests": ["randomisation", "paired_t"], "resamples": 3000, "measures": ["AP"]}
     again = api.post(SCORED, body).json()["comparison"]
     assert (again["id"], again["state"], again["attempts"]) == (str(queued.pk), "queued", 0)
