@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from evalhub.processes import web_environment, worker_environment
@@ -85,15 +86,18 @@ class Supervisor:
         stdout = subprocess.DEVNULL if name == "worker" else None
         environment = web_environment() if name == "web" else worker_environment()
         self._children[name] = subprocess.Popen(
-            self._commands[name], env=environment, stdout=stdout, preexec_fn=_die_with_parent
+            self._commands[name], env=environment, stdout=stdout, preexec_fn=partial(die_with, os.getpid())
         )
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._stopping = True
 
 
-def _die_with_parent() -> None:
+def die_with(parent: int) -> None:
     """In the child: ask the kernel for a signal when the supervisor dies, so that none works on unseen (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     os.setpgrp()
+    # It may have died before the kernel was asked: then there is no signal to come.
+    if os.getppid() != parent:
+        os._exit(1)
