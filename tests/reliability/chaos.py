@@ -41,6 +41,8 @@ SENDERS = 3
 PATIENCE = 240.0
 # Killed workers leave a long queue.
 PEACE = 900.0
+# A worker gives back what it has in hand first.
+GONE = 30.0
 # What a client may be told while something is away; anything else is a fault of ours.
 TRY_LATER = (502, 503, 507)
 
@@ -68,19 +70,20 @@ class Tally:
     doubled: int = 0
     different: list[str] = field(default_factory=list)
     redone: int = 0
+    left: list[str] = field(default_factory=list)
     fsck: str = ""
     seconds: float = 0.0
 
     @property
     def clean(self) -> bool:
-        return not (self.unexpected or self.lost or self.doubled or self.different or self.fsck)
+        return not (self.unexpected or self.lost or self.doubled or self.different or self.left or self.fsck)
 
     def __str__(self) -> str:
         faults = ", ".join(f"{count} {name}" for name, count in sorted(self.faults.items()))
         return (
             f"{len(self.accepted)} submissions, {faults}: {len(self.lost)} lost, {self.doubled} doubled, "
             f"{len(self.different)} different, {self.redone} evaluated again, {len(self.unexpected)} unexpected "
-            f"answers, fsck {'clean' if not self.fsck else self.fsck}, {self.seconds:.0f} s"
+            f"answers, {len(self.left)} left running, fsck {'clean' if not self.fsck else self.fsck}, {self.seconds:.0f} s"
         )
 
 
@@ -115,6 +118,11 @@ class Service:
 
     def workers(self) -> list[psutil.Process]:
         return [process for process in self.processes() if "celery" in _command_of(process)]
+
+    def survivors(self) -> list[psutil.Process]:
+        """Every process that works on this data folder, whoever its parent is."""
+        data = self.server.environment["EVALHUB_DATA"]
+        return [process for process in psutil.process_iter() if _environment_of(process).get("EVALHUB_DATA") == data]
 
     def break_off(self, what: str) -> None:
         """Kill a server beside ours and start it again after a while."""
@@ -161,6 +169,12 @@ def _command_of(process: psutil.Process) -> str:
     return ""
 
 
+def _environment_of(process: psutil.Process) -> dict[str, str]:
+    with contextlib.suppress(psutil.Error):
+        return process.environ()
+    return {}
+
+
 def _is_web_child(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         parent = process.parent()
@@ -194,6 +208,7 @@ class Chaos:
         with self.service.server.client() as self.client:
             self._torment()
         self.tally.seconds = time.monotonic() - start
+        self.tally.left = self._left_running()
         return self.tally
 
     def _torment(self) -> None:
@@ -330,6 +345,14 @@ class Chaos:
         fsck = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
         self.tally.fsck = fsck.stdout + fsck.stderr if fsck.returncode else ""
 
+    def _left_running(self) -> list[str]:
+        """The processes of the service that go on when all that was started is stopped."""
+        self.service.server.stop()
+        deadline = time.monotonic() + GONE
+        while (left := self.service.survivors()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return [_command_of(process) for process in left]
+
     def _values(self, run: str) -> Any:
         answer = self.client.get(f"runs/{run}/values/").raise_for_status().json()
         return answer["means"], answer["topics"], answer["coverage"]
@@ -357,7 +380,7 @@ def main() -> None:
     kind, seed = given.pop("on"), given.pop("seed")
     with service_on(kind) as service:
         tally = Chaos(service, Goals(**given), seed).run()
-    for line in [*tally.unexpected[:20], *tally.lost[:20], *tally.different[:20]]:
+    for line in [*tally.unexpected[:20], *tally.lost[:20], *tally.different[:20], *tally.left]:
         sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"chaos on {kind}, seed {seed}: {tally}\n")
     sys.exit(not tally.clean)
