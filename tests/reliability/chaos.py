@@ -83,7 +83,8 @@ class Tally:
         return (
             f"{len(self.accepted)} submissions, {faults}: {len(self.lost)} lost, {self.doubled} doubled, "
             f"{len(self.different)} different, {self.redone} evaluated again, {len(self.unexpected)} unexpected "
-            f"answers, {len(self.left)} left running, fsck {'clean' if not self.fsck else self.fsck}, {self.seconds:.0f} s"
+            f"answers, {len(self.left)} left running, fsck {'clean' if not self.fsck else self.fsck}, "
+            f"{self.seconds:.0f} s"
         )
 
 
