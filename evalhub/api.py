@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import DisallowedHost, PermissionDenied
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.shortcuts import render
@@ -181,7 +181,21 @@ def _error_page(status: int, code: str, detail: str) -> Any:
     return view
 
 
-bad_request = _error_page(400, "bad_request", "the request cannot be read")
+_unreadable = _error_page(400, "bad_request", "the request cannot be read")
+_other_host = _error_page(
+    400,
+    "bad_request",
+    "this server does not answer to the host name of the request; EVALHUB_ALLOWED_HOSTS lists the names it answers to",
+)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """What Django refuses to read; a host name is told apart, which every new installation meets."""
+    page = _other_host if isinstance(exception, DisallowedHost) else _unreadable
+    response: HttpResponse = page(request, exception)
+    return response
+
+
 forbidden = _error_page(403, "not_allowed", "this is not allowed")
 not_found = _error_page(404, "not_found", "there is nothing at this address")
 too_many_requests = _error_page(429, "throttled", "too many requests from this address; wait a moment")

@@ -14,6 +14,10 @@ from metrics.engine.ranking import Floats
 _BINS = 20
 
 
+def _zeros(number: int) -> str:
+    return "none is 0" if number == 0 else f"{number} {'is' if number == 1 else 'are'} 0"
+
+
 def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     """A histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
     known = values[np.isfinite(values)]
@@ -22,7 +26,7 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     mean = float(known.mean()) if len(known) else np.nan
     caption = (
         f"{measure} of {run} on {len(known)} topics: mean {mean:.4f}, median {median:.4f}; half of the topics lie "
-        f"between {low:.4f} and {high:.4f}, and {int((known == 0).sum())} have 0."
+        f"between {low:.4f} and {high:.4f}, and {_zeros(int((known == 0).sum()))}."
     )
     rows = [[f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     marks = {"mean": mean, "median": float(median)}

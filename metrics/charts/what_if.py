@@ -36,7 +36,7 @@ def _draw(rows: list[dict[str, Any]], names: list[str], look: Look) -> Any:
         for row in rows
         for side, key in zip(sides, ("before", "after"), strict=True)
     ]
-    subtitle = f"left by {names[0]}, right by {names[1]}"
+    subtitle = f"left by {names[0]}, right by {names[1]}" if names[0] != names[1] else f"{names[0]} on both sides"
     layers = [_lines(points, sides, look), *(_labels(points, side, look) for side in sides)]
     return dressed(layers, look, "Ranks under the two measures", subtitle)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from metrics.api.queries import standings_query
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
+from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.parts import Query
 from metrics.services.effort import seconds_of_ranks, seconds_of_test
 from metrics.services.leaderboard import Leaderboard
@@ -29,6 +30,14 @@ class BoardStatistics:
 
     standings: Standings
     later: bool = False
+
+    @property
+    def test(self) -> str:
+        return TEST_NAMES[self.standings.query.test]
+
+    @property
+    def correction(self) -> str:
+        return CORRECTION_NAMES[self.standings.query.correction]
 
     @property
     def cautions(self) -> list[str]:

@@ -23,7 +23,7 @@ _Submitted = TypeVar("_Submitted", Run, SessionSet)
 
 def collections_of(user: Any) -> QuerySet[Collection]:
     """Visible collections with their numbers of topics and of the runs and session sets that the user sees, and the
-    active qrels version, which is None where it is blind."""
+    active qrels version with its number of topics, which are None where they are blind."""
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     live = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
     runs = live.unveiled_for(user).order_by().values("collection")
@@ -39,6 +39,7 @@ def collections_of(user: Any) -> QuerySet[Collection]:
             run_count=Coalesce(Subquery(runs.annotate(n=Count("pk")).values("n")), 0),
             session_set_count=Coalesce(Subquery(sets.annotate(n=Count("pk")).values("n")), 0),
             active_version=Subquery(versions.values("version")[:1]),
+            judged_topics=Subquery(versions.values("topics")[:1]),
         )
     )
 

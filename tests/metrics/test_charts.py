@@ -142,7 +142,7 @@ def test_a_distribution_counts_every_topic_once() -> None:
     assert figure.rows[0] == ["0.00 to 0.05", "2"]
     assert figure.rows[-1] == ["0.95 to 1.00", "1"]
     assert "5 topics: mean 0.3180, median 0.0500" in figure.caption
-    assert "1 have 0" in figure.caption
+    assert "1 is 0" in figure.caption
 
 
 def test_a_distribution_of_nothing_is_no_error() -> None:

@@ -571,5 +571,6 @@ def test_other_methods_are_refused(refuse: Refuse, method: str) -> None:
 
 def test_other_formats_and_hosts_are_refused(refuse: Refuse) -> None:
     refuse(406, "not_acceptable", "GET", "collections/", HTTP_ACCEPT="application/xml")
-    refuse(400, "bad_request", "GET", "collections/", HTTP_HOST="evil.example")
+    told = refuse(400, "bad_request", "GET", "collections/", HTTP_HOST="evil.example")
+    assert "EVALHUB_ALLOWED_HOSTS" in told["detail"]
     refuse(400, "bad_request", "GET", "collections/", HTTP_HOST="a b\0")

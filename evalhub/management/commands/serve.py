@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -31,7 +33,9 @@ class Command(BaseCommand):
                 supervisor.start()
                 self.stdout.write(f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it")
                 if not User.objects.exists():
-                    self.stdout.write("nobody has an account yet: evalhub create_admin NAME makes the first one")
+                    self.stdout.write(
+                        f"nobody has an account yet; this makes the first one: {_own_command()} create_admin NAME"
+                    )
                 self.stdout.flush()
                 try:
                     code = supervisor.wait()
@@ -51,3 +55,8 @@ def add_server_arguments(parser: CommandParser) -> None:
 def make_supervisor(options: dict[str, Any]) -> Supervisor:
     web = web_command(options["bind"], options["web_processes"])
     return Supervisor({"web": web, "worker": worker_command(settings.EVALHUB_WORKER_PROCESSES)})
+
+
+def _own_command() -> str:
+    """What is pasted into another terminal, in another folder."""
+    return shlex.join(["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"])

@@ -41,7 +41,8 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
 
 def corrected(family: Family) -> str:
     """What is done for the number of pairs."""
-    pairs = "pair" if family.size == 1 else "pairs"
+    if family.size == 1:
+        return "one pair, nothing to correct"
     if family.correction is None:
-        return f"counting for {family.size:,} {pairs} at once"
-    return f"{CORRECTION_NAMES[family.correction]} over {family.size:,} {pairs}"
+        return f"counting for {family.size:,} pairs at once"
+    return f"{CORRECTION_NAMES[family.correction]} over {family.size:,} pairs"
