@@ -98,9 +98,12 @@ def _broken(text: str, limit: int) -> list[str]:
 
 
 def row_axis(names: list[str], size: int, look: Look) -> dict[str, Any]:
-    """An axis of names of rows; with room for the longest one in whatever font it is shown."""
-    limit = 84 if look.narrow else 180
-    room = min(limit, int(0.66 * size * max(map(len, names), default=0)))
+    """An axis of names of rows; with room for the longest one in whatever font it is shown.
+
+    Names are cut at a width in the font that is at hand here; a reader's may be a fifth wider.
+    """
+    limit = 76 if look.narrow else 180
+    room = min(int(1.2 * limit), int(0.66 * size * max(map(len, names), default=0)))
     return {"labelFontSize": size, "labelLimit": limit, "minExtent": room, "ticks": False, "domain": False}
 
 
