@@ -43,6 +43,11 @@ class CollectionAdmin(AuditedAdmin):
         counted = collections_of(request.user)
         return counted.order_by(*ordering) if ordering else counted
 
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
+        """With what a new collection's form should say before it is refused."""
+        texts = {"slug": "its name in addresses, for good: lower-case letters, digits, '_' and '-'"}
+        return super().get_form(request, obj, change=change, help_texts=texts, **given)
+
     def view_on_site(self, collection: Collection) -> str:
         return reverse("collection-page", args=[collection.slug])
 

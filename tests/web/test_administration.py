@@ -205,7 +205,9 @@ def test_what_others_refer_to_does_not_change_in_a_form(people: People, root: Cl
     ):
         shown = page(root, form_of(row))
         assert not [name for name in names if f'name="{name}"' in shown], row
-    assert 'name="slug"' in page(root, f"{list_of(Collection)}add/")
+    form = page(root, f"{list_of(Collection)}add/")
+    assert 'name="slug"' in form
+    assert "its name in addresses" in form
 
 
 def test_a_form_saves_only_what_it_changed(people: People, root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
