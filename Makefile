@@ -68,7 +68,7 @@ clean:
 	@echo "setup: installing the dependencies"
 	@$(BIN)/python -m pip install --quiet --editable .
 	@echo "setup: compiling the kernels into their cache"
-	@$(BIN)/python -c 'from runs.formats.warm_up import warm_up; warm_up()'
+	@$(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()'
 	@touch $@
 
 .venv/.test: .venv/.run

@@ -23,7 +23,7 @@ from evalhub.celery import app
 from evalhub.checks import OWN_CHECKS, check_redis
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_sessions
-from runs.formats.warm_up import warm_up
+from runs.formats.scanning.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.2

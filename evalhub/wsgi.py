@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-from runs.formats.warm_up import warm_up
+from runs.formats.scanning.warm_up import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 _django = get_wsgi_application()

@@ -20,7 +20,7 @@ from metrics.engine.trec_eval.table import Version
 from metrics.exports import EXPORTS
 from metrics.exports.sheet import Sheet
 from runs.formats.limits import Limits
-from runs.formats.scan import plain_for, search_beside
+from runs.formats.scanning.scan import plain_for, search_beside
 from runs.formats.trec_qrels import read_qrels
 from runs.formats.trec_run import use_run
 from runs.formats.zscores import read_zscores

@@ -22,7 +22,7 @@ from metrics.services.lifecycle import Lease, LeaseLost, drop, finish
 from metrics.services.session_lifecycle import SET_DELETED
 from metrics.services.session_views import JudgedSet, Mean, default_measures, pack_sessions
 from metrics.services.work import patiently, work_on
-from runs.formats.session_qrels import own_judgements
+from runs.formats.sessions.qrels import own_judgements
 from runs.models import SessionSet
 from runs.services.files import HASH_SEED
 from runs.services.qrels import load_judgements

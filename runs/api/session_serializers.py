@@ -9,7 +9,7 @@ from rest_framework.reverse import reverse
 
 from runs.api.fields import JSONObjectField
 from runs.api.serializers import PersonalTeam, RunStatusSerializer, TeamField
-from runs.formats.sessions import FORMATS
+from runs.formats.sessions.reading import FORMATS
 from runs.formats.trec_run import TAG_RULE
 from runs.models import SessionSet
 

@@ -19,10 +19,10 @@ from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.known import KnownDocuments
 from metrics.engine.measures.definition import MAX_CUTOFF
 from metrics.engine.ranking import Flags, RankedBlock, spans_equal
-from runs.formats.columns import EXTRA, FEW, FRACTION, KNOWN, Columns
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.pieces import DOCUMENT, TOPIC, Opener, PieceReader, group_by_topic, keep_rows, topic_segments
-from runs.formats.scan import find_duplicates
+from runs.formats.scanning.columns import EXTRA, FEW, FRACTION, KNOWN, Columns
+from runs.formats.scanning.pieces import DOCUMENT, TOPIC, Opener, PieceReader, group_by_topic, keep_rows, topic_segments
+from runs.formats.scanning.scan import find_duplicates
 
 KNOWN_BYTES = 64 * 1024 * 1024
 KNOWN_LINES = 1_000_000

@@ -11,9 +11,9 @@ from metrics.engine.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.subtopics import Subtopics
-from runs.formats.columns import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC, QRELS, Columns
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.pieces import (
+from runs.formats.scanning.columns import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC, QRELS, Columns
+from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,
     Opener,
@@ -23,7 +23,7 @@ from runs.formats.pieces import (
     numbered,
     topic_segments,
 )
-from runs.formats.scan import find_duplicates
+from runs.formats.scanning.scan import find_duplicates
 
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
-from runs.formats.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.pieces import (
+from runs.formats.scanning.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
+from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,
     TOPIC,
@@ -26,7 +26,7 @@ from runs.formats.pieces import (
     keep_rows,
     topic_segments,
 )
-from runs.formats.scan import find_duplicates
+from runs.formats.scanning.scan import find_duplicates
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from metrics.engine.errors import FileReport
-from runs.formats.pieces import Opener
+from runs.formats.scanning.pieces import Opener
 
 _COLUMNS = 4
 

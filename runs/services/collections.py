@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from metrics.engine.errors import Conflict, FileReport
 from runs.formats.compression import open_file
-from runs.formats.topics import read_topics
+from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Qrels, Topic
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import upload_limits

@@ -16,7 +16,7 @@ from django.conf import settings
 from metrics.engine.errors import EvalHubError, StoredFileCorrupt
 from runs.formats.compression import BoundedReader, Reader, open_file
 from runs.formats.limits import Limits
-from runs.formats.pieces import Opener
+from runs.formats.scanning.pieces import Opener
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from django.db.models import Max
 
 from metrics.engine.errors import Conflict
 from metrics.engine.judging import Judgements
-from runs.formats.session_qrels import read_session_qrels
+from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record

@@ -12,7 +12,7 @@ from django.db import transaction
 from metrics.engine.errors import Conflict, EvalHubError, FileTooLarge, InvalidInput, StoredFileCorrupt
 from metrics.engine.sessions.blocks import Session, SessionBlock
 from runs.formats.limits import Limits
-from runs.formats.sessions import SessionsSummary, read_session_at, read_sessions, use_sessions
+from runs.formats.sessions.reading import SessionsSummary, read_session_at, read_sessions, use_sessions
 from runs.formats.trec_run import TAG
 from runs.models import AuditEvent, Collection, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record

@@ -19,7 +19,7 @@ from metrics.engine.sessions.judging import judge_sessions
 from metrics.engine.sessions.settings import Setting
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
-from runs.formats.sessions import SessionsSummary, check_sessions, use_sessions
+from runs.formats.sessions.reading import SessionsSummary, check_sessions, use_sessions
 from runs.formats.trec_qrels import read_qrels
 from tests.engine import naive_sessions as naive
 

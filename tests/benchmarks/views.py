@@ -20,9 +20,9 @@ from metrics.engine.judging import Judgements, judge
 from metrics.engine.search import search_compiled
 from runs.formats.compression import open_file
 from runs.formats.limits import DEFAULT_LIMITS
+from runs.formats.scanning.warm_up import warm_up
 from runs.formats.trec_qrels import read_qrels
 from runs.formats.trec_run import check_run, read_run
-from runs.formats.warm_up import warm_up
 from tests.benchmarks.data import SETS
 
 ROUNDS = 25

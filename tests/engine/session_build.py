@@ -11,7 +11,7 @@ from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import JudgedBy, judge_sessions
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
-from runs.formats.sessions import use_sessions
+from runs.formats.sessions.reading import use_sessions
 from tests.engine.build import SEED, judgements_of
 
 Record = Mapping[str, Any]

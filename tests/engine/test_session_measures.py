@@ -25,7 +25,7 @@ from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.vectors import normalised_vectors, session_vectors
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS
-from runs.formats.sessions import use_sessions
+from runs.formats.sessions.reading import use_sessions
 from tests.engine.build import SEED, judgements_by_subtopic, judgements_of
 from tests.engine.session_build import Record, blocks_of, judged_sessions, session
 

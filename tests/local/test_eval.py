@@ -17,8 +17,8 @@ import zstandard
 from evalhub.local.options import parser
 from metrics.engine.grammar import parse_measure
 from metrics.engine.trec_eval.table import ENTRIES
-from runs.formats import scan
-from runs.formats.warm_up import warm_up
+from runs.formats.scanning import scan
+from runs.formats.scanning.warm_up import warm_up
 from tests.engine.build import judged_run
 from tests.local.conftest import RUN, Call
 

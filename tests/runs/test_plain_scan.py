@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Ints
-from runs.formats import kernel, plain_scan, scan
-from runs.formats.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Columns, Layout
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
+from runs.formats.scanning import kernel, plain_scan, scan
+from runs.formats.scanning.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Columns, Layout
 from runs.formats.trec_run import check_run
 from tests.readers import of_a_reader
 from tests.runs.test_trec_run import NUMBERS, file
@@ -143,10 +143,10 @@ def scanners(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("size", "compiled", "expected"),
     [
-        (scan.PLAIN_BYTES, False, "runs.formats.plain_scan"),
-        (scan.PLAIN_BYTES + 1, False, "runs.formats.kernel"),
-        (scan.PLAIN_BYTES, True, "runs.formats.kernel"),
-        (None, False, "runs.formats.kernel"),
+        (scan.PLAIN_BYTES, False, "runs.formats.scanning.plain_scan"),
+        (scan.PLAIN_BYTES + 1, False, "runs.formats.scanning.kernel"),
+        (scan.PLAIN_BYTES, True, "runs.formats.scanning.kernel"),
+        (None, False, "runs.formats.scanning.kernel"),
     ],
 )
 def test_a_command_with_little_to_read_does_not_wait_for_the_compiler(

@@ -12,8 +12,8 @@ from metrics.engine.sessions.grammar import parse_session_measure, session_value
 from metrics.engine.sessions.judging import judge_sessions
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
-from runs.formats.session_qrels import own_judgements, read_session_qrels
-from runs.formats.sessions import use_sessions
+from runs.formats.sessions.qrels import own_judgements, read_session_qrels
+from runs.formats.sessions.reading import use_sessions
 from runs.formats.trec_qrels import QrelsSummary
 
 LIMITS = Limits()

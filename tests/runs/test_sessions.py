@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 from metrics.engine.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from metrics.engine.ranking import hash_spans
 from metrics.engine.sessions.blocks import Session, SessionBlock
-from runs.formats import session_list
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
-from runs.formats.sessions import FORMATS, SessionsSummary, check_sessions, detect_format, read_sessions, use_sessions
-from runs.formats.sessions_jsonl import write
+from runs.formats.sessions import listing as session_list
+from runs.formats.sessions.jsonl import write
+from runs.formats.sessions.reading import (
+    FORMATS,
+    SessionsSummary,
+    check_sessions,
+    detect_format,
+    read_sessions,
+    use_sessions,
+)
 
 LIMITS = Limits()
 JSONL = """\

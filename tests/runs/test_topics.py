@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.errors import FileReport, InvalidFile, UnsupportedFile
-from runs.formats import topic as topic_module
-from runs.formats.topic import TopicText
-from runs.formats.topics import FORMATS, read_topics
+from runs.formats.topics import definition as topic_module
+from runs.formats.topics.definition import TopicText
+from runs.formats.topics.reading import FORMATS, read_topics
 from tests.readers import of_a_reader
 
 REAL_DATA = os.environ.get("EVALHUB_REAL_DATA", "")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.engine.errors import FileTooLarge, InvalidFile
-from runs.formats import pieces
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
-from runs.formats.scan import plain_for
+from runs.formats.scanning import pieces
+from runs.formats.scanning.scan import plain_for
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from tests.readers import of_a_reader
 

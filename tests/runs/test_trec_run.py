@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from metrics.engine.errors import FileTooLarge, InvalidFile
 from metrics.engine.ranking import hash_spans
-from runs.formats import pieces
-from runs.formats.columns import RUN
 from runs.formats.compression import in_memory
-from runs.formats.kernel import find_duplicates, scan
 from runs.formats.limits import Limits
-from runs.formats.pieces import TopicsInterleaved
-from runs.formats.scan import PADDING
+from runs.formats.scanning import pieces
+from runs.formats.scanning.columns import RUN
+from runs.formats.scanning.kernel import find_duplicates, scan
+from runs.formats.scanning.pieces import TopicsInterleaved
+from runs.formats.scanning.scan import PADDING
 from runs.formats.trec_run import RunSummary, check_run, read_run, use_run
 from tests.readers import of_a_reader
 

@@ -1,4 +1,4 @@
-"""The scan by compiled code: what `runs.formats.kernels.scanning` makes of a file."""
+"""The scan by compiled code: what `runs.formats.scanning.kernels.scanning` makes of a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from metrics.engine.machine_code import Kernel
 from metrics.engine.ranking import Ints
-from runs.formats.columns import ABSENT, Columns, Layout, find_duplicates_exactly
 from runs.formats.limits import Limits
+from runs.formats.scanning.columns import ABSENT, Columns, Layout, find_duplicates_exactly
 
-_MODULE = "runs.formats.kernels.scanning"
+_MODULE = "runs.formats.scanning.kernels.scanning"
 _SCAN = Kernel(
     _MODULE,
     "scan",

@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable
 
 from metrics.engine.errors import FileReport, UnsupportedFile
-from runs.formats import topics_jsonl, topics_sgml, topics_tsv, topics_xml
-from runs.formats.topic import CONTROL, TopicText
+from runs.formats.topics import jsonl as topics_jsonl
+from runs.formats.topics import sgml as topics_sgml
+from runs.formats.topics import tsv as topics_tsv
+from runs.formats.topics import xml as topics_xml
+from runs.formats.topics.definition import CONTROL, TopicText
 
 FORMATS: dict[str, Callable[[str, FileReport], list[TopicText]]] = {
     "trec-sgml": topics_sgml.read,

@@ -13,13 +13,13 @@ from typing import Any
 
 from metrics.engine.judging import Search, search
 from metrics.engine.ranking import Ints
-from runs.formats.columns import Columns, Layout
 from runs.formats.limits import Limits
+from runs.formats.scanning.columns import Columns, Layout
 
 # Compiling takes seconds once, in which the plain scan reads some hundred MB.
 PLAIN_BYTES = 32 * 1024 * 1024
 # Named as text, so that whoever uses one does not load the other.
-_KERNEL, _PLAIN = "runs.formats.kernel", "runs.formats.plain_scan"
+_KERNEL, _PLAIN = "runs.formats.scanning.kernel", "runs.formats.scanning.plain_scan"
 _COMPILED_SEARCH = "metrics.engine.search"
 # Every line then ends in a newline, and the last columns may be read many bytes at a time.
 PADDING = b"\n" * 128

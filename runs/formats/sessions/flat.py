@@ -19,9 +19,9 @@ import numpy as np
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.ranking import Flags, Ints, spans_equal
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
-from runs.formats.columns import NEW_TOPIC, Columns, Layout
 from runs.formats.limits import Limits
-from runs.formats.pieces import (
+from runs.formats.scanning.columns import NEW_TOPIC, Columns, Layout
+from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,
     TOPIC,
@@ -32,8 +32,8 @@ from runs.formats.pieces import (
     keep_rows,
     topic_segments,
 )
-from runs.formats.scan import find_duplicates
-from runs.formats.session_list import MAX_RANK
+from runs.formats.scanning.scan import find_duplicates
+from runs.formats.sessions.listing import MAX_RANK
 
 SESSIONS = Layout(columns=6, topic=0, document=2, number=4, label=1, rank=3)
 _SCORE = "a finite decimal number"

@@ -10,7 +10,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
 from metrics.engine.errors import FileReport
-from runs.formats.topic import TopicList, TopicText, gather_texts, take_id
+from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
 TOPIC_TAGS = {"topic", "top", "query"}
 # Attributes that tell apart elements of one name, as in <subtopic number="2">.

@@ -27,8 +27,8 @@ from defusedxml.sax import make_parser
 from metrics.engine.errors import FileReport
 from metrics.engine.sessions.blocks import SessionBlock
 from runs.formats.limits import Limits
-from runs.formats.pieces import Opener
-from runs.formats.session_list import QueryText, SessionList, SessionText
+from runs.formats.scanning.pieces import Opener
+from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 
 _PIECE = 256 * 1024
 _DEPTH = 50

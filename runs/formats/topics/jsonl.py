@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from metrics.engine.errors import FileReport
-from runs.formats.topic import ID_NAMES, TopicList, TopicText, gather_texts
+from runs.formats.topics.definition import ID_NAMES, TopicList, TopicText, gather_texts
 
 _MAX_DIGITS = 1000
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from metrics.engine.errors import FileReport, UnsupportedFile
 from metrics.engine.sessions.blocks import Session, SessionBlock
-from runs.formats import sessions_flat, sessions_jsonl, sessions_xml
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.pieces import Opener, TopicsInterleaved
+from runs.formats.scanning.pieces import Opener, TopicsInterleaved
+from runs.formats.sessions import flat as sessions_flat
+from runs.formats.sessions import jsonl as sessions_jsonl
+from runs.formats.sessions import xml as sessions_xml
 
 T = TypeVar("T")
 Format = Callable[[Opener, FileReport, Limits, int, bool], Iterator[SessionBlock]]

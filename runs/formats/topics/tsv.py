@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metrics.engine.errors import FileReport
-from runs.formats.topic import TopicList, TopicText
+from runs.formats.topics.definition import TopicList, TopicText
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from metrics.engine.errors import FileReport
-from runs.formats.topic import TopicList, TopicText, gather_texts, take_id
+from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
 # The tags that divide a topic, each with the words TREC repeats after it; any other tag is part of the text.
 SECTIONS = {

@@ -1,6 +1,6 @@
-"""The scan in plain NumPy: what `runs.formats.kernel` makes of a file, array by array, without compiled code of ours.
+"""The scan in plain NumPy: what `kernel` makes of a file, array by array, without compiled code of ours.
 
-Loading the kernel takes longer than reading a small file this way; `runs.formats.scan` chooses between the two.
+Loading the kernel takes longer than reading a small file this way; `scan` chooses between the two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from metrics.engine.ranking import FINISH, MULTIPLIER, WORD, Bytes, Flags, Floats, Hashes, Ints, Positions
-from runs.formats.columns import (
+from runs.formats.limits import Limits
+from runs.formats.scanning.columns import (
     ABSENT,
     BAD_NUMBER,
     CONTROL,
@@ -32,7 +33,6 @@ from runs.formats.columns import (
     Layout,
     find_duplicates_exactly,
 )
-from runs.formats.limits import Limits
 
 Notes = npt.NDArray[np.int32]
 _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)

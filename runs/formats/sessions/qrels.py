@@ -15,7 +15,7 @@ from metrics.engine.sessions.blocks import SessionBlock
 from metrics.engine.sessions.judging import query_key
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.pieces import Opener
+from runs.formats.scanning.pieces import Opener
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 
 _PIECE = 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metrics.engine import search
 from metrics.engine.significance import pair_pass
-from runs.formats import kernel
+from runs.formats.scanning import kernel
 
 
 def warm_up() -> None:

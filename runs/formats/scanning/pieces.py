@@ -9,8 +9,10 @@ import numpy as np
 
 from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.ranking import Flags, Floats, Ints, spans_equal
-from runs.formats.ahead import THREADS, ahead
-from runs.formats.columns import (
+from runs.formats.compression import Reader
+from runs.formats.limits import Limits
+from runs.formats.scanning.ahead import THREADS, ahead
+from runs.formats.scanning.columns import (
     BAD_NUMBER,
     CONTROL,
     EXTRA,
@@ -24,10 +26,8 @@ from runs.formats.columns import (
     Columns,
     Layout,
 )
-from runs.formats.compression import Reader
-from runs.formats.freed_memory import keep_freed_memory
-from runs.formats.limits import Limits
-from runs.formats.scan import PADDING, last_topic, scan
+from runs.formats.scanning.freed_memory import keep_freed_memory
+from runs.formats.scanning.scan import PADDING, last_topic, scan
 
 PIECE = 1024 * 1024
 _LF = 10

@@ -19,8 +19,8 @@ from metrics.engine.errors import FileReport
 from metrics.engine.sessions.blocks import SessionBlock
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
-from runs.formats.pieces import Opener
-from runs.formats.session_list import QueryText, SessionList, SessionText
+from runs.formats.scanning.pieces import Opener
+from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 
 _PIECE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"

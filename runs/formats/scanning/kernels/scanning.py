@@ -28,7 +28,7 @@ from metrics.engine.kernels.words import (
     same_span,
     trailing_zeros,
 )
-from runs.formats.columns import (
+from runs.formats.scanning.columns import (
     ABSENT,
     BAD_NUMBER,
     CONTROL,
@@ -42,7 +42,7 @@ from runs.formats.columns import (
     NEW_TOPIC,
     NO_RANK,
 )
-from runs.formats.kernels.decimal_numbers import UNREAD, read_any_number, read_number
+from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_number, read_number
 
 
 @compiled
