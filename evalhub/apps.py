@@ -11,4 +11,4 @@ class EvalHubConfig(AppConfig):
 
     def ready(self) -> None:
         # Registered when Django is complete: the checks read the settings.
-        import_module("evalhub.checks")
+        import_module("evalhub.operating.checks")

@@ -16,7 +16,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from evalhub.logs import FORMATTERS
+from evalhub.operating.logs import FORMATTERS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -57,7 +57,7 @@ def _sqlite(path: Path, patience: int) -> dict[str, Any]:
     )
     options = {"timeout": patience, "transaction_mode": "IMMEDIATE", "init_command": pragmas}
     # Opening it takes as long as a third of a submission: the pragmas, the schema, and a cache that is empty again.
-    return {"ENGINE": "evalhub.sqlite", "NAME": path, "CONN_MAX_AGE": 60, "OPTIONS": options}
+    return {"ENGINE": "evalhub.serving.sqlite", "NAME": path, "CONN_MAX_AGE": 60, "OPTIONS": options}
 
 
 DEBUG = env.bool("EVALHUB_DEBUG", default=False)
@@ -121,14 +121,14 @@ INSTALLED_APPS = [
     "metrics",
 ]
 MIDDLEWARE = [
-    "evalhub.middleware.ProbesFirst",
-    "evalhub.middleware.RequestRecord",
+    "evalhub.operating.middleware.ProbesFirst",
+    "evalhub.operating.middleware.RequestRecord",
     "django.middleware.security.SecurityMiddleware",
-    "evalhub.middleware.ContentSecurityPolicy",
-    "evalhub.middleware.NoTokenInAddress",
-    "evalhub.static_files.StaticFiles",
-    "evalhub.middleware.AddressRate",
-    "evalhub.middleware.PrivateAnswers",
+    "evalhub.operating.middleware.ContentSecurityPolicy",
+    "evalhub.operating.middleware.NoTokenInAddress",
+    "evalhub.serving.static_files.StaticFiles",
+    "evalhub.operating.middleware.AddressRate",
+    "evalhub.operating.middleware.PrivateAnswers",
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -138,7 +138,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "evalhub.urls"
-WSGI_APPLICATION = "evalhub.wsgi.application"
+WSGI_APPLICATION = "evalhub.serving.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -164,11 +164,11 @@ WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 0
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "evalhub.static_files.DigestStorage"},
+    "staticfiles": {"BACKEND": "evalhub.serving.static_files.DigestStorage"},
 }
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
-CSRF_FAILURE_VIEW = "evalhub.api.csrf_failure"
+CSRF_FAILURE_VIEW = "evalhub.problems.csrf_failure"
 
 # Uploads always go to a file beside their destination, so that storing one is a link and not a copy.
 FILE_UPLOAD_HANDLERS = ["runs.api.uploads.BoundedFileUploadHandler"]
@@ -190,14 +190,14 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["runs.api.permissions.Scoped"],
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.throttling.UserRate"],
-    "DEFAULT_PAGINATION_CLASS": "evalhub.api.Pagination",
+    "DEFAULT_PAGINATION_CLASS": "evalhub.problems.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     # OPTIONS would describe views by calling them.
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "evalhub.api.problem_response",
+    "EXCEPTION_HANDLER": "evalhub.problems.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
     # A field of uploads has this name.
     "URL_FORMAT_OVERRIDE": None,
@@ -225,7 +225,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 # Celery carries wake-ups only: the database is the queue, see docs/architecture.md.
-CELERY_IMPORTS = ("evalhub.worker",)
+CELERY_IMPORTS = ("evalhub.serving.worker",)
 CELERY_BROKER_URL = EVALHUB_REDIS_URL or "memory://localhost/"
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -263,8 +263,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {name: {"()": f"evalhub.logs.{made.__name__}"} for name, made in FORMATTERS.items()},
-    "filters": {"context": {"()": "evalhub.logs.ContextFilter"}, "no_probes": {"()": "evalhub.logs.NoProbes"}},
+    "formatters": {name: {"()": f"evalhub.operating.logs.{made.__name__}"} for name, made in FORMATTERS.items()},
+    "filters": {
+        "context": {"()": "evalhub.operating.logs.ContextFilter"},
+        "no_probes": {"()": "evalhub.operating.logs.NoProbes"},
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": EVALHUB_LOG_FORMAT, "filters": ["context"]}},
     "loggers": {"django.request": {"level": "ERROR", "filters": ["no_probes"]}},
     "root": {"handlers": ["stderr"], "level": EVALHUB_LOG_LEVEL},

@@ -5,8 +5,8 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from evalhub import api, schema
-from evalhub.probes import PROBES
+from evalhub import problems, schema
+from evalhub.operating.probes import PROBES
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
 
@@ -29,7 +29,7 @@ urlpatterns = [
 
 __all__ = ["schema", "urlpatterns"]
 
-handler400 = api.bad_request
-handler403 = api.forbidden
-handler404 = api.not_found
-handler500 = api.server_error
+handler400 = problems.bad_request
+handler403 = problems.forbidden
+handler404 = problems.not_found
+handler500 = problems.server_error

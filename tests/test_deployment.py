@@ -15,7 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from evalhub import processes, worker
+from evalhub.serving import processes, worker
 from metrics.models import DispatcherRound
 from tests.reliability.servers import ROOT, SECRET_KEY
 

@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from evalhub.management.commands.document_measures import document
 from evalhub.management.commands.document_sessions import reference as document_sessions
 from evalhub.management.commands.document_statistics import reference
-from evalhub.middleware import count_request
-from evalhub.monitoring import exposition
+from evalhub.operating.middleware import count_request
+from evalhub.operating.monitoring import exposition
 from metrics.engine import machine_code
 from metrics.engine.grammar import parse_measure
 from runs.services.files import upload_folder

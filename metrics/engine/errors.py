@@ -15,7 +15,7 @@
     ├── Conflict                a change that contradicts the state it meets
     └── LimitReached            one more than a quota or a rate allows; says how long to wait
 
-Only `evalhub.api` turns one into an HTTP status.
+Only `evalhub.problems` turns one into an HTTP status.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many requests a minute a user may make; what an address may is decided in evalhub/middleware.py."""
+"""How many requests a minute a user may make; what an address may is decided in evalhub/operating/middleware.py."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.faults import Rig, running_rig, signal_all
 from tests.reliability.rigs import own_postgres
 from tests.reliability.servers import Server, clean_environment, embedded_server, free_port

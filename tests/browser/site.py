@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from evalhub.simulation import simulate_collection
+from evalhub.operating.simulation import simulate_collection
 from tests.browser.states import SLUG, STATES
 from tests.reliability.servers import Server, embedded_server, wait_until_compared, wait_until_evaluated
 

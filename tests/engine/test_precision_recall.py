@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.judged import JudgedRun

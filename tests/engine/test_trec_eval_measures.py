@@ -11,7 +11,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.curves import curve
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun

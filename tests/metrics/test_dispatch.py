@@ -12,8 +12,8 @@ from django.db import OperationalError
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from evalhub import worker
-from evalhub.celery import app
+from evalhub.serving import worker
+from evalhub.serving.celery import app
 from metrics.models import Evaluation
 from metrics.services import dispatch, lifecycle
 from metrics.services.dispatch import MESSAGES, Dispatcher, publish_due

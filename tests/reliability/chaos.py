@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 import psutil
 
-from evalhub.simulation import simulate_collection
+from evalhub.operating.simulation import simulate_collection
 from tests.reliability.rigs import OwnPostgres, OwnRedis, frozen
 from tests.reliability.servers import ROOT, Server, clean_environment, free_port
 
@@ -141,7 +141,7 @@ class Services(Service):
         urls = {"EVALHUB_REDIS_URL": self.redis.url, "EVALHUB_DATABASE_URL": self.postgres.url}
         self.server.environment.update(urls)
         self.commands = {
-            "web": ("gunicorn", "evalhub.wsgi:application", "--bind", f"127.0.0.1:{self.port}", "--preload",
+            "web": ("gunicorn", "evalhub.serving.wsgi:application", "--bind", f"127.0.0.1:{self.port}", "--preload",
                     "--workers", "2", "--threads", "4", "--log-level", "critical"),
             "one": ("evalhub", "worker", "--processes", "2"),
             "two": ("evalhub", "worker", "--processes", "2"),

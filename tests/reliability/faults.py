@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import psutil
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.rigs import OwnPostgres, OwnRedis, Proxy, own_postgres, own_redis
 from tests.reliability.servers import Server, clean_environment, free_port
 
@@ -105,7 +105,7 @@ def running_rig(folder: Path, lease: int) -> Iterator[Rig]:
         try:
             server.manage("migrate", "--verbosity", "0")
             server.start(
-                "gunicorn", "evalhub.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4",
+                "gunicorn", "evalhub.serving.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4",
                 "--log-level", "critical",
             )  # fmt: skip
             server.wait()

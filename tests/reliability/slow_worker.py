@@ -13,7 +13,7 @@ from typing import Any
 
 from celery import signals
 
-from evalhub.celery import app
+from evalhub.serving.celery import app
 
 app.conf.worker_soft_shutdown_timeout = 1.0
 if limit := os.environ.get("LIMIT_SECONDS"):

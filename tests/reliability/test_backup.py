@@ -21,9 +21,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from evalhub.backup import LEFT_OUT, saved_models, write_backup
-from evalhub.restoring import Backup, BadBackup, install
-from evalhub.simulation import simulate_collection
+from evalhub.operating.backup import LEFT_OUT, saved_models, write_backup
+from evalhub.operating.restoring import Backup, BadBackup, install
+from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison, Evaluation, MetricVector
 from metrics.services.integrity import find_faults
 from metrics.services.stored_comparisons import compare

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from evalhub.celery import app
-from evalhub.supervisor import Supervisor
+from evalhub.serving.celery import app
+from evalhub.serving.supervisor import Supervisor
 from tests.reliability.rigs import installed, own_redis
 from tests.reliability.servers import ROOT, clean_environment
 
@@ -44,7 +44,7 @@ def test_celery_has_the_settings_that_it_was_given(setting: str, value: object) 
 
 SCRIPT = """
 import json
-from evalhub.celery import app
+from evalhub.serving.celery import app
 channel = app.connection_for_write().channel()
 names = (
     "visibility_timeout", "global_keyprefix", "unacked_restore_interval", "unacked_restore_throttle",

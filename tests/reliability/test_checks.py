@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from evalhub import checks
-from evalhub.checks import check_data_folder, check_database, check_lease, check_redis, file_system
-from evalhub.worker import CheckStep
+from evalhub.operating import checks
+from evalhub.operating.checks import check_data_folder, check_database, check_lease, check_redis, file_system
+from evalhub.serving.worker import CheckStep
 from tests.reliability.rigs import OwnRedis, installed, own_redis
 from tests.reliability.servers import ROOT, clean_environment
 
@@ -111,7 +111,7 @@ def test_commands_refuse_what_the_checks_refuse(tmp_path: Path, command: tuple[s
         "from django.core.management import execute_from_command_line as run; run(['evalhub', 'worker', '--help'])",
         "from django.core.management import call_command; import django; django.setup()\n"
         "call_command('migrate', verbosity=0); call_command('sweep', skip_checks=False)",
-        "from evalhub.celery import app; app.loader.import_default_modules(); app.loader.init_worker()",
+        "from evalhub.serving.celery import app; app.loader.import_default_modules(); app.loader.init_worker()",
     ],
 )
 def test_what_serves_no_page_loads_none(tmp_path: Path, started: str) -> None:

@@ -18,7 +18,7 @@ import psycopg2
 import pytest
 import redis
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.compose import example_environment, load
 from tests.reliability.conftest import own_database
 from tests.reliability.servers import Server, clean_environment, free_port, wait_until_evaluated

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from evalhub.simulation import TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_RUN
 from tests.reliability.faults import Rig, child_of, running_rig, signal_all
 from tests.reliability.rigs import installed
 from tests.reliability.servers import wait_until_evaluated
@@ -54,7 +54,7 @@ def test_a_run_is_accepted_while_redis_is_dead_or_silent(rig: Rig) -> None:
 def test_a_message_nobody_knows_stops_nothing(rig: Rig, worker: subprocess.Popen[bytes]) -> None:
     """As an older worker meets the tasks of a newer one, during an upgrade."""
     script = (
-        "from evalhub.celery import app; "
+        "from evalhub.serving.celery import app; "
         "app.send_task('metrics.no_such_task', kwargs={'x': 1}); "
         "app.send_task('metrics.evaluate', kwargs={'evaluation_id': 1, 'unheard_of': 2})"
     )

@@ -17,7 +17,7 @@ import httpx
 import psutil
 import zstandard
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server, wait_until_evaluated
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.servers import Server
 
 REQUESTS, QUOTA = 200, 5

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from evalhub.simulation import TEXTBOOK_RUN
+from evalhub.operating.simulation import TEXTBOOK_RUN
 from tests.reliability.servers import Server, embedded_server
 
 PATIENCE = 2

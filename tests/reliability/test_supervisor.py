@@ -15,7 +15,7 @@ from tests.reliability.servers import ROOT, clean_environment
 SLOW = """
 import sys, time
 from pathlib import Path
-from evalhub import supervisor
+from evalhub.serving import supervisor
 
 ask = supervisor.die_with
 

@@ -15,9 +15,9 @@ from django.db import OperationalError, connections
 from django.db.backends.signals import connection_created
 from django.db.utils import ConnectionHandler
 
+from evalhub.serving.sqlite.base import DatabaseWrapper
+from evalhub.serving.worker import wait_for_no_disk
 from evalhub.settings import _sqlite
-from evalhub.sqlite.base import DatabaseWrapper
-from evalhub.worker import wait_for_no_disk
 
 PATIENCE = 2
 
@@ -54,7 +54,7 @@ def pragma(connection: DatabaseWrapper, name: str) -> int:
 
 def test_the_service_uses_it() -> None:
     if connections["default"].vendor == "sqlite":
-        assert settings.DATABASES["default"]["ENGINE"] == "evalhub.sqlite"
+        assert settings.DATABASES["default"]["ENGINE"] == "evalhub.serving.sqlite"
 
 
 def test_a_writer_takes_its_turn_soon_after_the_other_is_done(
@@ -105,7 +105,7 @@ def test_submissions_wait_for_the_disk_and_evaluations_do_not(tmp_path: Path, db
         finally:
             connection.close()
 
-    # Who imports evalhub.worker is a worker, this process too.
+    # Who imports evalhub.serving.worker is a worker, this process too.
     assert synchronous() == normal
     assert connection_created.disconnect(wait_for_no_disk)
     try:

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, Response
 
-from evalhub.wsgi import application
+from evalhub.serving.wsgi import application
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS
 from tests.web.worlds import KNOWN, TOPICS, People
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalhub.simulation import simulate_collection
+from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison
 from metrics.services import workload
 from metrics.services.stored_comparisons import compare

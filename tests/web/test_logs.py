@@ -13,8 +13,8 @@ import pytest
 from django.db import OperationalError
 from rest_framework.test import APIClient
 
-from evalhub import evaluation_log
-from evalhub.logs import FORMATTERS, ContextFilter
+from evalhub.operating.logs import FORMATTERS, ContextFilter
+from evalhub.serving import evaluation_log
 from metrics.models import Evaluation
 from metrics.services import evaluate as evaluate_module
 from metrics.tasks import evaluate

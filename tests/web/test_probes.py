@@ -20,7 +20,8 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from rest_framework.test import APIClient
 
-from evalhub import monitoring, probes, request_figures
+from evalhub.operating import monitoring, probes
+from evalhub.operating import request_counters as request_figures
 from metrics.models import DispatcherRound, Evaluation
 from metrics.services import rounds
 from metrics.services.dispatch import Dispatcher
@@ -242,16 +243,20 @@ def run_python(script: str, *arguments: str) -> str:
 def test_the_figures_of_an_ended_process_are_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes of a web server count, one ends and is folded: the sums stay, its files go."""
     script = (
-        "import os, sys; from evalhub.request_figures import count_request\n"
+        "import os, sys; from evalhub.operating.request_counters import count_request\n"
         "for i in range(int(sys.argv[1])): count_request('run', 'GET', 200, 0.02 * (i + 1))\n"
         "print(os.getpid())"
     )
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
     pids = [run_python(script, str(count)) for count in (2, 3)]
-    before = run_python("from evalhub.request_figures import request_figures; print(request_figures().decode())")
+    before = run_python(
+        "from evalhub.operating.request_counters import request_figures; print(request_figures().decode())"
+    )
     for pid in pids:
         request_figures.fold_ended_process(tmp_path, int(pid))
-    after = run_python("from evalhub.request_figures import request_figures; print(request_figures().decode())")
+    after = run_python(
+        "from evalhub.operating.request_counters import request_figures; print(request_figures().decode())"
+    )
     assert sorted(after.split("\n")) == sorted(before.split("\n"))
     assert 'evalhub_http_request_seconds_count{method="GET",status="200",view="run"} 5.0' in after
     assert [path.name for path in tmp_path.glob("*.db")] == ["histogram_ended.db"]

@@ -12,8 +12,8 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 from django.test import Client
 
-from evalhub import static_files
-from evalhub.static_files import find_file, read_file
+from evalhub.serving import static_files
+from evalhub.serving.static_files import find_file, read_file
 from metrics.services import fingerprints
 from runs.models import User
 
@@ -57,7 +57,7 @@ def test_it_is_compressed_once_for_whoever_reads_gzip(browser: Client, monkeypat
     assert plain["Vary"] == "Accept-Encoding"
     assert gzip.decompress(body(packed)) == on_disk(SHEET)
     assert len(body(packed)) < 0.35 * len(on_disk(SHEET))
-    monkeypatch.setattr("evalhub.static_files.gzip.compress", None)
+    monkeypatch.setattr("evalhub.serving.static_files.gzip.compress", None)
     assert body(browser.get(address, headers={"Accept-Encoding": "gzip"})) == body(packed)
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_changes_gets_another_name(
     """In the next process; this one serves under the old name what it had."""
     sheet = tmp_path / "style.css"
     sheet.write_text("a { color: red }")
-    monkeypatch.setattr("evalhub.static_files.finders.find", lambda name: str(sheet))
+    monkeypatch.setattr("evalhub.serving.static_files.finders.find", lambda name: str(sheet))
     monkeypatch.setattr(static_files, "_files", {})
     before = static(SHEET)
     sheet.write_text("a { color: blue }")

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
-from evalhub.backup import write_backup
-from evalhub.checks import OWN_CHECKS
+from evalhub.operating.backup import write_backup
+from evalhub.operating.checks import OWN_CHECKS
 
 
 class Command(BaseCommand):

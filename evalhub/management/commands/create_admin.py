@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from evalhub.checks import OWN_CHECKS
+from evalhub.operating.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, AuditEvent, User
 from runs.services.audit import SYSTEM, record
 from runs.services.tokens import issue_token

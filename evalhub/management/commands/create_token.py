@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from evalhub.checks import OWN_CHECKS
+from evalhub.operating.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES, User
 from runs.services.tokens import issue_token
 

@@ -9,10 +9,10 @@ import httpx
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
-from evalhub.checks import OWN_CHECKS
 from evalhub.management.commands.serve import add_server_arguments, make_supervisor
-from evalhub.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
-from evalhub.supervisor import AlreadyServed, exclusive
+from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
+from evalhub.serving.supervisor import AlreadyServed, exclusive
 from runs.models import ALL_SCOPES, ApiToken, User
 from runs.services.tokens import issue_token
 

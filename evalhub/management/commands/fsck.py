@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 
-from evalhub.checks import OWN_CHECKS
+from evalhub.operating.checks import OWN_CHECKS
 from metrics.services.findings import Finding
 from metrics.services.integrity import find_faults
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
-from evalhub.checks import OWN_CHECKS
-from evalhub.restoring import Backup, BadBackup, describe, install
-from evalhub.supervisor import AlreadyServed, exclusive
+from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.restoring import Backup, BadBackup, describe, install
+from evalhub.serving.supervisor import AlreadyServed, exclusive
 
 
 class Command(BaseCommand):

@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
-from evalhub.checks import OWN_CHECKS
-from evalhub.processes import web_command, worker_command
-from evalhub.supervisor import AlreadyServed, Supervisor, exclusive
+from evalhub.operating.checks import OWN_CHECKS
+from evalhub.serving.processes import web_command, worker_command
+from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
 
 DEFAULT_BIND = "127.0.0.1:8000"

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management import BaseCommand
 
-from evalhub.checks import OWN_CHECKS
+from evalhub.operating.checks import OWN_CHECKS
 from metrics.services.stored_comparisons import sweep_comparisons
 from runs.services.sweeping import sweep
 

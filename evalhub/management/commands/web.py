@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandParser
 
-from evalhub.checks import OWN_CHECKS
-from evalhub.processes import web_command, web_environment
+from evalhub.operating.checks import OWN_CHECKS
+from evalhub.serving.processes import web_command, web_environment
 
 
 class Command(BaseCommand):

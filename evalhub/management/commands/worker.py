@@ -7,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser
 
-from evalhub.checks import OWN_CHECKS, check_redis
-from evalhub.processes import worker_command
-from evalhub.supervisor import Supervisor
+from evalhub.operating.checks import OWN_CHECKS, check_redis
+from evalhub.serving.processes import worker_command
+from evalhub.serving.supervisor import Supervisor
 
 
 class Command(BaseCommand):

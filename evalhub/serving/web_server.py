@@ -9,11 +9,11 @@ from typing import Any
 
 from django.conf import settings
 
-from evalhub.processes import FIGURES_VARIABLE, SHARED_MEMORY
-from evalhub.request_figures import fold_ended_process
+from evalhub.operating.request_counters import fold_ended_process
+from evalhub.serving.processes import FIGURES_VARIABLE, SHARED_MEMORY
 
-wsgi_app = "evalhub.wsgi:application"
-worker_class = "evalhub.web_worker.PatientWorker"
+wsgi_app = "evalhub.serving.wsgi:application"
+worker_class = "evalhub.serving.web_worker.PatientWorker"
 threads = 4
 # Kernels are loaded once, before the fork.
 preload_app = True

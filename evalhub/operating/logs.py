@@ -57,7 +57,7 @@ class ContextFilter(logging.Filter):
 
 
 class NoProbes(logging.Filter):
-    """Drops Django's line for every probe that finds the service not ready; evalhub.probes tells each change once."""
+    """Drop Django's line for every probe that finds the service not ready: the probes tell each change once."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         path = getattr(getattr(record, "request", None), "path_info", "")

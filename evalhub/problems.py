@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from evalhub.logs import current_request_id
+from evalhub.operating.logs import current_request_id
 from metrics.engine import errors
 
 _STATUS: dict[type[errors.EvalHubError], int] = {

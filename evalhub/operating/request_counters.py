@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Histogram, disable_created_metr
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from evalhub.processes import FIGURES_VARIABLE
+from evalhub.serving.processes import FIGURES_VARIABLE
 
 _log = logging.getLogger(__name__)
 

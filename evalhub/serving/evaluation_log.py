@@ -12,7 +12,7 @@ from typing import Any
 from celery import signals
 from django.db import DatabaseError
 
-from evalhub.logs import begin_comparison, begin_evaluation, begin_session_evaluation
+from evalhub.operating.logs import begin_comparison, begin_evaluation, begin_session_evaluation
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.tasks import compare, evaluate, evaluate_sessions
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from evalhub.processes import web_environment, worker_environment
+from evalhub.serving.processes import web_environment, worker_environment
 
 logger = logging.getLogger(__name__)
 

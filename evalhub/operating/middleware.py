@@ -15,10 +15,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
-from evalhub.api import slow_down, token_in_address
-from evalhub.logs import begin_request
-from evalhub.probes import PROBES
-from evalhub.request_figures import count_request
+from evalhub.operating.logs import begin_request
+from evalhub.operating.probes import PROBES
+from evalhub.operating.request_counters import count_request
+from evalhub.problems import slow_down, token_in_address
 from runs.api.origin import address_of, network_of
 from runs.services.rates import RATES
 

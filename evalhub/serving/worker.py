@@ -18,9 +18,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 
-from evalhub import evaluation_log
-from evalhub.celery import app
-from evalhub.checks import OWN_CHECKS, check_redis
+from evalhub.operating.checks import OWN_CHECKS, check_redis
+from evalhub.serving import evaluation_log
+from evalhub.serving.celery import app
 from metrics.services.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_sessions
 from runs.formats.scanning.warm_up import warm_up

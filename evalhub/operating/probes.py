@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
-from evalhub.monitoring import exposition
+from evalhub.operating.monitoring import exposition
 from metrics.services.figures import read_queue
 from metrics.services.rounds import ALIVE_SECONDS, last_rounds
 from runs.services.files import upload_folder

@@ -1,4 +1,4 @@
-"""The database wrapper that Django loads for ENGINE = "evalhub.sqlite"."""
+"""The database wrapper that Django loads for ENGINE = "evalhub.serving.sqlite"."""
 
 from __future__ import annotations
 

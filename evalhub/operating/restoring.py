@@ -17,7 +17,7 @@ from django.core.management.color import no_style
 from django.db import connection, models, transaction
 from django.utils import timezone
 
-from evalhub.backup import FORMAT, MANIFEST, HashedReader, Model, columns, rows_member, saved_models, schema
+from evalhub.operating.backup import FORMAT, MANIFEST, HashedReader, Model, columns, rows_member, saved_models, schema
 from metrics.services.lifecycle import queue_interrupted
 from runs.formats.limits import Limits
 from runs.models import Collection, Run, Team, User

@@ -15,9 +15,9 @@ SHARED_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: 
 
 
 def web_command(bind: str, processes: int) -> list[str]:
-    """gunicorn; what is the same for every installation is in evalhub/web_server.py."""
+    """gunicorn; what is the same for every installation is in evalhub/serving/web_server.py."""
     return [
-        sys.executable, "-m", "gunicorn", "--config", "python:evalhub.web_server", "--bind", bind,
+        sys.executable, "-m", "gunicorn", "--config", "python:evalhub.serving.web_server", "--bind", bind,
         "--workers", str(processes),
     ]  # fmt: skip
 
@@ -32,7 +32,7 @@ def worker_command(processes: int) -> list[str]:
     """A Celery worker with its dispatcher."""
     return [
         sys.executable, "-W", "ignore:You're running the worker",
-        "-m", "celery", "--quiet", "-A", "evalhub.celery", "worker", "--concurrency", str(processes),
+        "-m", "celery", "--quiet", "-A", "evalhub.serving.celery", "worker", "--concurrency", str(processes),
         "--loglevel", settings.EVALHUB_LOG_LEVEL, "--without-gossip", "--without-mingle",
     ]  # fmt: skip
 

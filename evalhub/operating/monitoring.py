@@ -14,7 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from evalhub.request_figures import request_figures
+from evalhub.operating.request_counters import request_figures
 from metrics.services.figures import SECONDS, Figures, read_figures
 
 _log = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""What an operator needs: backups, checks, probes, logs, gauges."""

@@ -1,0 +1,1 @@
+"""The processes of the service: web server, worker, and what supervises them."""
