@@ -220,7 +220,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",
         "StateEnum": "metrics.models.Evaluation.State",
-        "RunStateEnum": "metrics.services.status.RUN_STATES",
+        "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
     },
 }
 

@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
 from metrics.models import Comparison, DispatcherRound, Evaluation, Job, SessionEvaluation
-from metrics.services.repeating import cancel_comparison, repeat_comparison, repeat_evaluation
-from metrics.services.rounds import ALIVE_SECONDS
+from metrics.services.queue.rounds import ALIVE_SECONDS
+from metrics.services.upkeep.repeating import cancel_comparison, repeat_comparison, repeat_evaluation
 from runs.admin.parts import ReadOnlyAdmin
 from runs.services.audit import Origin
 

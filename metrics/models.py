@@ -18,7 +18,7 @@ from runs.models import Collection, Qrels, Run, SessionSet
 class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
-    The queue is these rows: `state` moves only by compare-and-set updates (metrics/services/lifecycle.py). Every kind
+    The queue is these rows: `state` moves only by compare-and-set updates (services/queue/lifecycle.py). Every kind
     of work has its own words for being in hand and being done; all of them queue and fail.
     """
 

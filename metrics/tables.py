@@ -10,8 +10,8 @@ from typing import Any
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
-from metrics.services.judged_views import Mean
-from metrics.services.values import RunValues
+from metrics.services.values.judged_views import Mean
+from metrics.services.values.values import RunValues
 from runs.models import Collection, Qrels
 
 NOTHING = "–"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from metrics.services.evaluate import evaluate as evaluate_service
-from metrics.services.evaluate_sessions import evaluate_sessions as evaluate_sessions_service
-from metrics.services.stored_comparisons import compare as compare_service
+from metrics.services.comparisons.stored import compare as compare_service
+from metrics.services.sessions.evaluate import evaluate_sessions as evaluate_sessions_service
+from metrics.services.values.evaluate import evaluate as evaluate_service
 
 
 @shared_task(name="metrics.evaluate")

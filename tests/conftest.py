@@ -16,8 +16,8 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.evaluate import evaluate
-from metrics.services.evaluate_sessions import evaluate_sessions
+from metrics.services.sessions.evaluate import evaluate_sessions
+from metrics.services.values.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.rates import RATES
 from tests.readers import tried

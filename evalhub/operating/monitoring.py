@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from evalhub.operating.request_counters import request_figures
-from metrics.services.figures import SECONDS, Figures, read_figures
+from metrics.services.upkeep.job_counts import SECONDS, Figures, read_figures
 
 _log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
 from evalhub.operating.monitoring import exposition
-from metrics.services.figures import read_queue
-from metrics.services.rounds import ALIVE_SECONDS, last_rounds
+from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
+from metrics.services.upkeep.job_counts import read_queue
 from runs.services.files import upload_folder
 
 _log = logging.getLogger(__name__)

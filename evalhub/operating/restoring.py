@@ -18,7 +18,7 @@ from django.db import connection, models, transaction
 from django.utils import timezone
 
 from evalhub.operating.backup import FORMAT, MANIFEST, HashedReader, Model, columns, rows_member, saved_models, schema
-from metrics.services.lifecycle import queue_interrupted
+from metrics.services.queue.lifecycle import queue_interrupted
 from runs.formats.limits import Limits
 from runs.models import Collection, Run, Team, User
 from runs.services.files import FileSource, keep_file, storing, upload_folder

@@ -21,7 +21,7 @@ from django.dispatch import receiver
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.serving import evaluation_log
 from evalhub.serving.celery import app
-from metrics.services.dispatch import Dispatcher
+from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_sessions
 from runs.formats.scanning.warm_up import warm_up
 

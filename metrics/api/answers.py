@@ -8,7 +8,7 @@ from typing import Any
 
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.services.values import is_stale
+from metrics.services.values.values import is_stale
 from runs.models import Run
 
 

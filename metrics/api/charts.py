@@ -47,14 +47,14 @@ from metrics.charts.topics import paired_topics_figure, topics_figure
 from metrics.charts.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.curves import read_curves, read_precision_recall
-from metrics.services.difference import DifferenceQuery, read_difference
-from metrics.services.fingerprints import Fingerprint
-from metrics.services.leaderboard import read_leaderboard
-from metrics.services.mean_intervals import mean_intervals
-from metrics.services.rankings import read_ranking
-from metrics.services.values import read_values
-from metrics.services.what_if import ask_what_if
+from metrics.services.boards.fingerprints import Fingerprint
+from metrics.services.boards.leaderboard import read_leaderboard
+from metrics.services.boards.mean_intervals import mean_intervals
+from metrics.services.boards.what_if import ask_what_if
+from metrics.services.values.curves import read_curves, read_precision_recall
+from metrics.services.values.difference import DifferenceQuery, read_difference
+from metrics.services.values.rankings import read_ranking
+from metrics.services.values.values import read_values
 from runs.api.access import scored_collection, scored_run
 from runs.models import Collection, Run
 

@@ -15,9 +15,8 @@ from metrics.engine.significance.families import Family, disagreements
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.tiers import Tiers, letters_of
 from metrics.models import Comparison
-from metrics.services.common_values import not_corrected_again
-from metrics.services.comparison import Compared, split_omnibus
-from metrics.services.shown_pairs import (
+from metrics.services.comparisons.comparison import Compared, split_omnibus
+from metrics.services.comparisons.shown_pairs import (
     Bounded,
     PairSelection,
     ShownPair,
@@ -28,7 +27,8 @@ from metrics.services.shown_pairs import (
     shown_pairs,
     visible_pairs,
 )
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.stored import Answer
+from metrics.services.values.common_values import not_corrected_again
 from runs.models import Collection, Qrels
 
 # Of the topics left out, and of the pairs on which tests disagree.

@@ -16,11 +16,11 @@ from metrics.charts.significance import significance_figure
 from metrics.charts.two_rankings import two_rankings_figure
 from metrics.engine.errors import InvalidInput, StatisticsError
 from metrics.engine.significance.families import Family
-from metrics.services.compared_ranks import read_rank_intervals
-from metrics.services.comparison import Compared
-from metrics.services.curves_together import choose_together, read_curves_together
-from metrics.services.stored_comparisons import Answer, look_up_comparison
-from metrics.services.two_rankings import read_two_rankings
+from metrics.services.comparisons.compared_ranks import read_rank_intervals
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.stored import Answer, look_up_comparison
+from metrics.services.values.curves_together import choose_together, read_curves_together
+from metrics.services.values.two_rankings import read_two_rankings
 from runs.models import Collection
 
 Query = Mapping[str, str]

@@ -11,7 +11,7 @@ from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.pairs import MAX_RESAMPLES, TIES, ZEROS
 from metrics.models import Comparison
-from metrics.services.comparison import MAX_RUNS
+from metrics.services.comparisons.comparison import MAX_RUNS
 from runs.models import Collection
 
 _MEASURES = 20

@@ -32,8 +32,8 @@ from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
-from metrics.services.shown_pairs import PAIR_ORDERS, PairSelection
-from metrics.services.stored_comparisons import (
+from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
+from metrics.services.comparisons.stored import (
     Answer,
     answer_comparison,
     check_not_failed,

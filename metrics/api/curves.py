@@ -21,7 +21,7 @@ from metrics.engine.intervals import Band
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.engine.readings import Readings
 from metrics.models import Evaluation
-from metrics.services.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
+from metrics.services.values.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
 from runs.api.access import scored_run
 
 _NO_BAND: dict[str, Any] = {"low": None, "high": None}

@@ -21,7 +21,7 @@ from metrics.api.unchanged import of_collection, unchanged
 from metrics.engine.design.discriminative_power import DiscriminativePower
 from metrics.engine.design.swap_rates import SwapRates
 from metrics.engine.significance import TESTS
-from metrics.services.design import Design, MeasureDesign, TopicSets, read_design
+from metrics.services.comparisons.design import Design, MeasureDesign, TopicSets, read_design
 from runs.api.access import scored_collection
 
 # A curve of more pairs is shown at so many of them.

@@ -14,7 +14,7 @@ from metrics.api.parameters import SCORES, parameter
 from metrics.api.queries import difference_query, query_of
 from metrics.api.serializers import DifferenceSerializer
 from metrics.api.unchanged import of_collection, unchanged
-from metrics.services.difference import Difference, Side, read_difference
+from metrics.services.values.difference import Difference, Side, read_difference
 from runs.api.access import scored_collection
 
 

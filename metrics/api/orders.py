@@ -17,7 +17,7 @@ from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED
 from metrics.api.queries import orders_query, query_of
 from metrics.api.standings import cautions_as_json
 from metrics.api.unchanged import of_collection, unchanged
-from metrics.services.orders import Order, OrderPair, Orders, compare_orders
+from metrics.services.comparisons.orders import Order, OrderPair, Orders, compare_orders
 from runs.api.access import scored_collection
 
 

@@ -32,17 +32,17 @@ from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, Grid, too_many_combinations
 from metrics.models import Evaluation
-from metrics.services.comparison import ComparisonQuery
-from metrics.services.curves import CurveQuery, RecallQuery
-from metrics.services.design import DesignQuery
-from metrics.services.difference import DifferenceQuery
-from metrics.services.filter_grammar import parse_filter
-from metrics.services.leaderboard import BoardQuery
-from metrics.services.orders import OrdersQuery
-from metrics.services.shown_pairs import PAIR_ORDERS, PairSelection
-from metrics.services.standings import PARTS, StandingsQuery
-from metrics.services.values import find_evaluation
-from metrics.services.what_if import WhatIfQuery
+from metrics.services.boards.filter_grammar import parse_filter
+from metrics.services.boards.leaderboard import BoardQuery
+from metrics.services.boards.standings import PARTS, StandingsQuery
+from metrics.services.boards.what_if import WhatIfQuery
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.design import DesignQuery
+from metrics.services.comparisons.orders import OrdersQuery
+from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
+from metrics.services.values.curves import CurveQuery, RecallQuery
+from metrics.services.values.difference import DifferenceQuery
+from metrics.services.values.values import find_evaluation
 from runs.models import Collection, Run
 
 MAX_LIMIT = 200

@@ -16,7 +16,7 @@ from metrics.api.parameters import SCORES, VERSION, parameter
 from metrics.api.queries import MAX_LIMIT, evaluation_in, integer_in, query_of
 from metrics.api.ranking_queries import ranking_gains_in, topic_in
 from metrics.api.serializers import RankingSerializer
-from metrics.services.rankings import Ranking, read_ranking
+from metrics.services.values.rankings import Ranking, read_ranking
 from runs.api.access import scored_run
 
 _MAX_OFFSET = 10**6

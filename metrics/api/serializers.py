@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from metrics.api.statistics_serializers import BoardStatisticsSerializer, StandingSerializer
 from metrics.models import Evaluation
-from metrics.services.board_states import BOARD_STATES
+from metrics.services.boards.states import BOARD_STATES
 
 
 class MeanSerializer(serializers.Serializer[Any]):

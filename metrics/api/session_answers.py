@@ -13,12 +13,12 @@ from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import LengthTable, MeanCurves
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
-from metrics.services.one_session import ShownQuery, ShownSession
-from metrics.services.session_analyses import QueryCurves, SessionCurves
-from metrics.services.session_board import SessionBoard, SystemRow, system_name
-from metrics.services.session_comparison import Compared, SessionComparison
-from metrics.services.session_values import ChosenSessions, SetValues, is_stale
-from metrics.services.session_views import Mean
+from metrics.services.sessions.analyses import QueryCurves, SessionCurves
+from metrics.services.sessions.board import SessionBoard, SystemRow, system_name
+from metrics.services.sessions.comparison import Compared, SessionComparison
+from metrics.services.sessions.judged_sets import Mean
+from metrics.services.sessions.one_session import ShownQuery, ShownSession
+from metrics.services.sessions.values import ChosenSessions, SetValues, is_stale
 from runs.models import SessionSet
 
 Body = dict[str, Any]

@@ -20,9 +20,9 @@ from metrics.charts.figure import Figure
 from metrics.charts.rendering import FORMATS
 from metrics.charts.sessions import MOST_PLACES, one_session_figure, session_curves_figure
 from metrics.models import SessionEvaluation
-from metrics.services.one_session import read_session
-from metrics.services.session_analyses import read_session_curves
-from metrics.services.session_values import choose_sessions
+from metrics.services.sessions.analyses import read_session_curves
+from metrics.services.sessions.one_session import read_session
+from metrics.services.sessions.values import choose_sessions
 from runs.api.access import scored_session_set
 
 

@@ -23,10 +23,10 @@ from metrics.engine.sessions.grammar import parse_session_measures
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import Options
 from metrics.models import SessionEvaluation
-from metrics.services.session_board import SessionBoardQuery
-from metrics.services.session_comparison import DESIGNS, SessionComparisonQuery
-from metrics.services.session_values import SessionSelection, find_session_evaluation
-from metrics.services.session_views import default_measures
+from metrics.services.sessions.board import SessionBoardQuery
+from metrics.services.sessions.comparison import DESIGNS, SessionComparisonQuery
+from metrics.services.sessions.judged_sets import default_measures
+from metrics.services.sessions.values import SessionSelection, find_session_evaluation
 from runs.models import SessionSet
 
 MAX_SESSIONS = 10_000

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from metrics.api.comparison_serializers import OmnibusSerializer
 from metrics.api.statistics_serializers import CautionSerializer
 from metrics.models import SessionEvaluation
-from metrics.services.one_session import ShownDocument
+from metrics.services.sessions.one_session import ShownDocument
 
 
 def _figures(text: str = "", **options: Any) -> serializers.ListField:

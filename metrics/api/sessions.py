@@ -45,11 +45,11 @@ from metrics.api.session_serializers import (
     SessionEvaluationSerializer,
     SetValuesSerializer,
 )
-from metrics.services.one_session import read_session
-from metrics.services.session_analyses import read_lengths, read_query_curves, read_session_curves
-from metrics.services.session_board import read_session_board
-from metrics.services.session_comparison import DESIGNS, compare_systems
-from metrics.services.session_values import ChosenSessions, choose_sessions, read_session_values
+from metrics.services.sessions.analyses import read_lengths, read_query_curves, read_session_curves
+from metrics.services.sessions.board import read_session_board
+from metrics.services.sessions.comparison import DESIGNS, compare_systems
+from metrics.services.sessions.one_session import read_session
+from metrics.services.sessions.values import ChosenSessions, choose_sessions, read_session_values
 from runs.api.access import scored_collection, scored_session_set
 from runs.models import SessionSet
 

@@ -8,8 +8,8 @@ from typing import Any
 from metrics.api.answers import number
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Caution
-from metrics.services.leaderboard import Row
-from metrics.services.standings import AgainstBaseline, Contrast, Standing, Standings, Tiering
+from metrics.services.boards.leaderboard import Row
+from metrics.services.boards.standings import AgainstBaseline, Contrast, Standing, Standings, Tiering
 
 
 def standings_as_json(standings: Standings) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Answers that are expensive to make and seldom change: 304 to a client that has the present one, and a small memory.
 
 The tag of an answer is a digest of everything it depends on: the address with its query, who asks, and a fingerprint of
-what is stored (metrics/services/fingerprints.py). The fingerprint is read after the view's own check of who may see
+what is stored (services/boards/fingerprints.py). The fingerprint is read after the view's own check of who may see
 what, with every request. Nothing expires: what changes gets another tag.
 """
 
@@ -24,7 +24,7 @@ from rest_framework.request import Request
 
 from metrics.api.queries import board_query
 from metrics.engine.errors import EvalHubError
-from metrics.services.fingerprints import Fingerprint, of_boards, of_code, of_filter, of_run
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_code, of_filter, of_run
 from runs.api.access import scored_collection, scored_run
 from runs.models import Collection, Membership
 

@@ -40,10 +40,10 @@ from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.engine.measures.finding import find_measures
 from metrics.models import Evaluation
-from metrics.services.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
-from metrics.services.lifecycle import queue_evaluation, queue_evaluations
-from metrics.services.standings import Standings, read_standings
-from metrics.services.values import read_values
+from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
+from metrics.services.boards.standings import Standings, read_standings
+from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations
+from metrics.services.values.values import read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.models import Collection, Scope
 

@@ -15,7 +15,7 @@ from metrics.api.queries import query_of, what_if_query
 from metrics.api.serializers import WhatIfSerializer
 from metrics.api.unchanged import of_collection, unchanged
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
-from metrics.services.what_if import Combination, WhatIf, ask_what_if
+from metrics.services.boards.what_if import Combination, WhatIf, ask_what_if
 from runs.api.access import scored_collection
 
 

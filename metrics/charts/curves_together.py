@@ -11,8 +11,8 @@ from metrics.charts.curves import RANKS_SHOWN, across, askable, upwards
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, named_colours
 from metrics.engine.ranking import Floats
-from metrics.services.curves_together import CurvesTogether
-from metrics.services.shown_pairs import names_of
+from metrics.services.comparisons.shown_pairs import names_of
+from metrics.services.values.curves_together import CurvesTogether
 
 # A point for every rank, that a pointer may ask it, is too much for many long curves.
 _MOST_POINTS = 1_000

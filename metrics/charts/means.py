@@ -10,8 +10,8 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed
-from metrics.services.leaderboard import Leaderboard, Row
-from metrics.services.mean_intervals import Ends
+from metrics.services.boards.leaderboard import Leaderboard, Row
+from metrics.services.boards.mean_intervals import Ends
 
 MOST_RUNS = 30
 # What a row and everything around the rows takes, in pixels.

@@ -8,7 +8,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
-from metrics.services.rankings import Ranking
+from metrics.services.values.rankings import Ranking
 
 
 def ranking_figure(ranking: Ranking, *, run: str) -> Figure:

@@ -11,10 +11,10 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, row_axis
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
-from metrics.services.compared_ranks import RANK_RESAMPLES
-from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import names_of, rows_of, run_of
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.compared_ranks import RANK_RESAMPLES
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.stored import Answer
 
 # More rows than this have no room for their names.
 _MOST_ROWS = 50

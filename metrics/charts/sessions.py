@@ -15,9 +15,9 @@ from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.grammar import setting_of
-from metrics.services.one_session import ShownSession
-from metrics.services.session_analyses import SessionCurves
-from metrics.services.session_values import ChosenSessions
+from metrics.services.sessions.analyses import SessionCurves
+from metrics.services.sessions.one_session import ShownSession
+from metrics.services.sessions.values import ChosenSessions
 
 # More lines than there are colours to tell apart are not drawn.
 MOST_SYSTEMS = 6

@@ -13,9 +13,9 @@ from metrics.charts.look import Look, data, dressed, row_axis
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.exports.comparisons.words import how_tested
-from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import names_of, rows_of, run_of
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.stored import Answer
 from metrics.tables import probability
 
 # More rows than this have no room for their names.

@@ -10,8 +10,8 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed
 from metrics.engine.errors import StatisticsError
-from metrics.services.shown_pairs import names_of
-from metrics.services.two_rankings import Placed, RankingSide, TwoRankings
+from metrics.services.comparisons.shown_pairs import names_of
+from metrics.services.values.two_rankings import Placed, RankingSide, TwoRankings
 
 
 def two_rankings_figure(rankings: TwoRankings) -> Figure:

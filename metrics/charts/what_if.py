@@ -8,7 +8,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed
-from metrics.services.what_if import Combination, WhatIf
+from metrics.services.boards.what_if import Combination, WhatIf
 
 _MOST_RUNS = 40
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from metrics.engine.grammar import Measure
 from metrics.pages.parts import Query, changed
-from metrics.services.leaderboard import Leaderboard
+from metrics.services.boards.leaderboard import Leaderboard
 from runs.models import Collection, Team
 
 _TEAMS_OFFERED = 8

@@ -13,10 +13,10 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.parts import Query
-from metrics.services.effort import seconds_of_ranks, seconds_of_test
-from metrics.services.leaderboard import Leaderboard
-from metrics.services.mean_intervals import mean_intervals
-from metrics.services.standings import MAX_RUNS, PARTS, Standings, StandingsQuery, read_standings
+from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.boards.mean_intervals import mean_intervals
+from metrics.services.boards.standings import MAX_RUNS, PARTS, Standings, StandingsQuery, read_standings
+from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
 
 NONE = "none"
 _COMPARED = ("tiers", "ranks")

@@ -10,10 +10,10 @@ from functools import cached_property
 from metrics.engine.grammar import Measure
 from metrics.pages.board_statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
-from metrics.services.evaluate import JUDGED
-from metrics.services.leaderboard import Leaderboard, Row
-from metrics.services.mean_intervals import Ends
-from metrics.services.standings import AgainstBaseline, Standing, Standings
+from metrics.services.boards.leaderboard import Leaderboard, Row
+from metrics.services.boards.mean_intervals import Ends
+from metrics.services.boards.standings import AgainstBaseline, Standing, Standings
+from metrics.services.values.evaluate import JUDGED
 from metrics.tables import Column, columns_of, figure, mean_cell, probability, signed
 from runs.models import Run
 

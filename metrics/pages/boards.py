@@ -17,8 +17,8 @@ from metrics.pages.board_questions import Chip, filter_choices, kept_fields, mea
 from metrics.pages.board_statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.board_table import BoardTable
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
-from metrics.services.fingerprints import Fingerprint, of_listed
-from metrics.services.leaderboard import BoardQuery, Leaderboard, read_leaderboard
+from metrics.services.boards.fingerprints import Fingerprint, of_listed
+from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.models import Collection, Qrels, Team, can_see_scores

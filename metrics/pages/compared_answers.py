@@ -17,11 +17,11 @@ from metrics.engine.significance.families import Family
 from metrics.models import Evaluation
 from metrics.pages.comparison_controls import Text, asked_of
 from metrics.pages.parts import ShownFigure
-from metrics.services.common_values import not_corrected_again
-from metrics.services.comparison import Compared, split_omnibus
-from metrics.services.curves_together import MAX_TOGETHER, read_curves_together
-from metrics.services.shown_pairs import rows_of, run_of
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.comparison import Compared, split_omnibus
+from metrics.services.comparisons.shown_pairs import rows_of, run_of
+from metrics.services.comparisons.stored import Answer
+from metrics.services.values.common_values import not_corrected_again
+from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together
 from runs.models import Collection
 
 # Charts with a row for each run are tall from so many on.

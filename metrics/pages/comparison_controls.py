@@ -16,8 +16,8 @@ from metrics.engine.significance.pairs import DEFAULTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.models import Evaluation
 from metrics.pages.comparison_words import ASKS
-from metrics.services.comparison import ComparisonQuery
-from metrics.services.leaderboard import active_qrels
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.comparisons.comparison import ComparisonQuery
 from runs.models import Collection, Qrels
 
 Text = Mapping[str, str]

@@ -14,9 +14,17 @@ from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.exports.comparisons.words import TEST_NAMES, corrected
 from metrics.pages.comparison_words import ASKS
-from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import Bounded, ShownPair, Verdict, names_of, rows_of, run_of, visible_pairs
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import (
+    Bounded,
+    ShownPair,
+    Verdict,
+    names_of,
+    rows_of,
+    run_of,
+    visible_pairs,
+)
+from metrics.services.comparisons.stored import Answer
 from metrics.tables import NOTHING, figure, probability, signed
 from runs.models import Run
 

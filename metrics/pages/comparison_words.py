@@ -8,9 +8,9 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.exports.comparisons.words import TEST_NAMES, how_tested
-from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import ShownPair, Verdict, names_of, rows_of, run_of
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, rows_of, run_of
+from metrics.services.comparisons.stored import Answer
 from metrics.tables import figure, probability, signed
 from runs.models import Run
 

@@ -20,10 +20,9 @@ from metrics.pages.comparison_controls import Controls, Text, address, asked_of,
 from metrics.pages.many_runs import many_runs_parts
 from metrics.pages.parts import fill
 from metrics.pages.two_runs import PAIRWISE, two_runs_parts
-from metrics.services.comparison import ComparisonQuery
-from metrics.services.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
-from metrics.services.rounds import last_rounds
-from metrics.services.stored_comparisons import (
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.stored import (
     Answer,
     Outlook,
     look_up_comparison,
@@ -31,6 +30,7 @@ from metrics.services.stored_comparisons import (
     queue_comparison,
     read_stored_comparison,
 )
+from metrics.services.queue.rounds import last_rounds
 from runs.api.access import check_scores, scored_collection, visible_collection
 from runs.models import Collection, Scope, can_see_scores
 from runs.pages.forms import FormPage, see

@@ -16,8 +16,8 @@ from metrics.pages.compared_answers import Shown, answer_figure, common_parts, c
 from metrics.pages.comparison_tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparison_words import report
 from metrics.pages.parts import ShownFigure, fill
-from metrics.services.compared_ranks import read_rank_intervals
-from metrics.services.shown_pairs import choose_pairs, shown_pairs, visible_pairs
+from metrics.services.comparisons.compared_ranks import read_rank_intervals
+from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
 from metrics.tables import Paging, probability
 
 _PAIRS_OF_A_PAGE = 100

@@ -14,7 +14,7 @@ from metrics.engine.grammar import parse_measure, split_names
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
 from metrics.engine.measures.finding import find_measures, names_of
-from metrics.services.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, example_values
+from metrics.services.values.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, example_values
 from metrics.tables import figure
 from runs.views import page
 

@@ -16,7 +16,7 @@ from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
 from metrics.charts.look import SIZES
 from metrics.engine.errors import EvalHubError
-from metrics.services.status import RunStatus
+from metrics.services.queue.status import RunStatus
 from runs.views import problem_of
 
 # What a page tells as the state of things; every other refusal is an answer to what was asked for.

@@ -20,10 +20,10 @@ from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
-from metrics.services.fingerprints import Fingerprint, of_boards, of_run, of_topics
-from metrics.services.rankings import Ranking, read_ranking
-from metrics.services.status import detailed_statuses
-from metrics.services.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
+from metrics.services.queue.status import detailed_statuses
+from metrics.services.values.rankings import Ranking, read_ranking
+from metrics.services.values.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
 from metrics.tables import Paging, TopicLine, columns_of, figure, mean_cell, metadata_lines, topic_lines
 from runs.api.access import check_scores, scored_run, visible_run
 from runs.models import Collection, Run, can_see_scores

@@ -13,11 +13,11 @@ from metrics.api.queries import MAX_LIMIT, choice_in, integer_in
 from metrics.api.session_queries import session_comparison_query, session_measure_in
 from metrics.engine.grammar import Measure
 from metrics.pages.parts import Query, fill, query_of
-from metrics.services.session_board import SessionBoardQuery, SystemRow, read_session_board, system_name
-from metrics.services.session_comparison import SessionComparison, compare_systems
-from metrics.services.session_status import session_statuses
-from metrics.services.session_views import default_measures
-from metrics.services.status import RunStatus
+from metrics.services.queue.session_status import session_statuses
+from metrics.services.queue.status import RunStatus
+from metrics.services.sessions.board import SessionBoardQuery, SystemRow, read_session_board, system_name
+from metrics.services.sessions.comparison import SessionComparison, compare_systems
+from metrics.services.sessions.judged_sets import default_measures
 from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, SessionSet

@@ -26,16 +26,10 @@ from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
-from metrics.services.one_session import ShownDocument, ShownQuery, ShownSession, read_session
-from metrics.services.session_analyses import read_lengths, read_query_curves
-from metrics.services.session_status import detailed_session_statuses
-from metrics.services.session_values import (
-    ChosenSessions,
-    SetValues,
-    choose_sessions,
-    is_stale,
-    read_session_values,
-)
+from metrics.services.queue.session_status import detailed_session_statuses
+from metrics.services.sessions.analyses import read_lengths, read_query_curves
+from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session
+from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, is_stale, read_session_values
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
 from runs.models import SessionSet

@@ -18,8 +18,8 @@ from metrics.pages.comparison_controls import address
 from metrics.pages.comparison_tables import bounded, percent, question_lines
 from metrics.pages.comparison_words import agreement, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
-from metrics.services.shown_pairs import ShownPair, names_of, shown_pairs
-from metrics.services.two_rankings import Placed, RankingSide, read_two_rankings
+from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs
+from metrics.services.values.two_rankings import Placed, RankingSide, read_two_rankings
 from metrics.tables import figure, signed
 from runs.models import Collection
 

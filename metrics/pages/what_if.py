@@ -15,9 +15,9 @@ from metrics.charts.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
-from metrics.services.fingerprints import Fingerprint, of_boards
-from metrics.services.leaderboard import active_qrels
-from metrics.services.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
+from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, Qrels, can_see_scores

@@ -13,10 +13,10 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html
 
-from metrics.services.lifecycle import cancel_evaluations, restore_evaluations
-from metrics.services.session_lifecycle import cancel_session_evaluations, restore_session_evaluations
-from metrics.services.session_status import with_session_states
-from metrics.services.status import RUN_STATES, with_states
+from metrics.services.queue.lifecycle import cancel_evaluations, restore_evaluations
+from metrics.services.queue.session_lifecycle import cancel_session_evaluations, restore_session_evaluations
+from metrics.services.queue.session_status import with_session_states
+from metrics.services.queue.status import RUN_STATES, with_states
 from runs.admin.parts import ReadOnlyAdmin
 from runs.models import Run, SessionSet
 from runs.services.audit import Origin

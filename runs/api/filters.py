@@ -9,8 +9,8 @@ import django_filters
 from django.db.models import F, QuerySet
 
 from metrics.engine import ENGINE_VERSION
-from metrics.services.session_status import sets_in_state
-from metrics.services.status import RECEIVED, RUN_STATES
+from metrics.services.queue.session_status import sets_in_state
+from metrics.services.queue.status import RECEIVED, RUN_STATES
 from runs.models import AuditEvent, Collection, Run, SessionSet
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from metrics.services.status import RUN_STATES
+from metrics.services.queue.status import RUN_STATES
 from runs.api.fields import JSONObjectField, MeasureListField
 from runs.formats.trec_run import TAG_RULE
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Scope, Team, Topic

@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.services.session_lifecycle import cancel_session_evaluations, queue_session_evaluation
-from metrics.services.session_status import detailed_session_statuses, session_statuses
-from metrics.services.status import RunStatus
+from metrics.services.queue.session_lifecycle import cancel_session_evaluations, queue_session_evaluation
+from metrics.services.queue.session_status import detailed_session_statuses, session_statuses
+from metrics.services.queue.status import RunStatus
 from runs.api import idempotency
 from runs.api.access import owned_session_set, visible_collection, visible_session_set
 from runs.api.filters import SessionSetFilter

@@ -58,7 +58,7 @@ def _measure() -> None:
 
 def _measure_answers(client: Client) -> None:
     # Models cannot be imported before the apps are ready.
-    service = import_module("metrics.services.evaluate_sessions")
+    service = import_module("metrics.services.sessions.evaluate")
     waiting = list(
         apps.get_model("metrics", "SessionEvaluation").objects.order_by("-pk").values_list("pk", "session_set")
     )

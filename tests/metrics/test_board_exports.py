@@ -235,11 +235,11 @@ def test_a_bad_parameter_of_a_file_is_named(
 
 
 def test_a_file_is_bounded(anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metrics.services.leaderboard.MAX_FIGURES", 6)
+    monkeypatch.setattr("metrics.services.boards.leaderboard.MAX_FIGURES", 6)
     refused = anonymous.get(f"{BOARD}export/csv/")
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_values")
     assert export(anonymous, "csv", filter="-gone")
-    monkeypatch.setattr("metrics.services.leaderboard.MAX_ROWS", 3)
+    monkeypatch.setattr("metrics.services.boards.leaderboard.MAX_ROWS", 3)
     refused = anonymous.get(f"{BOARD}export/csv/")
     assert (refused.status_code, refused.json()["code"]) == (400, "too_many_rows")
     assert refused.json()["errors"][0]["pointer"] == "filter"

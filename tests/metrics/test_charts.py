@@ -22,8 +22,8 @@ from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.topics import paired_topics_figure, topics_figure
 from metrics.engine.curves import curve
 from metrics.engine.grammar import parse_measure
-from metrics.services.judged_views import load_view
-from metrics.services.values import find_evaluation
+from metrics.services.values.judged_views import load_view
+from metrics.services.values.values import find_evaluation
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated

@@ -17,7 +17,7 @@ from metrics.engine.significance.pairs import Options, all_pairs, baseline_pairs
 from metrics.engine.significance.tiers import tiers
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.services.evaluate import evaluate
+from metrics.services.values.evaluate import evaluate
 from runs.models import Run, Team, User
 from tests.conftest import GOOD, evaluate_all, upload
 from tests.metrics.scored import make_scored, simulated

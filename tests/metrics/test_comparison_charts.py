@@ -18,11 +18,11 @@ from metrics.engine.grammar import parse_measure
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.comparison_words import ASKS, agreement
-from metrics.services import workload
-from metrics.services.compared_ranks import read_rank_intervals
-from metrics.services.comparison import ComparisonQuery
-from metrics.services.shown_pairs import Bounded, ShownPair, Verdict
-from metrics.services.stored_comparisons import Answer, compare, look_up_comparison, queue_comparison
+from metrics.services.comparisons import workload
+from metrics.services.comparisons.compared_ranks import read_rank_intervals
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, Verdict
+from metrics.services.comparisons.stored import Answer, compare, look_up_comparison, queue_comparison
 from runs.models import Collection, Run, Team, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.scored import make_scored, simulated

@@ -13,7 +13,8 @@ from scipy import stats
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix, Options, all_pairs
-from metrics.services import design, effort
+from metrics.services.comparisons import design
+from metrics.services.values import effort
 from runs.models import Collection, Run, User
 from tests.metrics.boards import add_runs, add_version, make_board, simulated
 

@@ -15,9 +15,10 @@ from rest_framework.test import APIClient
 from evalhub.serving import worker
 from evalhub.serving.celery import app
 from metrics.models import Evaluation
-from metrics.services import dispatch, lifecycle
-from metrics.services.dispatch import MESSAGES, Dispatcher, publish_due
-from metrics.services.lifecycle import queue_missing
+from metrics.services.queue import lifecycle
+from metrics.services.queue.lifecycle import queue_missing
+from metrics.services.upkeep import dispatch
+from metrics.services.upkeep.dispatch import MESSAGES, Dispatcher, publish_due
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
 

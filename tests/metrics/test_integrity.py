@@ -17,8 +17,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, JudgedView, MetricVector
-from metrics.services import lifecycle
-from metrics.services.integrity import find_faults
+from metrics.services.queue import lifecycle
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
 from runs.services.files import stored_path, upload_folder
 from tests.conftest import GOOD, QRELS, evaluate_all, upload

@@ -19,11 +19,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, MetricVector
-from metrics.services import evaluate as evaluate_module
-from metrics.services import lifecycle, work
-from metrics.services.dispatch import publish_due
-from metrics.services.evaluate import evaluate
-from metrics.services.lifecycle import queue_submitted
+from metrics.services.queue import leases as work
+from metrics.services.queue import lifecycle
+from metrics.services.queue.lifecycle import queue_submitted
+from metrics.services.upkeep.dispatch import publish_due
+from metrics.services.values import evaluate as evaluate_module
+from metrics.services.values.evaluate import evaluate
 from runs.models import Collection, Run, User
 from runs.services.files import stored_path
 from runs.services.runs import Submission, submit_run

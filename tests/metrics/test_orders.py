@@ -15,7 +15,8 @@ from scipy import stats
 from metrics.engine.significance.pairs import Matrix
 from metrics.engine.significance.resampling import draw_weights
 from metrics.models import Evaluation
-from metrics.services import effort, orders
+from metrics.services.comparisons import orders
+from metrics.services.values import effort
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated

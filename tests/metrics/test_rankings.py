@@ -8,9 +8,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.engine.gains import GainMap
-from metrics.services.judged_views import load_view
-from metrics.services.rankings import read_ranking
-from metrics.services.values import find_evaluation
+from metrics.services.values.judged_views import load_view
+from metrics.services.values.rankings import read_ranking
+from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR
 

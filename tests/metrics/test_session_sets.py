@@ -13,9 +13,9 @@ from rest_framework.test import APIClient
 
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.models import SessionEvaluation, SessionView
-from metrics.services.evaluate_sessions import evaluate_sessions
-from metrics.services.integrity import find_faults
-from metrics.services.session_lifecycle import queue_all_missing
+from metrics.services.queue.session_lifecycle import queue_all_missing
+from metrics.services.sessions.evaluate import evaluate_sessions
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import AuditEvent, SessionSet
 from runs.services.files import stored_path
 from tests.conftest import QRELS, SESSIONS, client_of, evaluate_all, upload

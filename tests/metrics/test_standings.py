@@ -23,7 +23,8 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix
 from metrics.engine.significance.resampling import draw_weights
 from metrics.models import MetricVector
-from metrics.services import effort, standings
+from metrics.services.boards import standings
+from metrics.services.values import effort
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import DispatcherRound, Evaluation
-from metrics.services import lifecycle
+from metrics.services.queue import lifecycle
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
 

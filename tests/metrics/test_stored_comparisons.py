@@ -17,11 +17,14 @@ from rest_framework.test import APIClient
 from metrics.api.unchanged import Memory
 from metrics.engine.significance.pairs import Options
 from metrics.models import Comparison, Evaluation
-from metrics.services import lifecycle, stored_comparisons, work, workload
-from metrics.services.dispatch import Dispatcher, publish_comparisons, publish_due
-from metrics.services.integrity import find_faults
-from metrics.services.lifecycle import LeaseLost
-from metrics.services.stored_comparisons import compare, sweep_comparisons
+from metrics.services.comparisons import stored as stored_comparisons
+from metrics.services.comparisons import workload
+from metrics.services.comparisons.stored import compare, sweep_comparisons
+from metrics.services.queue import leases as work
+from metrics.services.queue import lifecycle
+from metrics.services.queue.lifecycle import LeaseLost
+from metrics.services.upkeep.dispatch import Dispatcher, publish_comparisons, publish_due
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Qrels, Run, Team, User
 from tests.conftest import client_of, upload
 from tests.metrics.scored import make_scored, simulated

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 from scipy import stats
 
-from metrics.services import what_if
-from metrics.services.judged_views import load_view
-from metrics.services.values import find_evaluation
+from metrics.services.boards import what_if
+from metrics.services.values.judged_views import load_view
+from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 

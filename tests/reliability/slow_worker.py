@@ -23,7 +23,10 @@ if limit := os.environ.get("LIMIT_SECONDS"):
 @signals.worker_process_init.connect
 def slow_down(**options: Any) -> None:
     # Django is not set up yet when Celery loads this module.
-    for module, name in (("metrics.services.evaluate", "_compute"), ("metrics.services.stored_comparisons", "encode")):
+    for module, name in (
+        ("metrics.services.values.evaluate", "_compute"),
+        ("metrics.services.comparisons.stored", "encode"),
+    ):
         _slow_down(import_module(module), name)
 
 

@@ -25,8 +25,8 @@ from evalhub.operating.backup import LEFT_OUT, saved_models, write_backup
 from evalhub.operating.restoring import Backup, BadBackup, install
 from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison, Evaluation, MetricVector
-from metrics.services.integrity import find_faults
-from metrics.services.stored_comparisons import compare
+from metrics.services.comparisons.stored import compare
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import Qrels, RememberedAnswer, Run, SessionSet
 from runs.services.files import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload

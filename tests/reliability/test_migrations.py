@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from metrics.services.integrity import find_faults
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership
 
 FIRST = [("runs", "0001_initial"), ("metrics", "0001_initial")]

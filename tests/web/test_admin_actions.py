@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from metrics.engine.grammar import parse_measure
 from metrics.models import Comparison, Evaluation, SessionEvaluation
-from metrics.services.comparison import ComparisonQuery
-from metrics.services.lifecycle import claim, finish
-from metrics.services.stored_comparisons import compare, queue_comparison
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.stored import compare, queue_comparison
+from metrics.services.queue.lifecycle import claim, finish
 from runs.models import ApiToken, AuditEvent, Collection, Qrels, Run, SessionSet, User
 from runs.services.files import stored_path
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from metrics.models import Comparison, DispatcherRound, Evaluation
-from metrics.services.rounds import RoundNotes
+from metrics.services.queue.rounds import RoundNotes
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, QuotaCounter, Run, Team, Topic, User
 from tests.conftest import GOOD
 from tests.web.worlds import (

@@ -12,8 +12,8 @@ from django.test import Client
 
 from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison
-from metrics.services import workload
-from metrics.services.stored_comparisons import compare
+from metrics.services.comparisons import workload
+from metrics.services.comparisons.stored import compare
 from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of

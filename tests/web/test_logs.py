@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from evalhub.operating.logs import FORMATTERS, ContextFilter
 from evalhub.serving import evaluation_log
 from metrics.models import Evaluation
-from metrics.services import evaluate as evaluate_module
+from metrics.services.values import evaluate as evaluate_module
 from metrics.tasks import evaluate
 from runs.models import ApiToken, Team, User
 from tests.conftest import GOOD, QRELS, client_of, upload
@@ -149,7 +149,7 @@ def test_a_worker_says_which_evaluation_every_line_is_about_and_how_it_ended(
     evaluation = Evaluation.objects.get().pk
     monkeypatch.setattr(evaluate_module, "_compute", explode)
     evaluate.apply(kwargs={"evaluation_id": evaluation})
-    failed = next(line for line in lines() if line["logger"] == "metrics.services.work")
+    failed = next(line for line in lines() if line["logger"] == "metrics.services.queue.leases")
     assert failed["evaluation"] == evaluation
     assert "ZeroDivisionError" in failed["traceback"]
     ended = next(line for line in lines() if line["logger"] == "evalhub.evaluation")

@@ -9,7 +9,7 @@ from django.test import Client
 
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.finding import find_measures, names_of
-from metrics.services.examples import example_values
+from metrics.services.values.examples import example_values
 from tests.web.test_pages import page, text_of
 
 

@@ -23,8 +23,8 @@ from rest_framework.test import APIClient
 from evalhub.operating import monitoring, probes
 from evalhub.operating import request_counters as request_figures
 from metrics.models import DispatcherRound, Evaluation
-from metrics.services import rounds
-from metrics.services.dispatch import Dispatcher
+from metrics.services.queue import rounds
+from metrics.services.upkeep.dispatch import Dispatcher
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
 from tests.test_docs import ROOT
@@ -296,8 +296,8 @@ def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(db: None, mo
             raise ZeroDivisionError
         return 0
 
-    monkeypatch.setattr("metrics.services.dispatch.reap_expired", fail_every_second_time)
-    monkeypatch.setattr("metrics.services.dispatch.FAILED_SECONDS", 0.0)
+    monkeypatch.setattr("metrics.services.upkeep.dispatch.reap_expired", fail_every_second_time)
+    monkeypatch.setattr("metrics.services.upkeep.dispatch.FAILED_SECONDS", 0.0)
     dispatcher = Dispatcher(lambda evaluation_id: None)
     dispatcher.round()
     assert not DispatcherRound.objects.exists()

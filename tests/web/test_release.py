@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from metrics.models import Evaluation
-from metrics.services.evaluate import evaluate
-from metrics.services.lifecycle import claim
+from metrics.services.queue.lifecycle import claim
+from metrics.services.values.evaluate import evaluate
 from runs.models import AuditEvent, Collection, Run, User
 from tests.conftest import GOOD, evaluate_all
 from tests.web.worlds import People, add_qrels, make_collection, make_people, make_runs, run_ids, submit_form

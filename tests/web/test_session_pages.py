@@ -16,8 +16,8 @@ from metrics.api.session_charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.engine.sessions.grammar import parse_session_measure
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.session_analyses import read_session_curves
-from metrics.services.session_values import SessionSelection, choose_sessions
+from metrics.services.sessions.analyses import read_session_curves
+from metrics.services.sessions.values import SessionSelection, choose_sessions
 from runs.models import Collection, SessionSet
 from tests.conftest import SESSIONS, client_of, evaluate_all_sessions, upload
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of

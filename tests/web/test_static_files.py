@@ -14,7 +14,7 @@ from django.test import Client
 
 from evalhub.serving import static_files
 from evalhub.serving.static_files import find_file, read_file
-from metrics.services import fingerprints
+from metrics.services.boards import fingerprints
 from runs.models import User
 
 SHEET, FAVICON = "evalhub/style.css", "evalhub/favicon.svg"

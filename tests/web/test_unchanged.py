@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation
-from metrics.services.lifecycle import claim, fail
+from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Collection, Membership, Run, Team
 from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
 from tests.web.worlds import People, add_qrels, make_collection, make_people, make_runs, run_ids, submit_form

@@ -13,8 +13,8 @@ from rest_framework.test import APIClient
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
-from metrics.services.comparison import ComparisonQuery
-from metrics.services.stored_comparisons import compare, queue_comparison
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import ApiToken, Collection, Membership, Run, Team, User
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
 

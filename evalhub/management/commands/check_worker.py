@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
-from metrics.services.rounds import ALIVE_SECONDS, last_rounds
+from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
 
 
 class Command(BaseCommand):

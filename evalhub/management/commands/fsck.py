@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management import BaseCommand, CommandParser
 
 from evalhub.operating.checks import OWN_CHECKS
-from metrics.services.findings import Finding
-from metrics.services.integrity import find_faults
+from metrics.services.upkeep.findings import Finding
+from metrics.services.upkeep.integrity import find_faults
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import BaseCommand
 
 from evalhub.operating.checks import OWN_CHECKS
-from metrics.services.stored_comparisons import sweep_comparisons
+from metrics.services.comparisons.stored import sweep_comparisons
 from runs.services.sweeping import sweep
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from metrics.engine.significance import TESTS
 from metrics.exports.comma_separated import written
-from metrics.services.leaderboard import Leaderboard, Row
-from metrics.services.standings import Standings
+from metrics.services.boards.leaderboard import Leaderboard, Row
+from metrics.services.boards.standings import Standings
 from runs.models import Collection
 
 _AGAINST = (

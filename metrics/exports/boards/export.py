@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from metrics.services.leaderboard import Leaderboard
-from metrics.services.standings import Standings
+from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.boards.standings import Standings
 from runs.models import Collection
 
 Render = Callable[[Collection, Leaderboard, Standings | None], Iterator[str]]

@@ -6,9 +6,9 @@ from metrics.engine.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
-from metrics.services.leaderboard import Leaderboard, Row
-from metrics.services.shown_pairs import names_of
-from metrics.services.standings import Standings
+from metrics.services.boards.leaderboard import Leaderboard, Row
+from metrics.services.boards.standings import Standings
+from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import NOTHING, figure
 from runs.models import Collection, Run
 

@@ -9,9 +9,16 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import InvalidInput
 from metrics.engine.ranking import Ints
 from metrics.exports.comma_separated import written
-from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import Bounded, PairSelection, ShownPair, Verdict, choose_pairs, shown_pairs
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import (
+    Bounded,
+    PairSelection,
+    ShownPair,
+    Verdict,
+    choose_pairs,
+    shown_pairs,
+)
+from metrics.services.comparisons.stored import Answer
 from runs.models import Collection
 
 MOST_ROWS = 200_000

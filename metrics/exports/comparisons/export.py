@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from metrics.services.shown_pairs import PairSelection
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.shown_pairs import PairSelection
+from metrics.services.comparisons.stored import Answer
 from runs.models import Collection
 
 Render = Callable[[Collection, Answer, PairSelection], Iterator[str]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanTable, table_of
-from metrics.services.shown_pairs import PairSelection
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.shown_pairs import PairSelection
+from metrics.services.comparisons.stored import Answer
 from runs.models import Collection
 
 _SPECIAL = {

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanLine, MeanTable, table_of
-from metrics.services.shown_pairs import PairSelection
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.shown_pairs import PairSelection
+from metrics.services.comparisons.stored import Answer
 from runs.models import Collection
 
 _MARKS = {BETTER: "\N{UPWARDS ARROW}", WORSE: "\N{DOWNWARDS ARROW}"}

@@ -9,9 +9,9 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.exports.comparisons.words import how_tested
-from metrics.services.comparison import Compared
-from metrics.services.shown_pairs import names_of, rows_of, run_of
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
+from metrics.services.comparisons.stored import Answer
 from runs.models import Collection, Run
 
 BETTER, WORSE = "better", "worse"

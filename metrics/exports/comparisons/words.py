@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
-from metrics.services.stored_comparisons import Answer
+from metrics.services.comparisons.stored import Answer
 
 TEST_NAMES = {
     "paired_t": "paired t test",

@@ -1,0 +1,1 @@
+"""Leaderboards, how reliable they are, and other measures for the same runs."""

@@ -1,0 +1,154 @@
+"""Which rows of a leaderboard are shown: the tree of a filter, and what it asks the database.
+
+metrics/services/boards/filter_grammar.py reads the text that users write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from django.db.models import CharField, Q, QuerySet, TextField
+from django.db.models.lookups import IContains
+
+from metrics.services.boards.states import BOARD_STATES
+from runs.models import Team
+
+
+@dataclass(frozen=True)
+class Text:
+    """A word or phrase that stands somewhere in the tag, the team's short name or the description."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of FIELDS that has one of the values."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    term: Term
+
+
+@dataclass(frozen=True)
+class All:
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    terms: tuple[Term, ...]
+
+
+Term = Text | Field | Not | All | Either
+
+
+@dataclass(frozen=True)
+class FilterField:
+    """A field of the language: what it takes in words, how a value is read, and what it asks of runs for a reader.
+
+    `read` answers None for a value that the field does not take.
+    """
+
+    takes: str
+    read: Callable[[str], str | None]
+    ask: Callable[[str, Any], Q]
+
+
+def filtered(runs: QuerySet[Any], term: Term, reader: Any) -> QuerySet[Any]:
+    """Those of `runs_with_states` that the filter shows to this reader."""
+    return runs.filter(_question(term, reader))
+
+
+def asks_for_own(term: Term) -> bool:
+    """Whether what the filter shows depends on who reads."""
+    match term:
+        case Field(name):
+            return name == "own"
+        case Not(inner):
+            return asks_for_own(inner)
+        case All(terms) | Either(terms):
+            return any(map(asks_for_own, terms))
+    return False
+
+
+def _question(term: Term, reader: Any) -> Q:
+    match term:
+        case Text(text):
+            return _anywhere(text)
+        case Field(name, values):
+            return reduce(or_, (FIELDS[name].ask(value, reader) for value in values))
+        case Not(inner):
+            return ~_question(inner, reader)
+        case All(terms):
+            return reduce(and_, (_question(inner, reader) for inner in terms))
+        case Either(terms):
+            return reduce(or_, (_question(inner, reader) for inner in terms))
+
+
+class _Somewhere(IContains):
+    """The text in any case, somewhere in the column; * stands for any text."""
+
+    def process_rhs(self, compiler: Any, connection: Any) -> tuple[str, list[str | int]]:
+        sql, parameters = super().process_rhs(compiler, connection)
+        # What else has a meaning in a pattern is escaped by now.
+        return sql, [str(parameter).replace("*", "%") for parameter in parameters]
+
+
+class _Whole(_Somewhere):
+    """The same of the whole column."""
+
+    param_pattern = "%s"
+
+
+for _column in (CharField, TextField):
+    _column.register_lookup(_Somewhere, "somewhere")
+    _column.register_lookup(_Whole, "whole")
+
+
+def _anywhere(text: str) -> Q:
+    columns = ("tag", "team__slug", "description")
+    return reduce(or_, (Q((f"{column}__somewhere", text)) for column in columns))
+
+
+def _read_date(text: str) -> str | None:
+    try:
+        return text if date.fromisoformat(text).isoformat() == text else None
+    except ValueError:
+        return None
+
+
+def _read_choice(*choices: str) -> Callable[[str], str | None]:
+    return lambda text: text.lower() if text.lower() in choices else None
+
+
+def _midnight(day: str) -> datetime:
+    return datetime.combine(date.fromisoformat(day), time(), UTC)
+
+
+def _own(value: str, reader: Any) -> Q:
+    own = Q(team__in=Team.objects.of(reader))
+    return own if value == "yes" else ~own
+
+
+_DAY = "a date such as 2026-01-31"
+FIELDS: dict[str, FilterField] = {
+    # Its short name: the full one is on no public page, and would be to be guessed.
+    "team": FilterField("the short name of a team", str, lambda text, _reader: Q(team__slug__whole=text)),
+    "tag": FilterField("a part of a tag", str, lambda text, _reader: Q(tag__somewhere=text)),
+    "status": FilterField(
+        f"one of {', '.join(BOARD_STATES)}", _read_choice(*BOARD_STATES), lambda state, _reader: Q(board_state=state)
+    ),
+    "after": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__gte=_midnight(day))),
+    "before": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__lt=_midnight(day))),
+    "own": FilterField("yes or no", _read_choice("yes", "no"), _own),
+}

@@ -1,0 +1,161 @@
+"""The language of a leaderboard's filter, as search boxes have it.
+
+    either  = all { "OR" all }
+    all     = term { term }                             side by side: both
+    term    = [ "-" ] ( "(" either ")" | field ":" value { "," value } | word | phrase )
+    value   = word | phrase
+    phrase  = '"' any text '"'
+
+In a text * stands for any text. A word ends at a blank, a quote or a bracket, in a field also at a comma.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from metrics.engine.errors import InvalidInput
+from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text
+
+MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS = 500, 30, 5, 5
+_BLANKS = re.compile(r"\s*")
+_OR = re.compile(r'OR(?=[\s()"]|$)')
+_PHRASE = re.compile(r'"([^"]*)"')
+_WORD = re.compile(r'[^\s()"]+')
+_FIELD = re.compile(r"([^\W\d]+):")
+_VALUE = re.compile(r'[^\s()",]+')
+_MISSING = 'a term is missing: a word, a "phrase", or a field such as team:name'
+# Words of other search boxes, which nobody means as text.
+_NOT_HERE = {
+    "AND": "terms side by side are both meant: leave AND out, or write it in quotes",
+    "NOT": "write - before what is not meant, or NOT in quotes",
+    "OR": "OR stands between two terms; as a text it needs quotes",
+}
+
+
+def parse_filter(text: str) -> Term | None:
+    """The tree of a filter, None for an empty one; InvalidInput says where it is wrong and what may stand there."""
+    if len(text) > MAX_LENGTH:
+        message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH} are read"
+        raise InvalidInput(message, code="bad_filter", pointer="filter")
+    return _Parser(text).parse() if text.strip() else None
+
+
+class _Parser:
+    """Reads from left to right; `_at` is where it stands."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._terms = 0
+        self._depth = 0
+
+    def parse(self) -> Term:
+        term = self._either()
+        if self._at < len(self._text):
+            raise self._problem("no bracket is open that this one could close")
+        return term
+
+    def _either(self) -> Term:
+        terms = [self._all()]
+        while self._take(_OR):
+            terms.append(self._all())
+        return terms[0] if len(terms) == 1 else Either(tuple(terms))
+
+    def _all(self) -> Term:
+        terms = []
+        while not self._ends():
+            terms.append(self._term())
+        if not terms:
+            raise self._problem(_MISSING)
+        return terms[0] if len(terms) == 1 else All(tuple(terms))
+
+    def _ends(self) -> bool:
+        self._take(_BLANKS)
+        return self._at == len(self._text) or self._text[self._at] == ")" or bool(_OR.match(self._text, self._at))
+
+    def _term(self) -> Term:
+        if self._text[self._at] != "-":
+            return self._positive()
+        self._at += 1
+        if self._at == len(self._text) or re.match(r"[\s)-]", self._text[self._at]):
+            raise self._problem(
+                "- stands directly before the term that is not meant; a text that begins with - needs quotes"
+            )
+        return Not(self._positive())
+
+    def _positive(self) -> Term:
+        if self._text[self._at] == "(":
+            return self._group()
+        self._count()
+        if field := _FIELD.match(self._text, self._at):
+            return self._field(field[1])
+        word = _WORD.match(self._text, self._at)
+        if word and word[0] in _NOT_HERE:
+            raise self._problem(_NOT_HERE[word[0]])
+        return Text(self._value(_WORD, _MISSING))
+
+    def _group(self) -> Term:
+        start = self._at
+        self._at += 1
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._problem(f"brackets stand in brackets at most {MAX_DEPTH} deep", start)
+        term = self._either()
+        if self._at == len(self._text):
+            raise self._problem("this bracket is never closed", start)
+        self._at += 1
+        self._depth -= 1
+        return term
+
+    def _field(self, written: str) -> Term:
+        name = written.lower()
+        if name not in FIELDS:
+            known = f"fields are {', '.join(f'{known}:' for known in FIELDS)}"
+            raise self._problem(f"there is no field {written[:40]}: here; {known}; text with a colon needs quotes")
+        self._at += len(written) + 1
+        values = [self._field_value(name)]
+        while self._at < len(self._text) and self._text[self._at] == ",":
+            self._at += 1
+            self._count()
+            values.append(self._field_value(name))
+        return Field(name, tuple(dict.fromkeys(values)))
+
+    def _field_value(self, name: str) -> str:
+        start, takes = self._at, FIELDS[name].takes
+        text = self._value(_VALUE, f"{name}: needs {takes}")
+        value = FIELDS[name].read(text)
+        if value is None:
+            raise self._problem(f"{name}:{text[:40]} is not known; {name}: takes {takes}", start)
+        return value
+
+    def _value(self, word: re.Pattern[str], missing: str) -> str:
+        """The phrase or word that stands here."""
+        start, phrase = self._at, self._text.startswith('"', self._at)
+        found = (_PHRASE if phrase else word).match(self._text, self._at)
+        if found is None:
+            raise self._problem("this quote is never closed" if phrase else missing)
+        self._at = found.end()
+        text = re.sub(r"\*+", "*", found[1] if phrase else found[0])
+        if not text.strip():
+            raise self._problem("there is nothing between these quotes", start)
+        if text.count("*") > MAX_STARS:
+            raise self._problem(f"a text has at most {MAX_STARS} *", start)
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+            raise self._problem("this text has a control character", start)
+        return text
+
+    def _count(self) -> None:
+        self._terms += 1
+        if self._terms > MAX_TERMS:
+            raise self._problem(f"a filter has at most {MAX_TERMS} terms and values")
+
+    def _take(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the pattern is here; if so, go behind it."""
+        found = pattern.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return found is not None
+
+    def _problem(self, what: str, at: int | None = None) -> InvalidInput:
+        place = (self._at if at is None else at) + 1
+        return InvalidInput(f"filter, character {place}: {what}", code="bad_filter", pointer="filter")

@@ -1,0 +1,117 @@
+"""What an answer depends on, in so few rows that asking costs less than answering: if they are equal, so is the answer.
+
+Every move of an evaluation sets its `since`, and runs and judgements are never changed, only added or taken away. So
+counts, sums of keys and latest moves of each group of evaluations tell every change of a board.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+from django.db.models import Count, Max, Model, OuterRef, Subquery, Sum
+
+from metrics.engine import ENGINE_VERSION
+from metrics.models import Comparison, Evaluation
+from metrics.services.boards.filter import asks_for_own
+from metrics.services.boards.leaderboard import BoardQuery, runs_shown
+from runs.models import Collection, Qrels, Run, SessionSet, Topic
+
+Fingerprint = tuple[Any, ...]
+_PACKAGES = ("evalhub", "runs", "metrics")
+# In the place of a collection's key.
+_NO_COLLECTION = -1
+# Style sheets and scripts too: a page names them by what is in them.
+_CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
+
+
+def of_boards(collection: Collection) -> Fingerprint:
+    """Of everything computed from the collection's evaluated runs: one query for the judgements, one for the runs."""
+    sql, parameters = _groups()
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [collection.pk if value == _NO_COLLECTION else value for value in parameters])
+        groups = sorted(cursor.fetchall(), key=repr)
+    return _code(), _row(collection), of_judgements(collection), tuple(groups)
+
+
+@functools.cache
+def _groups() -> tuple[str, tuple[Any, ...]]:
+    """Live runs by team and by what their evaluations are: as SQL, for Django takes longer to write it than it runs."""
+    live = Run.objects.filter(collection_id=_NO_COLLECTION, deleted_at=None).order_by()
+    groups = live.values_list(
+        "team_id", "team__slug", "team__name", "evaluations__qrels_id", "evaluations__scores",
+        "evaluations__engine_version", "evaluations__state",
+    ).annotate(Count("pk"), Max("created_at"), Sum("evaluations__pk"), Max("evaluations__since"))  # fmt: skip
+    return groups.query.sql_with_params()
+
+
+def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
+    """Of the rows that a filter shows: it may ask for descriptions, which change without an evaluation's move, and for
+    what is the reader's own."""
+    if query.filter is None:
+        return ()
+    keys = b"".join(run.bytes for run in runs_shown(collection=collection, query=query))
+    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for_own(query.filter) else None
+
+
+def of_judgements(collection: Collection) -> Fingerprint | None:
+    """Of the version that counts."""
+    return Qrels.objects.filter(collection=collection, active=True).order_by().values_list("pk", "version").first()
+
+
+def of_topics(collection: Collection) -> Fingerprint:
+    """Of the topics that are listed: they are replaced together, by rows with other keys."""
+    counted = collection.topics.aggregate(Count("pk"), Max("pk"))
+    return tuple(counted.values())
+
+
+def of_listed(collection: Collection) -> Fingerprint:
+    """Of the topics and of how many session sets there are, in one query."""
+    topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
+    sets = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None).order_by().values("collection")
+    counted = Collection.objects.filter(pk=collection.pk).annotate(
+        listed=Subquery(topics.annotate(n=Count("pk")).values("n")),
+        last=Subquery(topics.annotate(n=Max("pk")).values("n")),
+        sets=Subquery(sets.annotate(n=Count("pk")).values("n")),
+    )
+    return tuple(counted.values_list("listed", "last", "sets"))
+
+
+def of_comparisons(collection: Collection) -> Fingerprint | None:
+    """Of the comparisons that workers made; None while one is under way, for how far it is changes by itself."""
+    stored = Comparison.objects.filter(qrels__collection=collection).order_by()
+    groups = stored.values_list("state").annotate(Count("pk"), Max("since"))
+    states = sorted(groups, key=repr)
+    under_way = (Comparison.State.QUEUED, Comparison.State.COMPARING)
+    return None if any(state in under_way for state, *_ in states) else tuple(states)
+
+
+def of_run(run: Run) -> Fingerprint:
+    """Of everything computed from one run, whose collection and team are at hand."""
+    moves = Evaluation.objects.filter(run=run).order_by("pk")
+    states = moves.values_list("pk", "qrels__active", "state", "since", "attempts", "error_code", "error_message")
+    return _code(), _row(run), _row(run.collection), _row(run.team), tuple(states)
+
+
+def of_code() -> Fingerprint:
+    """Of what depends on nothing that is stored."""
+    return (_code(),)
+
+
+def _row(row: Model) -> Fingerprint:
+    return tuple(getattr(row, field.attname) for field in row._meta.concrete_fields)
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of code, templates and static files: another release may answer the same question otherwise."""
+    digest = hashlib.sha256(ENGINE_VERSION.encode())
+    for package in _PACKAGES:
+        folder = Path(apps.get_app_config(package).path)
+        for path in sorted(path for pattern in _CODE for path in folder.rglob(pattern)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

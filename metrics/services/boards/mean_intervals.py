@@ -1,0 +1,49 @@
+"""Student's interval of every mean on a page of a leaderboard."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.intervals import row_intervals
+from metrics.engine.measures.definition import Aggregate
+from metrics.engine.significance.pairs import Caution
+from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.values.effort import MAX_VALUES
+from metrics.services.values.judged_views import vectors_of
+
+Ends = tuple[float, float]
+
+
+def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str], Ends]:
+    """Both ends by evaluation and measure, from the topics on which the run has a value; stale rows have none.
+
+    StatisticsError for more values than are read at once.
+    """
+    ids = [row.evaluation.pk for row in board.rows if row.rank is not None]
+    measures = [measure for measure in board.measures if _has_interval(measure)]
+    if not (ids and measures):
+        return {}
+    if len(ids) * len(measures) * board.qrels.topics > MAX_VALUES:
+        message = "intervals of so many means are not made at once: ask for fewer measures, or rows by limit="
+        raise StatisticsError(message, code="too_much_work", pointer="limit")
+    vectors = vectors_of(ids, measures)
+    found: dict[tuple[int, str], Ends] = {}
+    for measure in measures:
+        values = np.vstack([vectors[pk, measure.name].values for pk in ids])
+        ends = zip(*(end.tolist() for end in row_intervals(values, confidence)), strict=True)
+        found.update({(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)})
+    return found
+
+
+def without_interval(measures: list[Measure]) -> list[Caution]:
+    names = [measure.name for measure in measures if not _has_interval(measure)]
+    if not names:
+        return []
+    return [Caution("no_interval", f"{', '.join(names)}: not a mean of the topics' values, so without its interval")]
+
+
+def _has_interval(measure: Measure) -> bool:
+    """Sums, geometric means and pooled ratios are no means of the topics' values."""
+    return measure.definition.aggregate is Aggregate.MEAN and not measure.pools

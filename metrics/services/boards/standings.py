@@ -1,0 +1,344 @@
+"""How sure a leaderboard is: intervals of its means, tiers and groups, rank intervals, and p against a baseline.
+
+Everything is of all ranked runs of the board, whatever page of it is shown, by the measure that it is sorted by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar, cast
+
+import numpy as np
+from django.core.cache import cache
+
+from metrics.engine.agreement.intervals import rank_intervals
+from metrics.engine.differences import differences
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Floats
+from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.effect_sizes import relative_difference
+from metrics.engine.significance.pairs import Caution, Options, PairedResult, all_pairs, baseline_pairs
+from metrics.engine.significance.tiers import letters_of, tiers
+from metrics.models import Evaluation
+from metrics.services.boards.leaderboard import Leaderboard
+from metrics.services.boards.mean_intervals import Ends, mean_intervals, without_interval
+from metrics.services.values.common_values import (
+    CommonValues,
+    cautions_of,
+    check_names,
+    not_corrected_again,
+    read_common_values,
+)
+from metrics.services.values.effort import check_seconds, check_values, seconds_of_ranks, seconds_of_test
+
+PARTS = ("intervals", "tiers", "ranks", "baseline")
+MAX_RUNS = 1000
+# Of more runs there are hundreds of groups, and hundreds in a row: nothing that could be read.
+MAX_GROUPED_RUNS = 200
+_CACHE_SECONDS = 3600
+# Another one whenever what is remembered is made or held otherwise: a cache outlives an update.
+_SHAPE = 1
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class StandingsQuery:
+    """Which `parts` are asked for, and how they are made; `baseline` is a run's id."""
+
+    parts: tuple[str, ...]
+    baseline: str | None = None
+    test: str = "paired_t"
+    correction: str = "holm"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    resamples: int = 100_000
+    rank_resamples: int = 2_000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Tiering:
+    """Tier and letters of the groups of each run, in the order of the board; `groups` is None for too many runs."""
+
+    tier: list[int]
+    groups: list[list[str]] | None
+    family: int
+    significant: int
+    cautions: list[Caution]
+
+
+@dataclass(frozen=True)
+class RankSpread:
+    """Ends of each run's rank interval and its share of first places, in the order of the board."""
+
+    low: list[int]
+    high: list[int]
+    share_first: list[float]
+
+
+@dataclass(frozen=True)
+class AgainstBaseline:
+    """One run minus the baseline; a win is a topic on which the run is the better one."""
+
+    difference: float
+    low: float
+    high: float
+    relative: float
+    statistic: float
+    p_value: float
+    p_adjusted: float
+    mark: str | None
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Every other run against the baseline, in the order of the board: None for the baseline itself."""
+
+    rows: list[AgainstBaseline | None]
+    family: int
+    significant: int
+    cautions: list[Caution]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One row of the board; what was not asked for, or has no answer, is None."""
+
+    tier: int | None
+    groups: list[str] | None
+    rank_low: int | None
+    rank_high: int | None
+    share_first: float | None
+    baseline: AgainstBaseline | None
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The statistics of a board. `places` says where an evaluation is in the lists of its parts.
+
+    `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a value.
+    """
+
+    query: StandingsQuery
+    measure: Measure
+    places: dict[int, int]
+    topics: int | None = None
+    tiers: Tiering | None = None
+    ranks: RankSpread | None = None
+    baseline: Contrast | None = None
+    intervals: dict[tuple[int, str], Ends] = field(default_factory=dict)
+    cautions: list[Caution] = field(default_factory=list)
+
+    def of(self, evaluation_id: int) -> Standing | None:
+        """The standing of one row; None for a stale run, or one without a mean."""
+        at = self.places.get(evaluation_id)
+        if at is None:
+            return None
+        ranks, groups = self.ranks, self.tiers.groups if self.tiers else None
+        return Standing(
+            self.tiers.tier[at] if self.tiers else None,
+            groups[at] if groups else None,
+            ranks.low[at] if ranks else None,
+            ranks.high[at] if ranks else None,
+            ranks.share_first[at] if ranks else None,
+            self.baseline.rows[at] if self.baseline else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Entrants:
+    """The ranked evaluations that have a mean, best first, and their values once they are wanted."""
+
+    ids: list[int]
+    means: Floats
+    measure: Measure
+    descending: bool
+
+    @cached_property
+    def common(self) -> CommonValues:
+        return read_common_values(self.ids, [self.measure])[0]
+
+    @cached_property
+    def identity(self) -> str:
+        """The same for whoever may see the board, and another one as soon as a run, a mean or the order is."""
+        digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
+        digest.update(f"{self.descending} {self.measure.name}".encode())
+        return digest.hexdigest()
+
+
+def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
+    """The statistics of a board that was read.
+
+    StatisticsError for an unknown test, correction or baseline, too many runs, or what would take too long. A board of
+    fewer than two runs or topics has none, and a caution says so.
+    """
+    check_names(query.test, query.correction)
+    ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
+    entrants = _Entrants([pk for pk, _ in ranked], np.array([m for _, m in ranked]), board.sort, board.descending)
+    if len(ranked) > MAX_RUNS:
+        message = f"statistics are made for boards of at most {MAX_RUNS:,} runs, this one has {len(ranked):,}"
+        raise StatisticsError(message, code="too_many_runs", pointer="statistics")
+    places = {pk: place for place, pk in enumerate(entrants.ids)}
+    against = _place_of_baseline(board, query, places)
+    standings = _compared(board, query, entrants, places, against)
+    if "intervals" not in query.parts:
+        return standings
+    standings.intervals.update(mean_intervals(board, query.confidence))
+    standings.cautions.extend(without_interval(board.measures))
+    return standings
+
+
+def _compared(
+    board: Leaderboard, query: StandingsQuery, entrants: _Entrants, places: dict[int, int], against: int | None
+) -> Standings:
+    """Everything but the intervals of the means."""
+    if set(query.parts) <= {"intervals"}:
+        return Standings(query, board.sort, places)
+    if len(places) < 2:
+        few = Caution("too_few_runs", f"two ranked runs are needed to compare any, here are {len(places)}")
+        return Standings(query, board.sort, places, cautions=[few])
+    _check_work(query, len(places), board.qrels.topics)
+    try:
+        topics, left_out = _remembered(entrants, "topics", (), _topics)
+    except StatisticsError as error:
+        return Standings(query, board.sort, places, cautions=[Caution(error.code, error.message)])
+    parts = query.parts
+    return Standings(
+        query,
+        board.sort,
+        places,
+        topics,
+        _tiering(entrants, query) if "tiers" in parts else None,
+        _rank_spread(entrants, query) if "ranks" in parts else None,
+        _contrast(entrants, query, against) if against is not None else None,
+        cautions=cautions_of([board.sort], left_out),
+    )
+
+
+def _place_of_baseline(board: Leaderboard, query: StandingsQuery, places: dict[int, int]) -> int | None:
+    if query.baseline is None:
+        return None
+    current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
+    pk = current.filter(run__in=[query.baseline]).values_list("pk", flat=True).first()
+    if pk is None or pk not in places:
+        message = f"baseline {query.baseline} is not a ranked run of this board"
+        raise StatisticsError(message, code="unknown_run", pointer="baseline")
+    return places[pk]
+
+
+def _check_work(query: StandingsQuery, runs: int, topics: int) -> None:
+    check_values(runs, topics, 1)
+    families = {"tiers": runs * (runs - 1) // 2, "baseline": runs - 1}
+    for part in (part for part in families if part in query.parts):
+        seconds = seconds_of_test(query.test, runs, topics, families[part], query.resamples)
+        narrow = "give fewer resamples, another test, or statistics= without it"
+        check_seconds(seconds, f"{part} by {query.test} of {runs:,} runs", narrow, "test")
+    if "ranks" in query.parts:
+        narrow = "give fewer rank_resamples, or statistics= without it"
+        seconds = seconds_of_ranks(runs, topics, query.rank_resamples)
+        check_seconds(seconds, f"rank intervals of {runs:,} runs", narrow, "rank_resamples")
+
+
+def _remembered(entrants: _Entrants, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T]) -> _T:
+    """What was made of the same values before, or is made now."""
+    digest = hashlib.sha256(f"{entrants.identity} {part} {options!r}".encode())
+    key = f"standings:{_SHAPE}:{digest.hexdigest()}"
+    known = cache.get(key)
+    if known is None:
+        known = make(entrants.common)
+        cache.set(key, known, _CACHE_SECONDS)
+    return cast(_T, known)
+
+
+def _topics(common: CommonValues) -> tuple[int, int]:
+    return common.topics, common.left_out
+
+
+def _options(query: StandingsQuery) -> Options:
+    """Only what the test reads: what it does not makes no other answer."""
+    if not TESTS[query.test].draws:
+        return Options(confidence=query.confidence)
+    return Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
+
+
+def _tiering(entrants: _Entrants, query: StandingsQuery) -> Tiering:
+    def make(common: CommonValues) -> Tiering:
+        first, second = all_pairs(len(entrants.ids))
+        result = TESTS[query.test].compare(common.values, first, second, _options(query))
+        separated = _adjusted(query, result) < query.alpha
+        grouped = len(entrants.ids) <= MAX_GROUPED_RUNS
+        lower = not entrants.descending
+        found = tiers(entrants.means, first, second, separated, lower_is_better=lower, with_groups=grouped)
+        letters = letters_of(found) if grouped else None
+        cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
+        if letters is None:
+            message = f"groups have letters on boards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
+            cautions.append(Caution("groups_left_out", message))
+        return Tiering(
+            found.tier.tolist(),
+            None if letters is None else [list(text) for text in letters],
+            len(first),
+            int(separated.sum()),
+            cautions,
+        )
+
+    return _remembered(entrants, "tiers", (_options(query), query.test, query.correction, query.alpha), make)
+
+
+def _rank_spread(entrants: _Entrants, query: StandingsQuery) -> RankSpread:
+    options = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
+
+    def make(common: CommonValues) -> RankSpread:
+        found = rank_intervals(common.values, options, lower_is_better=not entrants.descending)
+        return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
+
+    return _remembered(entrants, "ranks", (options,), make)
+
+
+def _contrast(entrants: _Entrants, query: StandingsQuery, against: int) -> Contrast:
+    def make(common: CommonValues) -> Contrast:
+        first, second = baseline_pairs(len(entrants.ids), against)
+        result = TESTS[query.test].compare(common.values, first, second, _options(query))
+        adjusted = _adjusted(query, result)
+        rows = _against(common, entrants.measure, against, query.alpha, result, adjusted)
+        cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
+        return Contrast(rows, len(first), int(np.count_nonzero(adjusted < query.alpha)), cautions)
+
+    options = (_options(query), query.test, query.correction, query.alpha, against)
+    return _remembered(entrants, "baseline", options, make)
+
+
+def _against(
+    common: CommonValues, measure: Measure, against: int, alpha: float, result: PairedResult, adjusted: Floats
+) -> list[AgainstBaseline | None]:
+    lower = measure.definition.lower_is_better
+    base = common.values[against]
+    others = np.delete(common.values, against, axis=0)
+    relative = relative_difference(result.difference, np.full(len(others), base.mean()))
+    columns = (result.difference, result.low, result.high, relative, result.statistic, result.p_value, adjusted)
+    rows: list[AgainstBaseline | None] = []
+    for values, (d, low, high, share, t, p, p_adjusted) in zip(others, np.array(columns).T.tolist(), strict=True):
+        counts = differences(values, base, lower_is_better=lower)
+        mark = _mark(d, p_adjusted < alpha, lower)
+        rows.append(
+            AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, counts.wins, counts.ties, counts.losses)
+        )
+    return [*rows[:against], None, *rows[against:]]
+
+
+def _mark(difference: float, significant: bool, lower_is_better: bool) -> str | None:
+    if not significant or difference == 0:
+        return None
+    return "better" if (difference > 0) != lower_is_better else "worse"
+
+
+def _adjusted(query: StandingsQuery, result: PairedResult) -> Floats:
+    simultaneous = TESTS[query.test].simultaneous
+    return result.p_value if simultaneous else CORRECTIONS[query.correction](result.p_value)

@@ -1,0 +1,1 @@
+"""Runs compared: families of pairs, stored comparisons, orders and designs."""

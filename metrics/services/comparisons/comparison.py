@@ -1,0 +1,174 @@
+"""Comparing runs of a collection: which take part, under which measures and tests, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Ints
+from metrics.engine.significance import OMNIBUS, TESTS
+from metrics.engine.significance.families import (
+    USUAL_RULE,
+    Family,
+    Pairs,
+    Rule,
+    check_known,
+    common_topics,
+    compare_family,
+)
+from metrics.engine.significance.omnibus import OmnibusResult
+from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
+from metrics.models import Evaluation
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.common_values import cautions_of as cautions_of_values
+from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.selection import select_evaluations
+from runs.models import Collection, Qrels
+
+MAX_RUNS = 1_000
+# From so many runs on, all at once are tested as well.
+_MANY = 3
+
+
+@dataclass(frozen=True)
+class ComparisonQuery:
+    """What a comparison is asked for: no runs means all, no baseline means all pairs."""
+
+    measures: list[Measure]
+    runs: list[str] = field(default_factory=list)
+    baseline: str | None = None
+    tests: list[str] = field(default_factory=lambda: ["paired_t"])
+    rule: Rule = USUAL_RULE
+    options: Options = DEFAULTS
+    scores: str | None = None
+
+    def __post_init__(self) -> None:
+        check_known(self.tests, self.rule.correction)
+
+
+@dataclass(frozen=True)
+class Entrants:
+    """The evaluations that take part, in the order of submission whatever order they were named in; the baseline is one
+    of them, by its place."""
+
+    qrels: Qrels
+    scores: str
+    evaluations: list[Evaluation]
+    baseline: int | None
+
+    @property
+    def pairs(self) -> Pairs:
+        return Pairs(len(self.evaluations), self.baseline)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Runs compared under one measure.
+
+    `order` says for each row of `values` (runs, topics) which entrant it is, best first; the topics are those on which
+    all runs have a value, and `left_out` counts for every other one the runs without. The baseline of `pairs` is a row.
+    """
+
+    measure: Measure
+    order: list[int]
+    values: Matrix
+    topics: int
+    left_out: dict[str, int]
+    pairs: Pairs
+    families: list[Family]
+    omnibus: dict[str, OmnibusResult]
+
+    @property
+    def cautions(self) -> list[Caution]:
+        """What a reader must know of the measure here, whatever the test."""
+        return cautions_of_values([self.measure], len(self.left_out))
+
+
+def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
+    """The evaluated runs that take part under the active judgements; stale ones do not.
+
+    Raises StatisticsError for fewer than two runs, more than MAX_RUNS, or an unknown one; NotFound without judgements.
+    """
+    qrels = active_qrels(collection)
+    scores = query.scores or collection.scores
+    named = [*query.runs, *([query.baseline] if query.runs and query.baseline else [])]
+    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS)
+    if len(evaluations) < 2:
+        message = f"a comparison needs two evaluated runs, here are {len(evaluations)}"
+        raise StatisticsError(message, code="too_few_runs")
+    evaluations.sort(key=lambda evaluation: (evaluation.run.created_at, evaluation.run_id))
+    return Entrants(qrels, scores, evaluations, _baseline(evaluations, query.baseline))
+
+
+def _baseline(evaluations: list[Evaluation], baseline: str | None) -> int | None:
+    ids = [str(evaluation.run_id) for evaluation in evaluations]
+    if baseline is None:
+        return None
+    if baseline not in ids:
+        message = f"baseline {baseline} is not among the compared runs"
+        raise StatisticsError(message, code="unknown_run", pointer="baseline")
+    return ids.index(baseline)
+
+
+Told = Callable[[Measure, str], None]
+"""told(measure, test) is called before each family"""
+
+
+def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | None = None) -> Iterator[Compared]:
+    """The comparison under each measure, one after another.
+
+    Raises StatisticsError where a measure has fewer than two topics on which every run has a value.
+    """
+    for measure in query.measures:
+        vectors = vectors_of([evaluation.pk for evaluation in entrants.evaluations], [measure])
+        rows = [vectors[evaluation.pk, measure.name].values for evaluation in entrants.evaluations]
+        yield _compare(np.vstack(rows), measure, entrants, query, told)
+
+
+def _compare(
+    values: Matrix, measure: Measure, entrants: Entrants, query: ComparisonQuery, told: Told | None
+) -> Compared:
+    common = common_topics(values)
+    if common.sum() < 2:
+        message = f"{measure.name}: a comparison needs 2 topics on which every run has a value, here are {common.sum()}"
+        raise StatisticsError(message, code="too_few_topics")
+    without = np.isnan(values).sum(axis=0)
+    left_out = {entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(~common).tolist()}
+    values = values[:, common]
+    order = _best_first(values, measure)
+    baseline = None if entrants.baseline is None else int(np.flatnonzero(order == entrants.baseline)[0])
+    pairs, values = Pairs(len(values), baseline), values[order]
+    lower = measure.definition.lower_is_better
+    families = []
+    for test in query.tests:
+        if told:
+            told(measure, test)
+        families.append(compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower))
+    omnibus = {name: OMNIBUS[name](values) for name in _omnibus(len(values), query.tests)}
+    return Compared(measure, order.tolist(), values, values.shape[1], left_out, pairs, families, omnibus)
+
+
+def _best_first(values: Matrix, measure: Measure) -> Ints:
+    sign = 1 if measure.definition.lower_is_better else -1
+    return np.argsort(sign * values.mean(axis=1), kind="stable")
+
+
+def _omnibus(runs: int, tests: list[str]) -> list[str]:
+    """The tests of all runs at once: those that belong to a test that was asked for, and the usual two of many runs."""
+    wanted = {TESTS[test].omnibus for test in tests} | ({"anova", "friedman"} if runs >= _MANY else set())
+    return [name for name in OMNIBUS if name in wanted]
+
+
+def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
+    """Where the analysis of variance and Friedman's test do not agree whether the runs differ at all."""
+    if not {"anova", "friedman"} <= set(compared.omnibus):
+        return []
+    anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))
+    if (anova < rule.alpha) == (friedman < rule.alpha):
+        return []
+    message = f"means and ranks disagree: analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
+    return [Caution("omnibus_tests_disagree", message)]

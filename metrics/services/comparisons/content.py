@@ -1,0 +1,136 @@
+"""What is kept of a comparison: its query in canonical form, and its result as compressed arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import zstandard
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.grammar import parse_measure
+from metrics.engine.significance.families import Family, Pairs, Rule
+from metrics.engine.significance.omnibus import OmnibusResult, Source
+from metrics.engine.significance.pairs import Caution, Options, PairedResult
+from metrics.engine.significance.tiers import Tiers
+from metrics.services.comparisons.comparison import Compared, ComparisonQuery, Entrants
+
+# What the result depends on; threads do not change it.
+_OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
+_ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact")
+_HEADER = "header"
+
+
+def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
+    """Everything that the result depends on; measures and tests in the order asked for, which the answer has too."""
+    return {
+        "qrels": entrants.qrels.pk,
+        "scores": entrants.scores,
+        "engine_version": ENGINE_VERSION,
+        "evaluations": [evaluation.pk for evaluation in entrants.evaluations],
+        "baseline": entrants.baseline,
+        "measures": [measure.name for measure in query.measures],
+        "tests": query.tests,
+        **asdict(query.rule),
+        **{name: getattr(query.options, name) for name in _OPTIONS},
+    }
+
+
+def digest_of(canonical_query: dict[str, Any]) -> str:
+    """The SHA-256 of a query in canonical form."""
+    text = json.dumps(canonical_query, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def query_from(kept: dict[str, Any]) -> ComparisonQuery:
+    """The query that `canonical` was made of; its runs are in `evaluations`."""
+    return ComparisonQuery(
+        measures=[parse_measure(name) for name in kept["measures"]],
+        tests=kept["tests"],
+        rule=Rule(kept["correction"], kept["alpha"]),
+        options=Options(**{name: kept[name] for name in _OPTIONS}),
+        scores=kept["scores"],
+    )
+
+
+def encode(results: list[Compared]) -> bytes:
+    """The results of all measures."""
+    header = json.dumps([_head(compared) for compared in results]).encode()
+    arrays: dict[str, Any] = {_HEADER: np.frombuffer(header, np.uint8)}
+    for number, compared in enumerate(results):
+        arrays[f"{number}"] = compared.values
+        for family in compared.families:
+            arrays[f"{number}.{family.test}.adjusted"] = family.adjusted
+            arrays.update({f"{number}.{family.test}.{name}": getattr(family.result, name) for name in _ARRAYS})
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return zstandard.compress(buffer.getbuffer())
+
+
+def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
+    """What `encode` was given; the verdicts follow from the query's level."""
+    with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
+        heads = json.loads(arrays[_HEADER].tobytes())
+        return [_compared(str(number), head, arrays, query) for number, head in enumerate(heads)]
+
+
+def _head(compared: Compared) -> dict[str, Any]:
+    return {
+        "measure": compared.measure.name,
+        "order": compared.order,
+        "left_out": compared.left_out,
+        "pairs": asdict(compared.pairs),
+        "families": [_family_head(family) for family in compared.families],
+        "omnibus": {name: asdict(result) for name, result in compared.omnibus.items()},
+    }
+
+
+def _family_head(family: Family) -> dict[str, Any]:
+    tiers = family.tiers
+    return {
+        "test": family.test,
+        "size": family.size,
+        "correction": family.correction,
+        "cautions": [asdict(caution) for caution in family.result.cautions],
+        "tiers": tiers and {"tier": tiers.tier.tolist(), "groups": tiers.groups},
+    }
+
+
+def _compared(number: str, head: dict[str, Any], arrays: Any, query: ComparisonQuery) -> Compared:
+    values = arrays[number]
+    return Compared(
+        parse_measure(head["measure"]),
+        head["order"],
+        values,
+        values.shape[1],
+        head["left_out"],
+        Pairs(**head["pairs"]),
+        list(_families(number, head, arrays, query)),
+        {name: _omnibus(kept) for name, kept in head["omnibus"].items()},
+    )
+
+
+def _families(number: str, head: dict[str, Any], arrays: Any, query: ComparisonQuery) -> Iterator[Family]:
+    for kept in head["families"]:
+        at = f"{number}.{kept['test']}"
+        result = PairedResult(**{name: arrays[f"{at}.{name}"] for name in _ARRAYS}, cautions=_cautions(kept))
+        adjusted, tiers = arrays[f"{at}.adjusted"], kept["tiers"]
+        groups = tiers and Tiers(np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"]))
+        significant = adjusted < query.rule.alpha
+        yield Family(kept["test"], kept["size"], kept["correction"], result, adjusted, significant, groups)
+
+
+def _omnibus(kept: dict[str, Any]) -> OmnibusResult:
+    sources = tuple(Source(**source) for source in kept["sources"])
+    return OmnibusResult(
+        kept["statistic"], tuple(kept["freedom"]), kept["p_value"], kept["effect"], sources, _cautions(kept)
+    )
+
+
+def _cautions(kept: dict[str, Any]) -> tuple[Caution, ...]:
+    return tuple(Caution(**caution) for caution in kept["cautions"])

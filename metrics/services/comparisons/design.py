@@ -1,0 +1,195 @@
+"""What a collection can tell apart with its topics, and how many it would need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from metrics.engine.design.discriminative_power import DiscriminativePower, discriminative_power
+from metrics.engine.design.swap_rates import SwapRates, swap_rates
+from metrics.engine.design.topic_set_size import (
+    detectable_difference,
+    half_width,
+    power_of_anova,
+    power_of_t,
+    topics_for_anova,
+    topics_for_interval,
+    topics_for_t,
+    variance_of,
+)
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.pairs import Caution, Options
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.common_values import CommonValues, cautions_of, check_names, read_common_values
+from metrics.services.values.effort import (
+    check_seconds,
+    check_values,
+    seconds_of_plans,
+    seconds_of_swaps,
+    seconds_of_test,
+)
+from metrics.services.values.selection import select_evaluations
+from runs.models import Collection, Qrels, Run
+
+MAX_RUNS = 200
+_SIZES = 5
+
+
+@dataclass(frozen=True)
+class DesignQuery:
+    """What is asked: no runs means all; no sizes means five up to half of the topics.
+
+    `differences` are those that a test should find with `power` at `alpha`; `trials` are pairs of topic sets of each
+    size, and `width` that of the bins of their differences.
+    """
+
+    measures: list[Measure]
+    runs: list[str] = field(default_factory=list)
+    test: str = "paired_t"
+    alpha: float = 0.05
+    power: float = 0.8
+    differences: list[float] = field(default_factory=lambda: [0.05, 0.1])
+    sizes: list[int] = field(default_factory=list)
+    trials: int = 50
+    width: float = 0.01
+    resamples: int = 10_000
+    seed: int = 0
+    scores: str | None = None
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Finding one difference: the power with the topics at hand, and the topics that the power asked for needs.
+
+    `topics_interval` are those with which an interval is expected to be no wider than the difference. Topics are None
+    beyond a million.
+    """
+
+    difference: float
+    power_t: float
+    topics_t: int | None
+    power_anova: float
+    topics_anova: int | None
+    topics_interval: int | None
+
+
+@dataclass(frozen=True)
+class TopicSets:
+    """`variance` is what runs and topics leave; `detectable` the difference found with the power asked for.
+
+    `half_width` is the expected one of the interval of a difference.
+    """
+
+    variance: float
+    detectable: float
+    half_width: float
+    detections: list[Detection]
+
+
+@dataclass(frozen=True)
+class MeasureDesign:
+    """What one measure tells apart; no `topic_sets` where runs and topics explain every value."""
+
+    measure: Measure
+    topics: int
+    power: DiscriminativePower
+    topic_sets: TopicSets | None
+    swaps: SwapRates
+    cautions: list[Caution]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Every measure on the same runs."""
+
+    query: DesignQuery
+    qrels: Qrels
+    scores: str
+    runs: list[Run]
+    measures: list[MeasureDesign]
+
+
+def read_design(*, collection: Collection, query: DesignQuery) -> Design:
+    """Discriminative power, topic set sizes and swap rates of some measures. Stale runs take no part.
+
+    StatisticsError for fewer than two runs or topics, sizes that do not fit, an unknown test or run, and what would
+    take too long.
+    """
+    check_names(query.test)
+    if query.power <= query.alpha:
+        message = f"power {query.power:g} must be above alpha, {query.alpha:g}: so often a test finds what is not there"
+        raise StatisticsError(message, code="bad_parameter", pointer="power")
+    qrels, scores = active_qrels(collection), query.scores or collection.scores
+    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS)
+    if len(evaluations) < 2:
+        message = f"a design needs two evaluated runs, here are {len(evaluations)}"
+        raise StatisticsError(message, code="too_few_runs")
+    _check_work(query, len(evaluations), qrels.topics)
+    values = read_common_values([evaluation.pk for evaluation in evaluations], query.measures)
+    designs = [_design(measure, common, query) for measure, common in zip(query.measures, values, strict=True)]
+    return Design(query, qrels, scores, [evaluation.run for evaluation in evaluations], designs)
+
+
+def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
+    number, pairs = len(query.measures), runs * (runs - 1) // 2
+    check_values(runs, topics, number)
+    seconds = number * seconds_of_test(query.test, runs, topics, pairs, query.resamples)
+    narrow = "ask for fewer measures, name some runs=, give fewer resamples or another test"
+    check_seconds(seconds, f"{query.test} of {runs} runs by {number} measures", narrow, "measures")
+    draws = number * query.trials * (len(query.sizes) or _SIZES)
+    narrow = "ask for fewer measures, name some runs=, or give fewer sizes or trials"
+    check_seconds(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", narrow, "trials")
+    plans = number * len(query.differences)
+    check_seconds(seconds_of_plans(plans), f"{plans} topic set sizes", "ask for fewer differences", "differences")
+
+
+def _design(measure: Measure, common: CommonValues, query: DesignQuery) -> MeasureDesign:
+    options = Options(resamples=query.resamples, seed=query.seed)
+    return MeasureDesign(
+        measure,
+        common.topics,
+        discriminative_power(common.values, query.test, query.alpha, options),
+        _topic_sets(common, query),
+        _swaps(common, query),
+        [*cautions_of([measure], common.left_out), *few_topics(common.topics)],
+    )
+
+
+def _topic_sets(common: CommonValues, query: DesignQuery) -> TopicSets | None:
+    variance = variance_of(common.values)
+    if variance <= 0:
+        return None
+    return TopicSets(
+        variance,
+        detectable_difference(common.topics, variance, query.alpha, query.power),
+        half_width(common.topics, variance, 1 - query.alpha),
+        [_detection(difference, variance, common, query) for difference in query.differences],
+    )
+
+
+def _detection(difference: float, variance: float, common: CommonValues, query: DesignQuery) -> Detection:
+    runs, topics = common.values.shape
+    return Detection(
+        difference,
+        power_of_t(topics, difference, variance, query.alpha),
+        _fewest(lambda: topics_for_t(difference, variance, query.alpha, query.power)),
+        power_of_anova(topics, runs, difference, variance, query.alpha),
+        _fewest(lambda: topics_for_anova(runs, difference, variance, query.alpha, query.power)),
+        _fewest(lambda: topics_for_interval(difference, variance, 1 - query.alpha)),
+    )
+
+
+def _fewest(find: Callable[[], int]) -> int | None:
+    try:
+        return find()
+    except StatisticsError:
+        return None
+
+
+def _swaps(common: CommonValues, query: DesignQuery) -> SwapRates:
+    half = common.topics // 2
+    steps = {half * step // _SIZES for step in range(1, _SIZES + 1)}
+    sizes = query.sizes or sorted(steps - {0})
+    return swap_rates(common.values, sizes, trials=query.trials, seed=query.seed, width=query.width)

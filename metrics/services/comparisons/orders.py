@@ -1,0 +1,205 @@
+"""How far the orders of the same runs agree: under several measures, and under several versions of the judgements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.agreement.intervals import Agreements, order_agreements
+from metrics.engine.agreement.standings import has_ties, standings
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Ints
+from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.pairs import Caution, Matrix, Options
+from metrics.models import Evaluation
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.common_values import CommonValues, cautions_of, common_values
+from metrics.services.values.effort import check_seconds, check_values, seconds_of_orders
+from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.selection import too_many_runs
+from runs.models import Collection, Qrels, Run
+
+MAX_RUNS = 200
+MAX_ORDERS = 20
+_LONG = ("warnings", "known_warnings", "metadata", "ir_metadata", "description")
+
+
+@dataclass(frozen=True)
+class OrdersQuery:
+    """What is asked: no versions means the active one, no runs means all that are evaluated under every version."""
+
+    measures: list[Measure]
+    versions: list[int] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    confidence: float = 0.95
+    resamples: int = 1_000
+    seed: int = 0
+    scores: str | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """The runs by one measure under one version; `ranks` and `means` are in the order of the answer's runs."""
+
+    measure: Measure
+    qrels: int
+    ties: bool
+    ranks: list[int]
+    means: list[float]
+
+
+@dataclass(frozen=True)
+class OrderPair:
+    """Two orders, by their places in the answer: what they agree in, and how each run's rank changes from a to b."""
+
+    a: int
+    b: int
+    agreements: Agreements
+    changes: list[int]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Every order, and the pairs of those that differ in one thing only: the measure or the version."""
+
+    query: OrdersQuery
+    scores: str
+    runs: list[Run]
+    topics: int
+    orders: list[Order]
+    pairs: list[OrderPair]
+    cautions: list[Caution]
+
+
+def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
+    """The orders of the runs by their means on the topics that all versions judge and on which all runs have a value.
+
+    Stale evaluations take no part: each version's own are read. StatisticsError for fewer than two orders, runs or
+    topics, an unknown version or run, and what would take too long.
+    """
+    scores = query.scores or collection.scores
+    versions = _versions(collection, query)
+    kinds = [(measure, qrels) for qrels in versions for measure in query.measures]
+    _check_orders(len(kinds))
+    runs, ids = _evaluated(collection, versions, scores, query)
+    pairs = _pairs(kinds)
+    _check_work(query, len(kinds), len(pairs), len(runs), max(qrels.topics for qrels in versions))
+    values, common = _values(versions, ids, query.measures)
+    lower = np.array([measure.definition.lower_is_better for measure, _ in kinds])
+    means = np.array([one.mean(axis=1) for one in values])
+    ranks = standings(means, lower)
+    options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
+    agreements = order_agreements(ranks, values, pairs, lower, options)
+    orders = [
+        Order(measure, qrels.version, tied, places, of_runs)
+        for (measure, qrels), tied, places, of_runs in zip(
+            kinds, has_ties(ranks).tolist(), ranks.tolist(), means.tolist(), strict=True
+        )
+    ]
+    return Orders(
+        query,
+        scores,
+        runs,
+        common.topics,
+        orders,
+        [
+            OrderPair(a, b, found, (ranks[b] - ranks[a]).tolist())
+            for (a, b), found in zip(pairs, agreements, strict=True)
+        ],
+        [*cautions_of(query.measures, common.left_out), *few_topics(common.topics)],
+    )
+
+
+def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
+    """In the order asked for, each once."""
+    if not query.versions:
+        return [active_qrels(collection)]
+    wanted = list(dict.fromkeys(query.versions))
+    found = {qrels.version: qrels for qrels in Qrels.objects.filter(collection=collection, version__in=wanted)}
+    for version in wanted:
+        if version not in found:
+            message = f"collection {collection.slug} has no version {version} of the judgements"
+            raise StatisticsError(message, code="unknown_qrels", pointer="qrels")
+    return [found[version] for version in wanted]
+
+
+def _check_orders(number: int) -> None:
+    if number < 2:
+        message = "an agreement is one of two orders: name several measures=, or several versions by qrels="
+        raise StatisticsError(message, code="too_few_orders", pointer="measures")
+    if number > MAX_ORDERS:
+        message = f"{number} orders (measures times versions of the judgements), at most {MAX_ORDERS} at once"
+        raise StatisticsError(message, code="too_many_orders", pointer="measures")
+
+
+def _evaluated(
+    collection: Collection, versions: list[Qrels], scores: str, query: OrdersQuery
+) -> tuple[list[Run], list[list[int]]]:
+    """The runs that are evaluated under every version, by submission or as named, and their evaluations by version."""
+    done = Evaluation.objects.evaluated().filter(
+        qrels__in=versions, scores=scores, engine_version=ENGINE_VERSION, run__deleted_at=None
+    )
+    if query.runs:
+        done = done.filter(run__in=query.runs)
+    found: dict[object, dict[int, int]] = {}
+    rows = done.order_by("run__created_at", "run").values_list("run_id", "qrels_id", "pk")
+    for run, qrels, pk in rows:
+        found.setdefault(run, {})[qrels] = pk
+    complete = {str(run): by_qrels for run, by_qrels in found.items() if len(by_qrels) == len(versions)}
+    wanted = list(dict.fromkeys(query.runs)) or list(complete)
+    _check_runs(collection, wanted, complete)
+    rows_of = Run.objects.select_related("team").defer(*_LONG).in_bulk(wanted)
+    runs = {str(pk): run for pk, run in rows_of.items()}
+    return [runs[run] for run in wanted], [[complete[run][qrels.pk] for run in wanted] for qrels in versions]
+
+
+def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, dict[int, int]]) -> None:
+    missing = [run for run in wanted if run not in complete]
+    if missing:
+        message = f"run {missing[0]} is not evaluated under all of these judgements of {collection.slug}"
+        raise StatisticsError(message, code="unknown_run", pointer="runs")
+    if len(wanted) > MAX_RUNS:
+        raise too_many_runs(MAX_RUNS)
+    if len(wanted) < 2:
+        message = f"an order needs two runs evaluated under all of these judgements, here are {len(wanted)}"
+        raise StatisticsError(message, code="too_few_runs")
+
+
+def _pairs(kinds: list[tuple[Measure, Qrels]]) -> list[tuple[int, int]]:
+    """Those that differ in the measure or in the version, not in both."""
+    return [
+        (a, b)
+        for a, b in combinations(range(len(kinds)), 2)
+        if (kinds[a][0] == kinds[b][0]) != (kinds[a][1] == kinds[b][1])
+    ]
+
+
+def _check_work(query: OrdersQuery, orders: int, pairs: int, runs: int, topics: int) -> None:
+    check_values(runs, topics, orders)
+    seconds = seconds_of_orders(orders, pairs, runs, topics, query.resamples)
+    what = f"{pairs} pairs of orders of {runs} runs, B = {query.resamples:,},"
+    check_seconds(seconds, what, "ask for fewer measures, name some runs=, or give fewer resamples", "measures")
+
+
+def _values(versions: list[Qrels], ids: list[list[int]], measures: list[Measure]) -> tuple[list[Matrix], CommonValues]:
+    """Values of each order, on the topics of all versions on which all runs have a value in all orders."""
+    shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
+    topics = [topic for topic in versions[0].topic_ids if topic in shared]
+    found = vectors_of([pk for of_version in ids for pk in of_version], measures)
+    orders = []
+    for qrels, of_version in zip(versions, ids, strict=True):
+        columns = _columns(qrels, topics)
+        orders += [np.vstack([found[pk, measure.name].values[columns] for pk in of_version]) for measure in measures]
+    stacked = common_values(np.vstack(orders))
+    everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
+    left_out = everywhere - stacked.topics
+    return np.split(stacked.values, len(orders)), CommonValues(stacked.values, left_out)
+
+
+def _columns(qrels: Qrels, topics: list[str]) -> Ints:
+    places = {topic: place for place, topic in enumerate(qrels.topic_ids)}
+    return np.array([places[topic] for topic in topics], np.int64)

@@ -1,0 +1,155 @@
+"""Pairs of a comparison as they are shown: some of them, with effect sizes and what every test says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.significance.effect_sizes import READINGS, EffectSizes, Estimate, effect_sizes
+from metrics.engine.significance.families import Family
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.stored import Answer
+from runs.models import Run
+
+# By the means of the runs, by the first test's p, by the size of the difference.
+PAIR_ORDERS = ("means", "p_value", "difference")
+# Effect sizes are exact for so many pairs at once, whatever is shown with them.
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class PairSelection:
+    """Which pairs: those with one run (its id), in one of PAIR_ORDERS, from `offset` on, `limit` of them."""
+
+    run: str | None = None
+    sort: str = PAIR_ORDERS[0]
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A figure and its interval; NaN where it has none."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one test says of a pair."""
+
+    test: str
+    low: float
+    high: float
+    statistic: float
+    p_value: float
+    p_adjusted: float
+    exact: bool
+    significant: bool
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """Two runs and their means; every difference is that of `a` minus `b`, wins are topics on which `a` is better."""
+
+    a: Run
+    b: Run
+    mean_a: float
+    mean_b: float
+    difference: float
+    relative: float
+    reading: str
+    cohen_d: Bounded
+    hedges_g: Bounded
+    standardised: Bounded
+    wins: int
+    ties: int
+    losses: int
+    verdicts: list[Verdict]
+
+
+def run_of(answer: Answer, compared: Compared, row: int) -> Run:
+    return answer.entrants.evaluations[compared.order[row]].run
+
+
+def names_of(runs: list[Run]) -> dict[Run, str]:
+    """Their tags, with the team before one that another run here has too."""
+    counts = Counter(run.tag for run in runs)
+    return {run: run.tag if counts[run.tag] == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
+
+
+def rows_of(answer: Answer, compared: Compared) -> list[int]:
+    """The rows of runs that were not deleted since, best first."""
+    return [row for row, place in enumerate(compared.order) if place not in answer.gone]
+
+
+def visible_pairs(answer: Answer, compared: Compared) -> Flags:
+    """Which pairs are of two runs that were not deleted since."""
+    there = np.zeros(compared.pairs.runs, np.bool_)
+    there[rows_of(answer, compared)] = True
+    first, second = compared.pairs.indices()
+    visible: Flags = there[first] & there[second]
+    return visible
+
+
+def choose_pairs(answer: Answer, compared: Compared, selection: PairSelection) -> tuple[int, Ints]:
+    """How many pairs the selection has on all pages, and the ones of this page."""
+    first, second = compared.pairs.indices()
+    wanted = visible_pairs(answer, compared)
+    if selection.run is not None:
+        ids = [str(run_of(answer, compared, row).pk) for row in range(compared.pairs.runs)]
+        named = np.array([run == selection.run for run in ids], np.bool_)
+        wanted &= named[first] | named[second]
+    chosen = np.flatnonzero(wanted)
+    if selection.sort != PAIR_ORDERS[0]:
+        chosen = chosen[np.argsort(_key(compared, selection.sort)[chosen], kind="stable")]
+    stop = None if selection.limit is None else selection.offset + selection.limit
+    return len(chosen), chosen[selection.offset : stop]
+
+
+def _key(compared: Compared, sort: str) -> Floats:
+    result = compared.families[0].result
+    return result.p_value if sort == "p_value" else -np.abs(result.difference)
+
+
+def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[ShownPair]:
+    """The chosen pairs with everything there is to say of them."""
+    for at in range(0, len(chosen), _AT_ONCE):
+        yield from _shown(answer, compared, chosen[at : at + _AT_ONCE])
+
+
+def _shown(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[ShownPair]:
+    first, second = (side[chosen] for side in compared.pairs.indices())
+    lower = compared.measure.definition.lower_is_better
+    sizes = effect_sizes(compared.values, first, second, answer.query.options, lower_is_better=lower)
+    means = compared.values.mean(axis=1).tolist()
+    verdicts = zip(*(_verdicts(family, chosen) for family in compared.families), strict=True)
+    ends = zip(first.tolist(), second.tolist(), strict=True)
+    for (i, j), figures, said in zip(ends, _figures(sizes), verdicts, strict=True):
+        a, b = run_of(answer, compared, i), run_of(answer, compared, j)
+        yield ShownPair(a, b, means[i], means[j], *figures, list(said))
+
+
+def _figures(sizes: EffectSizes) -> Iterator[tuple[float, float, str, Bounded, Bounded, Bounded, int, int, int]]:
+    readings = [READINGS[reading] for reading in sizes.reading.tolist()]
+    estimates = (_bounded(estimate) for estimate in (sizes.cohen_d, sizes.hedges_g, sizes.standardised))
+    counts = (sizes.wins.tolist(), sizes.ties.tolist(), sizes.losses.tolist())
+    return zip(sizes.difference.tolist(), sizes.relative.tolist(), readings, *estimates, *counts, strict=True)
+
+
+def _bounded(estimate: Estimate) -> list[Bounded]:
+    columns = (estimate.value.tolist(), estimate.low.tolist(), estimate.high.tolist())
+    return [Bounded(*figures) for figures in zip(*columns, strict=True)]
+
+
+def _verdicts(family: Family, chosen: Ints) -> list[Verdict]:
+    result = family.result
+    columns = (result.low, result.high, result.statistic, result.p_value, family.adjusted, result.exact)
+    numbers = (column[chosen].tolist() for column in (*columns, family.significant))
+    return [Verdict(family.test, *figures) for figures in zip(*numbers, strict=True)]

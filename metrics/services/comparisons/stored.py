@@ -1,0 +1,220 @@
+"""Comparisons that workers make: asked for once, found again by their inputs, forgotten when nobody reads them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from metrics.engine.errors import Conflict, LimitReached, NotFound
+from metrics.engine.grammar import Measure
+from metrics.engine.significance.resampling import BLOCK
+from metrics.models import Comparison, Evaluation
+from metrics.services.comparisons.comparison import (
+    Compared,
+    ComparisonQuery,
+    Entrants,
+    choose_entrants,
+    compare_entrants,
+)
+from metrics.services.comparisons.content import canonical, decode, digest_of, encode, query_from
+from metrics.services.comparisons.workload import check_workload, estimate, fits_a_request, seconds_of
+from metrics.services.queue.leases import patiently, work_on
+from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
+from runs.models import Collection
+
+# So many of a collection wait or are being made at once.
+MAX_UNFINISHED = 20
+KEPT = timedelta(days=30)
+# Beyond so many bytes those go that nobody read for longest.
+KEPT_BYTES = 2**30
+_WAIT_SECONDS = 10.0
+_READ_AGAIN = timedelta(days=1)
+_TELL_SECONDS = 1.0
+_LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A comparison that was made: on the spot, or `stored`. `gone` are the places of entrants deleted since."""
+
+    query: ComparisonQuery
+    entrants: Entrants
+    results: list[Compared]
+    stored: Comparison | None = None
+    gone: frozenset[int] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A comparison that only a worker can make: how much it is, and about how many seconds it takes."""
+
+    runs: int
+    pairs: int
+    seconds: float
+
+
+def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison:
+    """The comparison, where it can be made at once or was made before; else the one that waits for a worker.
+
+    Raises StatisticsError where it has no answer, Conflict where it failed, LimitReached where too many wait.
+    """
+    entrants = choose_entrants(collection=collection, query=query)
+    check_workload(entrants, query)
+    if fits_a_request(entrants, query):
+        return Answer(query, entrants, list(compare_entrants(entrants, query)))
+    stored = _find_or_queue(entrants, query)
+    check_not_failed(stored)
+    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+
+
+def check_not_failed(stored: Comparison) -> None:
+    """Conflict where no worker could make it."""
+    if stored.state == Comparison.State.FAILED:
+        message = f"comparison {stored.pk} failed: {stored.error_message}; POST the same question to try it again"
+        raise Conflict(message, code="comparison_failed")
+
+
+def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison | Outlook:
+    """What there is of a comparison when nobody is asked for it: where it takes long and is not stored, its outlook.
+
+    Raises StatisticsError where it has no answer.
+    """
+    entrants = choose_entrants(collection=collection, query=query)
+    check_workload(entrants, query)
+    if fits_a_request(entrants, query):
+        return Answer(query, entrants, list(compare_entrants(entrants, query)))
+    stored = _find(digest_of(canonical(entrants, query)))
+    if stored is None:
+        return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
+    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+
+
+def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
+    """The stored comparison of these inputs, queued where there is none yet or it failed."""
+    entrants = choose_entrants(collection=collection, query=query)
+    check_workload(entrants, query)
+    stored = _find_or_queue(entrants, query)
+    if try_failed_again(Comparison.objects.filter(pk=stored.pk)):
+        stored.refresh_from_db()
+    return stored
+
+
+def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
+    asked = canonical(entrants, query)
+    digest = digest_of(asked)
+    known = _find(digest)
+    if known is not None:
+        return known
+    waiting = Comparison.objects.unfinished().filter(qrels__collection=entrants.qrels.collection_id).count()
+    if waiting >= MAX_UNFINISHED:
+        message = f"{waiting} comparisons of this collection wait already; ask again when some are made"
+        raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
+    identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}
+    made: Comparison = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
+    return made
+
+
+def _find(digest: str) -> Comparison | None:
+    return Comparison.objects.select_related("qrels__collection").defer(*_LONG).filter(digest=digest).first()
+
+
+def read_stored_comparison(stored: Comparison) -> Answer:
+    """A stored result with the runs that are still there. NotFound where it is forgotten, or an evaluation of it."""
+    if stored.read_at < timezone.now() - _READ_AGAIN:
+        Comparison.objects.filter(pk=stored.pk).update(read_at=Now())
+    query, entrants = query_from(stored.query), _entrants(stored)
+    baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
+    query = replace(query, baseline=str(baseline.run_id) if baseline else None)
+    gone = frozenset(place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at)
+    content = Comparison.objects.filter(pk=stored.pk).values_list("content", flat=True).first()
+    if content is None:
+        raise NotFound(f"comparison {stored.pk} was forgotten; ask for it again", code="not_found")
+    return Answer(query, entrants, decode(bytes(content), query), stored, gone)
+
+
+def question_of(stored: Comparison) -> tuple[ComparisonQuery, list[str]]:
+    """What a stored comparison was asked, and the ids of its runs: to ask it again."""
+    query, kept = query_from(stored.query), stored.query
+    found = dict(Evaluation.objects.filter(pk__in=kept["evaluations"]).values_list("pk", "run_id"))
+    runs = [str(found[pk]) for pk in kept["evaluations"] if pk in found]
+    baseline = found.get(kept["evaluations"][kept["baseline"]]) if kept["baseline"] is not None else None
+    return replace(query, baseline=str(baseline) if baseline else None), runs
+
+
+def _entrants(stored: Comparison) -> Entrants:
+    pks = stored.query["evaluations"]
+    found = Evaluation.objects.select_related("run__team").defer("traceback", "run__metadata").in_bulk(pks)
+    if len(found) < len(pks):
+        raise NotFound("runs of this comparison are not there any more", code="not_found")
+    return Entrants(stored.qrels, stored.scores, [found[pk] for pk in pks], stored.query["baseline"])
+
+
+def compare(*, comparison_id: str) -> bool:
+    """Make one queued comparison; True where this call finished it. Called twice, the second does nothing."""
+    return work_on(UUID(comparison_id), Comparison, _compare)
+
+
+def _compare(lease: Lease, lost: threading.Event) -> bool:
+    stored = Comparison.objects.select_related("qrels").get(pk=lease.pk)
+    query, entrants = query_from(stored.query), _entrants(stored)
+    start = time.perf_counter()
+    progress = Progress(lease, lost, entrants, query)
+    watched = replace(query, options=replace(query.options, watch=progress.block))
+    content = encode(list(compare_entrants(entrants, watched, progress.family)))
+    done: dict[str, Any] = {"content": content, "size": len(content), "progress": 1.0}
+    if not patiently(lambda: finish(lease, **done, seconds=time.perf_counter() - start)):
+        raise LeaseLost
+    sweep_comparisons()
+    return True
+
+
+class Progress:
+    """Says once in a second how far a comparison has come, in estimated time; ends it where its lease was lost."""
+
+    def __init__(self, lease: Lease, lost: threading.Event, entrants: Entrants, query: ComparisonQuery) -> None:
+        runs, topics, pairs = len(entrants.evaluations), entrants.qrels.topics, entrants.pairs.number
+        self._lease, self._lost = lease, lost
+        self._blocks = -(-query.options.resamples // BLOCK)
+        self._seconds = {test: seconds_of(test, runs, topics, pairs, query.options) for test in query.tests}
+        self._whole = sum(self._seconds.values()) * len(query.measures)
+        self._before = self._now = self._block = 0.0
+        self._due = time.monotonic() + _TELL_SECONDS
+
+    def family(self, measure: Measure, test: str) -> None:
+        """The next test begins."""
+        self._before, self._now, self._block = self._before + self._now, self._seconds[test], 0.0
+        self._tell()
+
+    def block(self) -> None:
+        """The test draws one more block of resamples."""
+        self._block += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._lost.is_set():
+            raise LeaseLost
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + _TELL_SECONDS
+        inside = min(self._block / self._blocks, 1.0) * self._now
+        if not patiently(lambda: note(self._lease, progress=min((self._before + inside) / self._whole, 0.99))):
+            raise LeaseLost
+
+
+def sweep_comparisons() -> int:
+    """Forget what nobody asked for in a month, and the rest from the longest unread on beyond a gigabyte; how many."""
+    ended = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
+    forgotten, _ = ended.filter(read_at__lt=timezone.now() - KEPT).delete()
+    total, surplus = 0, []
+    for pk, size in ended.order_by("-read_at", "-created_at").values_list("pk", "size"):
+        total += size
+        if total > KEPT_BYTES:
+            surplus.append(pk)
+    return forgotten + ended.filter(pk__in=surplus).delete()[0]

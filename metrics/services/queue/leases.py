@@ -1,0 +1,116 @@
+"""Working on one job: its lease is renewed while the work lasts, and every way to end closes it or gives it back."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
+
+from metrics.engine.errors import EvalHubError
+from metrics.models import Job
+from metrics.services.queue.lifecycle import MAX_ATTEMPTS, Lease, LeaseLost, beat, claim, fail, release
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_RETRY_SECONDS = 5.0
+# Less than Celery's time limits.
+_OUTAGE_SECONDS = 300.0
+_PAUSE_SECONDS = 0.5
+
+Work = Callable[[Lease, threading.Event], bool]
+"""work(lease, lost) -> whether it finished the job; `lost` is set where another worker took it over"""
+
+
+def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
+    """Do the work of one queued job; True where this call finished it. Called twice, the second does nothing."""
+    lease = patiently(lambda: claim(pk, kind))
+    if lease is None:
+        return False
+    try:
+        with _heartbeat(lease) as lost:
+            return work(lease, lost)
+    except LeaseLost:
+        logger.warning("%s: lease_lost, its results are dropped", lease)
+    except SystemExit:
+        # The worker is told to end and cannot wait: another one takes over at once.
+        release(lease, delay=0, burn=False, code=_code(lease, "delayed"))
+        raise
+    except EvalHubError as error:
+        _give_up(lease, error.code, error.message)
+    except SoftTimeLimitExceeded:
+        _give_up(lease, _code(lease, "timeout"), f"the {kind.NOUN} took longer than its time limit")
+    except (DatabaseError, OSError) as error:
+        logger.warning("%s put back: %s", lease, error)
+        patiently(lambda: release(lease, delay=_RETRY_SECONDS, burn=False, code=_code(lease, "delayed")))
+    except Exception:
+        logger.exception("%s failed", lease)
+        _give_up_or_retry(lease)
+    return False
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """What `call` gives, tried again while the database is away: waiting here burns no attempt."""
+    deadline = time.monotonic() + _OUTAGE_SECONDS
+    while True:
+        try:
+            return call()
+        except (OperationalError, InterfaceError) as error:
+            if time.monotonic() > deadline:
+                raise
+            logger.warning("waiting for the database: %s", error)
+        time.sleep(_PAUSE_SECONDS)
+        close_old_connections()
+
+
+def _code(lease: Lease, what: str) -> str:
+    return f"{lease.kind.NOUN}_{what}"
+
+
+def _give_up(lease: Lease, code: str, message: str, trace: str = "") -> None:
+    patiently(lambda: fail(lease, code=code, message=message, traceback=trace))
+
+
+def _give_up_or_retry(lease: Lease) -> None:
+    trace = traceback.format_exc()
+    attempts = lease.kind._default_manager.values_list("attempts", flat=True).get(pk=lease.pk)
+    if attempts >= MAX_ATTEMPTS:
+        message = f"the {lease.kind.NOUN} failed {attempts} times; an administrator can see why"
+        _give_up(lease, _code(lease, "error"), message, trace)
+    else:
+        release(lease, delay=_RETRY_SECONDS * attempts, burn=True, code=_code(lease, "error"), traceback=trace)
+
+
+@contextlib.contextmanager
+def _heartbeat(lease: Lease) -> Iterator[threading.Event]:
+    """Renew the lease from a thread while the work lasts; the event is set where it was lost."""
+    done, lost = threading.Event(), threading.Event()
+    thread = threading.Thread(target=_beat_until, args=(lease, done, lost), name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield lost
+    finally:
+        done.set()
+        thread.join()
+
+
+def _beat_until(lease: Lease, done: threading.Event, lost: threading.Event) -> None:
+    try:
+        while not done.wait(settings.EVALHUB_LEASE_SECONDS / 3):
+            try:
+                if not beat(lease):
+                    lost.set()
+                    return
+            except DatabaseError as error:
+                logger.warning("%s: no heartbeat (%s)", lease, error)
+                connections.close_all()
+    finally:
+        connections.close_all()

@@ -1,0 +1,1 @@
+"""Search sessions: their judged views, values, boards and comparisons."""

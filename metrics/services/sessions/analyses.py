@@ -1,0 +1,117 @@
+"""What sets of sessions show: mean curves, last queries against others, lengths, one session from query to query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.errors import InvalidInput
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Ints
+from metrics.engine.sessions.analyses import (
+    LengthTable,
+    MeanCurves,
+    Reformulations,
+    Which,
+    length_table,
+    mean_ideal_curves,
+    mean_query_curves,
+    mean_session_curves,
+    reformulations,
+    width,
+)
+from metrics.engine.sessions.grammar import setting_of
+from metrics.engine.sessions.settings import Ideal, Norm, Setting
+from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_vectors, session_vectors
+from metrics.services.sessions.judged_sets import check_work
+from metrics.services.sessions.values import ChosenSessions
+
+WHICH: tuple[Which, ...] = ("last", "others", "best", "all")
+# Figures that one answer has at most.
+MAX_FIGURES = 1_000_000
+# So many components of a vector are as much work as a plain measure of a query.
+_COMPONENTS = 8
+
+
+@dataclass(frozen=True)
+class SessionCurves:
+    """The mean curves of each system's sessions and of their ideals, and where asked for each session's own vector.
+
+    `ideal` of a normalised measure is 1 throughout.
+    """
+
+    curves: MeanCurves
+    ideal: Matrix
+    vectors: SessionVectors | None
+
+
+@dataclass(frozen=True)
+class QueryCurves:
+    """Mean curves of queries by which of them; what reformulations changed, in all and for each system."""
+
+    curves: dict[Which, MeanCurves]
+    changed: list[tuple[int, int, int]]
+
+
+def read_session_curves(
+    *, chosen: ChosenSessions, measure: Measure, length: int | None = None, per_session: bool = False
+) -> SessionCurves:
+    """The curves of a measure that is a vector, `length` components of them, all where left out.
+
+    MeasureError for a measure without one; InvalidInput where they are too long to be answered.
+    """
+    setting, normalised = setting_of(measure)
+    view, groups = chosen.judged.view, len(chosen.judged.systems)
+    _check_components(chosen, setting)
+    longest = width(view, setting)
+    length = longest if length is None else min(length, longest)
+    _check_figures(2 * groups * length, "length")
+    group = chosen.judged.system
+    curves = mean_session_curves(view, setting, group, groups, normalised=normalised, length=length)
+    if normalised:
+        ideal = np.ones_like(curves.values)
+    else:
+        ideal = mean_ideal_curves(view, setting, group, groups, length=length).values
+    return SessionCurves(curves, ideal, _vectors(chosen, setting, normalised) if per_session else None)
+
+
+def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurves:
+    """The mean vectors of single queries at ranks 1..X, and what reformulations gained and lost."""
+    setting, normalised = setting_of(measure)
+    view, judged = chosen.judged.view, chosen.judged
+    _check_components(chosen, setting)
+    _check_figures(len(WHICH) * len(judged.systems) * setting.depth, "measure")
+    group, groups = judged.system, len(judged.systems)
+    curves = {which: mean_query_curves(view, setting, which, group, groups) for which in WHICH}
+    found = reformulations(view, setting, normalised=normalised is not None)
+    owner = group[view.session]
+    return QueryCurves(curves, _changed(found, owner, groups))
+
+
+def read_lengths(*, chosen: ChosenSessions) -> LengthTable:
+    """The sessions of each system by their number of queries."""
+    return length_table(chosen.judged.view, chosen.judged.system, len(chosen.judged.systems))
+
+
+def _vectors(chosen: ChosenSessions, setting: Setting, normalised: tuple[Ideal, Norm] | None) -> SessionVectors:
+    view = chosen.judged.view
+    _check_figures(view.n_queries * setting.depth, "per_session")
+    return normalised_vectors(view, setting, *normalised) if normalised else session_vectors(view, setting)
+
+
+def _changed(found: Reformulations, owner: Ints, groups: int) -> list[tuple[int, int, int]]:
+    """How many reformulations of each group gained, lost and did neither."""
+    parts = (np.bincount(owner[part], minlength=groups).tolist() for part in (found.gained, found.lost, found.same))
+    return list(zip(*parts, strict=True))
+
+
+def _check_components(chosen: ChosenSessions, setting: Setting) -> None:
+    components = chosen.judged.view.n_queries * setting.depth
+    check_work(components / _COMPONENTS, "measure")
+
+
+def _check_figures(figures: int, pointer: str) -> None:
+    if figures > MAX_FIGURES:
+        message = f"{figures:,} figures asked for; at most {MAX_FIGURES:,}: name a system, a topic or a shorter length"
+        raise InvalidInput(message, code="too_many_values", pointer=pointer)

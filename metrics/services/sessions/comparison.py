@@ -1,0 +1,288 @@
+"""Comparing systems on one figure of their sessions: paired, in a Latin square, by topic, or as samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.sessions.blocks import Session
+from metrics.engine.sessions.designs import Design, Factors, paired_values, recognise, samples, topic_values
+from metrics.engine.sessions.grammar import session_values
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square, welch_t
+from metrics.engine.significance.families import USUAL_RULE, Pairs, Rule, check_known, compare_family
+from metrics.engine.significance.omnibus import OmnibusResult
+from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options, PairedResult
+from metrics.models import SessionEvaluation
+from metrics.services.sessions.board import current_evaluations, first_judged_by, system_name
+from metrics.services.sessions.judged_sets import check_work, load_sets, work_of
+from metrics.services.values.effort import check_seconds, seconds_of_test
+from runs.models import Collection
+
+DESIGNS: tuple[Design, ...] = ("paired", "latin_square", "two_way", "unpaired")
+MAX_SYSTEMS = 50
+_WHY: dict[Design, str] = {
+    "paired": "every searcher who searched a topic did so with every system",
+    "latin_square": "every searcher searched every topic once, the systems balanced over searchers and topics",
+    "two_way": "every topic was searched with every system, but not by the same searchers",
+    "unpaired": "some topics were not searched with every system",
+}
+# Under a Latin square the pairs are compared by its own analysis, unpaired samples by Welch's test.
+_ONLY = {"latin_square": "latin_square", "unpaired": "welch_t"}
+_USUAL = "paired_t"
+# Seconds of solving so many equations, by the cube of their number.
+_CUBED = 4e-9
+
+
+@dataclass(frozen=True)
+class SessionComparisonQuery:
+    """What is compared: no sets or systems means all, no design the one that is recognised, no test its usual one."""
+
+    measure: Measure
+    sets: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    baseline: str | None = None
+    design: Design | None = None
+    test: str | None = None
+    rule: Rule = USUAL_RULE
+    options: Options = DEFAULTS
+    judged_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One system that takes part: its sessions, those with a value, and its mean over them."""
+
+    name: str
+    evaluation: SessionEvaluation
+    system: str
+    sessions: int
+    with_value: int
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class SessionComparison:
+    """The systems best first, and every pair of them or with the baseline.
+
+    `recognised` is the design of the sessions and `why` it is; `design` the one by which they are compared, on so many
+    `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN where the test has none.
+    """
+
+    query: SessionComparisonQuery
+    judged_by: str
+    recognised: Design
+    why: str
+    design: Design
+    test: str
+    correction: str | None
+    cells: int
+    systems: list[Compared]
+    pairs: Pairs
+    result: PairedResult
+    adjusted: Floats
+    significant: Flags
+    omnibus: dict[str, OmnibusResult]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """All sessions that take part, with their values; `names` in the order of the factors' systems."""
+
+    values: Floats
+    factors: Factors
+    names: list[str]
+    entrants: dict[str, tuple[SessionEvaluation, str]]
+
+
+def compare_systems(*, collection: Collection, query: SessionComparisonQuery) -> SessionComparison:
+    """Compare systems on the measure, by the design that their sessions have or the one asked for.
+
+    Raises StatisticsError for fewer than two systems, too many, an unknown one, a test that does not fit the design, or
+    too few values.
+    """
+    judged_by = query.judged_by or first_judged_by(collection)
+    sample = _best_first(_sample(_evaluations(collection, judged_by, query), query), query.measure)
+    recognised = recognise(sample.factors)
+    design = query.design or recognised
+    test = _test(design, query)
+    pairs = Pairs(len(sample.names), _place(sample.names, query.baseline))
+    cells, result, omnibus = _DESIGNS[design](sample, pairs, test, query)
+    correction = None if test in TESTS and TESTS[test].simultaneous else query.rule.correction
+    adjusted = CORRECTIONS[correction](result.p_value) if correction else result.p_value
+    return SessionComparison(
+        query, judged_by, recognised, _WHY[recognised], design, test, correction, cells, _systems(sample), pairs,
+        result, adjusted, adjusted < query.rule.alpha, omnibus,
+    )  # fmt: skip
+
+
+def _evaluations(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> list[SessionEvaluation]:
+    evaluations = current_evaluations(collection, judged_by)
+    ids = {str(evaluation.session_set_id) for evaluation in evaluations}
+    missing = [pk for pk in query.sets if pk not in ids]
+    if missing:
+        message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
+        raise StatisticsError(message, code="unknown_session_set", pointer="sets")
+    wanted = set(query.sets) or ids
+    return [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in wanted]
+
+
+def _sample(evaluations: list[SessionEvaluation], query: SessionComparisonQuery) -> _Sample:
+    check_work(work_of(sum(one.session_set.queries for one in evaluations), [query.measure]), "sets")
+    entrants = {
+        system_name(evaluation, system): (evaluation, system)
+        for evaluation in evaluations
+        for system in evaluation.means["systems"]
+    }
+    names = _chosen(entrants, query)
+    parts: list[Floats] = []
+    sessions: list[Session] = []
+    for evaluation, judged in load_sets(evaluations):
+        label = [system_name(evaluation, name.decode()) for name in judged.systems]
+        taking = np.flatnonzero(np.isin(judged.system, [i for i, name in enumerate(label) if name in names]))
+        parts.append(session_values(judged.view, query.measure)[taking])
+        owners = judged.system[taking].tolist()
+        kept = (judged.sessions[index] for index in taking.tolist())
+        sessions += [replace(one, system=label[owner].encode()) for one, owner in zip(kept, owners, strict=True)]
+    factors = Factors.of(sessions)
+    return _Sample(np.concatenate(parts), factors, [name.decode() for name in factors.systems], entrants)
+
+
+def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery) -> set[str]:
+    """The systems that take part by their full names; a system's own name will do where one set only has it."""
+    wanted = [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]
+    names = {_full(entrants, name, "systems") for name in wanted} or set(entrants)
+    if not 2 <= len(names) <= MAX_SYSTEMS:
+        few = len(names) < 2
+        say = f"a comparison needs 2 to {MAX_SYSTEMS} systems, here are {len(names)}: name some with systems="
+        raise StatisticsError(say, code="too_few_systems" if few else "too_many_systems", pointer="systems")
+    return names
+
+
+def _full(entrants: dict[str, tuple[SessionEvaluation, str]], name: str, pointer: str) -> str:
+    found = [full for full, (_, system) in entrants.items() if name in (full, system)]
+    if len(found) != 1:
+        what = "is in several session sets" if found else "is in no evaluated session set here"
+        message = f"system {name[:100]!r} {what}; write team/tag:system"
+        raise StatisticsError(message, code="unknown_system", pointer=pointer)
+    return found[0]
+
+
+def _best_first(sample: _Sample, measure: Measure) -> _Sample:
+    """The same with the systems in the order of their means."""
+    means = [float(np.mean(values)) if len(values) else np.nan for values in samples(sample.values, sample.factors)]
+    sign = 1 if measure.definition.lower_is_better else -1
+    order = np.argsort(sign * np.array(means), kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    names = [sample.names[index] for index in order.tolist()]
+    systems = [sample.factors.systems[index] for index in order.tolist()]
+    factors = replace(sample.factors, systems=systems, system=place[sample.factors.system])
+    return replace(sample, factors=factors, names=names)
+
+
+def _place(names: list[str], baseline: str | None) -> int | None:
+    if baseline is None:
+        return None
+    found = [index for index, name in enumerate(names) if name == baseline or name.endswith(f":{baseline}")]
+    if len(found) != 1:
+        message = f"baseline {baseline[:100]!r} is not one of the compared systems; write team/tag:system"
+        raise StatisticsError(message, code="unknown_system", pointer="baseline")
+    return found[0]
+
+
+def _test(design: Design, query: SessionComparisonQuery) -> str:
+    """The test that goes with the design, or the one asked for where it does."""
+    only = _ONLY.get(design)
+    known = [only] if only else [name for name, entry in TESTS.items() if entry.paired]
+    test = query.test or only or _USUAL
+    if test not in known:
+        message = f"test {test[:40]!r} does not go with the {design} design; here these do: {', '.join(known)}"
+        raise StatisticsError(message, code="unknown_test", pointer="test")
+    check_known([], query.rule.correction)
+    return test
+
+
+_Outcome = tuple[int, PairedResult, dict[str, OmnibusResult]]
+
+
+def _by_cells(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+    return _paired(paired_values(sample.values, sample.factors).values, pairs, test, query)
+
+
+def _by_topics(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+    return _paired(topic_values(sample.values, sample.factors).values, pairs, test, query)
+
+
+def _paired(values: Matrix, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+    cells = values.shape[1]
+    if cells < 2:
+        message = f"a paired comparison needs 2 cells in which every system has a value, here are {cells}"
+        raise StatisticsError(message, code="too_few_topics")
+    seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
+    check_seconds(seconds, "this comparison", "ask for fewer resamples or systems", "resamples")
+    family = compare_family(values, pairs, test, query.rule, query.options)
+    omnibus = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
+    return cells, family.result, omnibus
+
+
+def _in_square(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+    """The analysis of all systems, and of each pair the same analysis of its own sessions."""
+    taking = np.flatnonzero(~np.isnan(sample.values))
+    values, factors = sample.values[taking], sample.factors.take(taking)
+    found = samples(values, factors)
+    if min(map(len, found)) < 1:
+        raise StatisticsError("a system has no session with a value", code="too_few_topics")
+    _check_square(factors, pairs)
+    whole = _analyse(values, factors)
+    first, second = pairs.indices()
+    means = np.array([one.mean() for one in found])
+    if pairs.runs == 2:
+        each = [whole]
+    else:
+        each = [_of_pair(values, factors, i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    unknown, exact = np.full(len(first), np.nan), np.zeros(len(first), np.bool_)
+    statistic = np.array([np.nan if one.statistic is None else one.statistic for one in each])
+    p_value = np.array([one.p_value for one in each])
+    difference = means[first] - means[second]
+    cautions: tuple[Caution, ...] = whole.cautions
+    result = PairedResult(difference, unknown, unknown, statistic, p_value, exact, cautions)
+    return len(values), result, {"latin_square": whole}
+
+
+def _check_square(factors: Factors, pairs: Pairs) -> None:
+    """Equations of every topic, searcher and system are solved four times for each analysis."""
+    unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
+    analyses = 1 if pairs.runs == 2 else 1 + pairs.number
+    check_seconds(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")
+
+
+def _of_pair(values: Floats, factors: Factors, first: int, second: int) -> OmnibusResult:
+    chosen = np.flatnonzero((factors.system == first) | (factors.system == second))
+    return _analyse(values[chosen], factors.take(chosen))
+
+
+def _analyse(values: Floats, factors: Factors) -> OmnibusResult:
+    columns: tuple[Ints, Ints, Ints] = (factors.system, factors.topic, factors.searcher)
+    return latin_square.analyse(values, *columns)
+
+
+def _unpaired(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+    found = samples(sample.values, sample.factors)
+    result = welch_t.compare_samples(found, *pairs.indices(), query.options)
+    return sum(map(len, found)), result, {}
+
+
+_DESIGNS = {"paired": _by_cells, "two_way": _by_topics, "latin_square": _in_square, "unpaired": _unpaired}
+
+
+def _systems(sample: _Sample) -> list[Compared]:
+    found = samples(sample.values, sample.factors)
+    counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
+    return [
+        Compared(name, *sample.entrants[name], count, len(values), float(np.mean(values)) if len(values) else None)
+        for name, count, values in zip(sample.names, counts, found, strict=True)
+    ]

@@ -1,0 +1,101 @@
+"""Evaluating one session set: load, judge, compute, store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import zstandard
+from django.db import transaction
+
+from metrics.engine.errors import StoredFileCorrupt
+from metrics.engine.judging import Judgements
+from metrics.engine.sessions.blocks import Session, SessionBlock
+from metrics.engine.sessions.grammar import session_values
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.judging import JudgedBy, judge_sessions
+from metrics.models import SessionEvaluation, SessionView
+from metrics.services.queue.leases import patiently, work_on
+from metrics.services.queue.lifecycle import Lease, LeaseLost, drop, finish
+from metrics.services.queue.session_lifecycle import SET_DELETED
+from metrics.services.sessions.judged_sets import JudgedSet, Mean, default_measures, pack_sessions
+from runs.formats.sessions.qrels import own_judgements
+from runs.models import SessionSet
+from runs.services.files import HASH_SEED
+from runs.services.qrels import load_judgements
+from runs.services.session_sets import read_session_set
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What evaluating a set gives."""
+
+    judged: JudgedSet
+    means: dict[str, list[Mean]]
+    seconds: float
+
+
+def evaluate_sessions(*, evaluation_id: int) -> bool:
+    """Evaluate one queued session set; True where this call finished it. Called twice, the second does nothing."""
+    return work_on(evaluation_id, SessionEvaluation, _evaluate)
+
+
+def _evaluate(lease: Lease, lost: threading.Event) -> bool:
+    evaluation = SessionEvaluation.objects.select_related("session_set", "qrels").get(pk=lease.pk)
+    if evaluation.session_set.deleted_at:
+        drop(lease, SET_DELETED)
+        return False
+    outcome = _compute(evaluation, lost)
+    return patiently(lambda: _store(lease, outcome))
+
+
+def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
+    start = time.perf_counter()
+    judged = _judge(evaluation.session_set, *_judgements(evaluation))
+    means = {}
+    for measure in default_measures():
+        if lost.is_set():
+            raise LeaseLost
+        means[measure.name] = judged.means(measure, session_values(judged.view, measure))
+    return Outcome(judged, means, time.perf_counter() - start)
+
+
+def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
+    """The judgements and what they are keyed by."""
+    if evaluation.qrels is not None:
+        found = load_judgements(evaluation.qrels.sha256, evaluation.qrels.keyed_by)
+        return found, cast(JudgedBy, evaluation.judged_by)
+    own = read_session_set(evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED))
+    if own is None:
+        raise StoredFileCorrupt("the log has no judgements of its own any more")
+    return own, "query"
+
+
+def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> JudgedSet:
+    sessions: list[Session] = []
+
+    def noted(blocks: Iterator[SessionBlock]) -> Iterator[SessionBlock]:
+        for block in blocks:
+            sessions.extend(block.sessions)
+            yield block
+
+    view: JudgedSessions = read_session_set(session_set, lambda blocks: judge_sessions(noted(blocks), judgements, by))
+    return JudgedSet(sessions, view)
+
+
+def _store(lease: Lease, outcome: Outcome) -> bool:
+    """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
+    view = outcome.judged.view
+    content, sessions = zstandard.compress(view.to_bytes()), pack_sessions(outcome.judged.sessions)
+    judged = int(view.is_judged.sum())
+    means = {"systems": [name.decode() for name in outcome.judged.systems], "values": outcome.means}
+    with transaction.atomic():
+        if not finish(lease, seconds=outcome.seconds, sessions_judged=judged, means=means):
+            raise LeaseLost
+        SessionView.objects.update_or_create(
+            evaluation_id=lease.pk, defaults={"content": content, "sessions": sessions}
+        )
+    return True

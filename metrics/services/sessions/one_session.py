@@ -1,0 +1,157 @@
+"""One session from query to query: its rankings with their levels, its vector, what each query added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metrics.engine.errors import InvalidInput, NotFound
+from metrics.engine.grammar import Measure
+from metrics.engine.measures.ratio import ratio
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.sessions.analyses import reformulations
+from metrics.engine.sessions.blocks import Query, Session, SessionBlock
+from metrics.engine.sessions.grammar import session_values, setting_of
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.slots import slots_of
+from metrics.engine.sessions.vectors import (
+    contributions,
+    ideal_contributions,
+    ideal_vectors,
+    normalised_vectors,
+    session_vectors,
+)
+from metrics.models import SessionEvaluation
+from metrics.services.sessions.judged_sets import load_set
+from runs.models import SessionSet
+from runs.services.session_sets import find_session
+
+MAX_DOCUMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class ShownDocument:
+    """A document where it was listed; `level` is None where nobody judged it, `score` where the log has none."""
+
+    rank: int
+    doc_id: str
+    score: float | None
+    level: int | None
+
+
+@dataclass(frozen=True)
+class ShownQuery:
+    """A query with the documents it returned, all of them counted and the first of them listed.
+
+    `contribution` is what it adds to the session, `ideal` what it would at best, `share` the one of the other, NaN
+    without an ideal; `change` by how much more it gains than the query before it, NaN of the first.
+    """
+
+    query: Query
+    scanned: int | None
+    count: int
+    documents: list[ShownDocument]
+    contribution: float
+    ideal: float
+    share: float
+    change: float
+
+
+@dataclass(frozen=True)
+class ShownSession:
+    """A session as it is read closely. `starts` are the components at which each query begins, and the end.
+
+    `before` and `after` are its neighbours in the log, None at the ends of it.
+    """
+
+    place: int
+    session: Session
+    is_judged: bool
+    value: float
+    vector: Floats
+    ideal: Floats
+    normalised: Floats
+    starts: Ints
+    queries: list[ShownQuery]
+    before: Session | None = None
+    after: Session | None = None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What the log has of one session."""
+
+    block: SessionBlock
+    queries: range
+
+
+def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, documents: int) -> ShownSession:
+    """A session by its id, or else by its number from 1 on; `documents` are listed for each query.
+
+    The rankings come from the stored log, all else from the judged view. NotFound where there is no such session;
+    MeasureError for a measure that is no vector.
+    """
+    judged = load_set(evaluation)
+    place = _find(judged.sessions, name)
+    session, view = judged.sessions[place], judged.view.take(np.array([place]))
+    setting, normalised = setting_of(measure)
+    kind = normalised or ("repeated", "session")
+    if view.n_queries * documents > MAX_DOCUMENTS:
+        message = f"{view.n_queries} queries x {documents:,} documents; at most {MAX_DOCUMENTS:,} are listed at once"
+        raise InvalidInput(message, code="too_many_values", pointer="documents")
+    read = _read(evaluation.session_set, place)
+    gain = contributions(view, setting)
+    best = ideal_contributions(view, setting if kind[1] == "session" else replace(setting, bq=None))
+    change = reformulations(view, setting, normalised=normalised is not None).change
+    shares = np.where(best > 0, ratio(gain, best), np.nan)
+    figures = zip(*(column.tolist() for column in (gain, best, shares, change)), strict=True)
+    shown = [_query(read, view, place, documents, *row) for place, row in enumerate(figures)]
+    return ShownSession(
+        place,
+        session,
+        bool(view.is_judged[0]),
+        float(session_values(view, measure)[0]),
+        session_vectors(view, setting).values,
+        ideal_vectors(view, setting, kind[0]).values,
+        normalised_vectors(view, setting, *kind).values,
+        np.append(0, np.cumsum(slots_of(view, setting).count)),
+        shown,
+        judged.sessions[place - 1] if place else None,
+        judged.sessions[place + 1] if place + 1 < len(judged.sessions) else None,
+    )
+
+
+def _find(sessions: list[Session], name: str) -> int:
+    text = name.encode("utf-8", "surrogatepass")
+    for place, session in enumerate(sessions):
+        if session.session_id == text:
+            return place
+    if name.isascii() and name.isdecimal() and len(name) < 10 and 1 <= int(name) <= len(sessions):
+        return int(name) - 1
+    raise NotFound(f"no session of this set has the id {name[:100]!r}, and there is none of that number")
+
+
+def _read(session_set: SessionSet, place: int) -> _Read:
+    block, index = find_session(session_set, place)
+    return _Read(block, range(*block.query_starts[index : index + 2].tolist()))
+
+
+def _query(
+    read: _Read, view: JudgedSessions, place: int, most: int, gain: float, best: float, share: float, change: float
+) -> ShownQuery:
+    block, query = read.block, read.queries[place]
+    start, end = block.document_starts[query : query + 2].tolist()
+    judged = view.query == place
+    levels = dict(zip(view.rank[judged].tolist(), view.level[judged].tolist(), strict=True))
+    documents = [_document(block, row, levels) for row in range(start, min(end, start + most))]
+    scanned = int(block.scanned[query])
+    return ShownQuery(
+        block.queries[query], scanned if scanned >= 0 else None, end - start, documents, gain, best, share, change
+    )
+
+
+def _document(block: SessionBlock, row: int, levels: dict[int, int]) -> ShownDocument:
+    rank, score = int(block.ranks[row]), float(block.scores[row])
+    name = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes().decode()
+    return ShownDocument(rank, name, None if np.isnan(score) else score, levels.get(rank))

@@ -1,0 +1,113 @@
+"""Reading the values of a session set: one figure for each session, and the means of its systems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.errors import InvalidInput, NotFound
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.models import SessionEvaluation
+from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, load_set, values_of, work_of
+from runs.models import SessionSet
+
+
+@dataclass(frozen=True)
+class SessionSelection:
+    """Which sessions of a set take part: of one system, topic or searcher, of at least so many queries; None is all.
+
+    The empty system or searcher is that of the sessions whose log names none.
+    """
+
+    system: str | None = None
+    topic: str | None = None
+    searcher: str | None = None
+    least: int = 1
+
+
+@dataclass(frozen=True)
+class ChosenSessions:
+    """The sessions that were chosen, of an evaluated set; `places` are theirs in the log, from 0."""
+
+    evaluation: SessionEvaluation
+    judged: JudgedSet
+    places: Ints
+
+
+@dataclass(frozen=True)
+class SetValues:
+    """Values by measure in the order of the sessions, NaN where there is none; means over all and by system."""
+
+    chosen: ChosenSessions
+    measures: list[Measure]
+    vectors: dict[str, Floats]
+    means: dict[str, Mean]
+    systems: dict[str, list[Mean]]
+
+
+def find_session_evaluation(*, session_set: SessionSet, version: int | None = None) -> SessionEvaluation:
+    """The set's evaluation to read: under one qrels version, or the active one, or else the newest one there is.
+
+    NotFound with the reason where nothing is evaluated.
+    """
+    done = SessionEvaluation.objects.evaluated().filter(session_set=session_set, judged_by=session_set.judged_by)
+    if version is not None:
+        done = done.filter(qrels__version=version)
+    order = ("-qrels__active", "-qrels__version", "-engine_version")
+    newest = done.order_by(*order).select_related("qrels").defer("qrels__topic_ids").first()
+    if newest is None:
+        raise NotFound(_why_not(session_set, version), code="not_evaluated")
+    newest.session_set = session_set
+    return newest
+
+
+def is_stale(evaluation: SessionEvaluation) -> bool:
+    """Whether other judgements or another engine count now, or the set is judged by something else."""
+    counts = evaluation.qrels is None or evaluation.qrels.active
+    same = evaluation.judged_by == evaluation.session_set.judged_by
+    return not (counts and same and evaluation.engine_version == ENGINE_VERSION)
+
+
+def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelection) -> ChosenSessions:
+    """The sessions of the set that the selection names; InvalidInput where a name is not there."""
+    judged = load_set(evaluation)
+    taking = judged.view.queries >= selection.least
+    for name, attribute in (("system", "system"), ("topic", "topic_id"), ("searcher", "searcher")):
+        wanted = getattr(selection, name)
+        if wanted is not None:
+            taking &= _equal(judged, name, attribute, wanted)
+    places = np.flatnonzero(taking)
+    whole = len(places) == len(judged.sessions)
+    return ChosenSessions(evaluation, judged if whole else judged.take(places), places)
+
+
+def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:
+    """The values of the chosen sessions, computed from the judged view; StatisticsError for too many at once."""
+    judged = chosen.judged
+    check_work(work_of(judged.view.n_queries, measures))
+    vectors = values_of(judged, measures)
+    means = {measure.name: measure.aggregate(vectors[measure.name]) for measure in measures}
+    systems = {measure.name: judged.means(measure, vectors[measure.name]) for measure in measures}
+    return SetValues(chosen, measures, vectors, means, systems)
+
+
+def _equal(judged: JudgedSet, name: str, attribute: str, wanted: str) -> Flags:
+    text = wanted.encode("utf-8", "surrogatepass")
+    equal = np.array([getattr(session, attribute) == text for session in judged.sessions], np.bool_)
+    if not equal.any():
+        raise InvalidInput(f"no session of this set has the {name} {wanted[:100]!r}", pointer=name)
+    return equal
+
+
+def _why_not(session_set: SessionSet, version: int | None) -> str:
+    rows = SessionEvaluation.objects.filter(session_set=session_set, judged_by=session_set.judged_by)
+    latest = rows.order_by("-created_at").first()
+    if latest is None:
+        return "the session set is not evaluated: the collection has no active judgements yet"
+    if version is not None:
+        return f"the session set is not evaluated under version {version} of the judgements"
+    reason = f": {latest.error_message}" if latest.error_message else ""
+    return f"the session set is not evaluated: its evaluation is {latest.state}{reason}"

@@ -1,0 +1,1 @@
+"""What workers do by themselves: dispatching, checking, counting."""

@@ -1,0 +1,151 @@
+"""The dispatcher: from the rows that are the queue to messages that are hints. Every worker runs one."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connections
+
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.comparisons.stored import sweep_comparisons
+from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
+from metrics.services.queue.rounds import RoundNotes
+from metrics.services.queue.session_lifecycle import queue_all_missing
+from runs.services.sweeping import sweep
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS = 0.1
+REAP_SECONDS = 1.5
+SWEEP_SECONDS = 3600.0
+FAILED_SECONDS = 1.0
+BATCH = 50
+# No more than these wait in the broker: a long queue behind slow workers stays in the database.
+MESSAGES = 100
+
+Publish = Callable[[Any], None]
+"""publish(primary key of a job)"""
+
+
+def _no_message() -> int:
+    return 0
+
+
+def _nobody(pk: Any) -> None:
+    """Takes no message."""
+
+
+@dataclass
+class Step:
+    """Something done again and again, `seconds` apart, more or less: several dispatchers drift out of step."""
+
+    name: str
+    seconds: float
+    call: Callable[[], object]
+    due: float = 0.0
+
+
+class Dispatcher(threading.Thread):
+    """Publishes due jobs every 100 ms, returns expired leases to the queue, sweeps every hour; until stopped.
+
+    `waiting` tells how many messages the broker holds.
+    """
+
+    def __init__(
+        self,
+        publish: Publish,
+        waiting: Callable[[], int] = _no_message,
+        *,
+        publish_sessions: Publish = _nobody,
+        publish_comparison: Publish = _nobody,
+    ) -> None:
+        super().__init__(name="dispatcher", daemon=True)
+        self._stopped = threading.Event()
+        self._notes = RoundNotes()
+        self._reaping = Step("reaping", REAP_SECONDS, self._reap)
+        self._steps = (
+            self._reaping,
+            Step("publishing", 0.0, lambda: publish_due(publish, waiting)),
+            Step("publishing sessions", 0.0, lambda: publish_due(publish_sessions, waiting, SessionEvaluation)),
+            # After the evaluations: what room these leave in the broker.
+            Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting)),
+            Step("queueing", SWEEP_SECONDS, queue_all_missing),
+            Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
+        )
+
+    def run(self) -> None:
+        while not self._stopped.wait(ROUND_SECONDS):
+            # A connection that a database restart broke would otherwise stay broken for ever.
+            close_old_connections()
+            self.round()
+        connections.close_all()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join(timeout=5)
+
+    def round(self) -> None:
+        """Take every step that is due; one that fails holds up no other."""
+        for step in self._steps:
+            if time.monotonic() >= step.due:
+                self._take(step)
+
+    def _reap(self) -> None:
+        reap_expired()
+        # Before anything is published: a broker that is away must not make every web server unready.
+        self._notes.note()
+
+    def _take(self, step: Step) -> None:
+        step.due = time.monotonic() + step.seconds * random.uniform(0.7, 1.3)  # noqa: S311
+        try:
+            step.call()
+        except Exception as error:
+            self._notes.failed += 1
+            logger.warning("dispatcher: %s failed: %s", step.name, error)
+            step.due = time.monotonic() + FAILED_SECONDS
+            if isinstance(error, DatabaseError):
+                # While the database was away no worker could renew its lease: the living ones go first.
+                self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
+
+
+def _sweep() -> None:
+    sweep()
+    sweep_comparisons()
+
+
+def publish_due(
+    publish: Publish, waiting: Callable[[], int] = _no_message, kind: type[Job] = Evaluation, most: int = BATCH
+) -> int:
+    """Publish what is due of one kind, `most` of it and as far as the broker has room; what could not be sent becomes
+    due again.
+
+    A message that stays unanswered for a lease's time is sent again.
+    """
+    again_after = settings.EVALHUB_LEASE_SECONDS
+    if not due_jobs(again_after, kind).exists():
+        return 0
+    room = min(most, MESSAGES - waiting())
+    due = take_due(room, again_after, kind) if room > 0 else []
+    for sent, pk in enumerate(due):
+        try:
+            publish(pk)
+        except Exception:
+            forget_dispatch(due[sent:], kind)
+            raise
+    return len(due)
+
+
+def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_message) -> int:
+    """Publish due comparisons, so many at once that a process of a worker is left for evaluations where it has two."""
+    if not due_jobs(settings.EVALHUB_LEASE_SECONDS, Comparison).exists():
+        return 0
+    at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)
+    most = at_once - under_way(settings.EVALHUB_LEASE_SECONDS, Comparison)
+    return publish_due(publish, waiting, Comparison, most) if most > 0 else 0

@@ -1,0 +1,113 @@
+"""What the database says of the service: the figures that monitoring reads, the same from every process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, QuerySet, Sum
+from django.db.models.functions import Now
+
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.queue.rounds import LastRound, last_rounds
+
+# Upper bounds of the classes of evaluation seconds; the last one has none.
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_LONG = timedelta(seconds=60)
+_STATE = Evaluation.State
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """How the queue goes: the longest wait in seconds, and numbers of evaluations."""
+
+    oldest: float
+    delayed: int
+    dispatched: int
+    undispatched: int
+    expired_leases: int
+
+    @property
+    def stuck(self) -> bool:
+        """Something is due for a minute, in that minute nothing was sent to a worker, and none has anything in hand."""
+        return bool(self.undispatched and not self.dispatched)
+
+
+@dataclass(slots=True)
+class Figures:
+    """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers; stored
+    comparisons and evaluations of session sets by state."""
+
+    queue: Queue
+    rounds: list[LastRound]
+    states: Counter[str] = field(default_factory=Counter)
+    attempts: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    comparisons: Counter[str] = field(default_factory=Counter)
+    sessions: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    classes: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
+
+    @property
+    def round_age(self) -> float:
+        """Seconds since the last round of any dispatcher; infinite where there was none."""
+        return min((last.age for last in self.rounds), default=float("inf"))
+
+
+def read_figures() -> Figures:
+    """All figures, in five queries."""
+    figures = Figures(read_queue(), last_rounds(), Counter(dict.fromkeys(_STATE.values, 0)))
+    rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
+        count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **_classes()
+    )  # fmt: skip
+    for row in rows:
+        figures.states[row["state"]] += row["count"]
+        figures.attempts[row["state"]] += row["tried"]
+        if row["state"] == _STATE.FAILED:
+            figures.failed[row["error_code"]] += row["count"]
+        if row["state"] == _STATE.EVALUATED:
+            figures.seconds += row["spent"] or 0.0
+            figures.classes = [have + row[f"class_{i}"] for i, have in enumerate(figures.classes)]
+    figures.comparisons = _by_state(Comparison, Comparison.State.values)
+    figures.sessions = _by_state(SessionEvaluation, _STATE.values)
+    return figures
+
+
+def _by_state(kind: type[Job], states: list[str]) -> Counter[str]:
+    counts = Counter(dict.fromkeys(states, 0))
+    rows: QuerySet[Any] = kind._default_manager.order_by()
+    counts.update(dict(rows.values_list("state").annotate(Count("pk"))))
+    return counts
+
+
+def read_queue() -> Queue:
+    """What waits and what is stuck; reads the rows of the queue only."""
+    queued = Q(state=_STATE.QUEUED)
+    due = Q(not_before=None) | Q(not_before__lte=Now())
+    found = (
+        Evaluation.objects.filter(state__in=(_STATE.QUEUED, _STATE.EVALUATING))
+        .annotate(waited=_ago("since"), silent=_ago("dispatched_at"))
+        .aggregate(
+            oldest=Max("waited", filter=queued),
+            delayed=Count("pk", filter=queued & Q(not_before__gt=Now())),
+            dispatched=Count("pk", filter=Q(silent__lt=_LONG) | Q(state=_STATE.EVALUATING)),
+            undispatched=Count("pk", filter=queued & due & Q(dispatched_at=None, waited__gt=_LONG)),
+            expired_leases=Count("pk", filter=Q(state=_STATE.EVALUATING, lease_until__lt=Now())),
+        )
+    )
+    longest: timedelta = found.pop("oldest") or timedelta(0)
+    return Queue(oldest=max(0.0, longest.total_seconds()), **found)
+
+
+def _ago(moment: str) -> ExpressionWrapper[Any]:
+    return ExpressionWrapper(Now() - F(moment), output_field=DurationField())
+
+
+def _classes() -> dict[str, Any]:
+    bounds = [Q(seconds__lte=SECONDS[0])]
+    bounds += [Q(seconds__gt=low, seconds__lte=high) for low, high in pairwise(SECONDS)]
+    bounds += [Q(seconds__gt=SECONDS[-1])]
+    return {f"class_{i}": Count("pk", filter=bound) for i, bound in enumerate(bounds)}

@@ -1,0 +1,59 @@
+"""What an administrator asks of jobs that ended, or that should: to do them again, or not at all."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.errors import Conflict
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.queue.lifecycle import queue_again, try_failed_again
+from runs.models import AuditEvent, Collection
+from runs.services.audit import SYSTEM, Origin, record
+
+_CANCELLED = "an administrator cancelled it"
+
+
+def repeat_evaluation(*, evaluation: Evaluation | SessionEvaluation, origin: Origin = SYSTEM) -> None:
+    """Evaluate again what was evaluated, failed or was cancelled; its values stay until new ones are stored.
+
+    Conflict where it is in the queue, where its run or session set was withdrawn, or where another engine made it:
+    under that engine's name this one's values would stand.
+    """
+    submitted = evaluation.run if isinstance(evaluation, Evaluation) else evaluation.session_set
+    if evaluation.engine_version != ENGINE_VERSION:
+        message = f"{evaluation} is engine {evaluation.engine_version}'s; this is {ENGINE_VERSION}, which has its own"
+        raise Conflict(message)
+    if submitted.deleted_at:
+        raise Conflict(f"{submitted} was withdrawn; restore it first")
+    rows = type(evaluation)._default_manager.filter(pk=evaluation.pk)
+    with transaction.atomic():
+        if not queue_again(rows.exclude(state__in=(Job.QUEUED, evaluation.HELD))):
+            raise Conflict(f"{evaluation} is in the queue already")
+        _record(origin, AuditEvent.Action.EVALUATION_REPEATED, evaluation, submitted.collection, evaluation.state)
+
+
+def repeat_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
+    """Try a comparison again that failed; Conflict where it did not."""
+    with transaction.atomic():
+        if not try_failed_again(Comparison.objects.filter(pk=comparison.pk)):
+            raise Conflict(f"{comparison} did not fail")
+        action, collection = AuditEvent.Action.COMPARISON_REPEATED, comparison.qrels.collection
+        _record(origin, action, comparison, collection, Comparison.State.FAILED)
+
+
+def cancel_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
+    """End a comparison that waits or is being made: it fails, and its worker finds its lease gone. Conflict where it
+    has ended."""
+    with transaction.atomic():
+        reason = {"error_code": "comparison_cancelled", "error_message": _CANCELLED}
+        waiting = Comparison.objects.unfinished().filter(pk=comparison.pk)
+        if not waiting.update(state=Job.FAILED, since=Now(), lease_token=None, lease_until=None, **reason):
+            raise Conflict(f"{comparison} has ended already")
+        action, collection = AuditEvent.Action.COMPARISON_CANCELLED, comparison.qrels.collection
+        _record(origin, action, comparison, collection, comparison.state)
+
+
+def _record(origin: Origin, action: AuditEvent.Action, job: Job, collection: Collection, state: str) -> None:
+    record(origin, action, job, collection=collection, before={"state": state})

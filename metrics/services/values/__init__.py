@@ -1,0 +1,1 @@
+"""What one run is worth: judged views, values, curves, rankings."""

@@ -1,0 +1,73 @@
+"""The values of several runs side by side, on the topics on which all of them have one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.measures.definition import Aggregate
+from metrics.engine.ranking import Flags
+from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.pairs import Caution, Matrix
+from metrics.services.values.judged_views import vectors_of
+
+
+@dataclass(frozen=True)
+class CommonValues:
+    """Shape of `values`: (runs, topics); `left_out` counts the topics on which a run has no value."""
+
+    values: Matrix
+    left_out: int
+
+    @property
+    def topics(self) -> int:
+        return int(self.values.shape[1])
+
+
+def read_common_values(evaluation_ids: list[int], measures: list[Measure]) -> list[CommonValues]:
+    """For each measure the values of these evaluations of one qrels version."""
+    found = vectors_of(evaluation_ids, measures)
+    return [common_values(np.vstack([found[pk, measure.name].values for pk in evaluation_ids])) for measure in measures]
+
+
+def common_values(values: Matrix) -> CommonValues:
+    """Without the topics on which a run has no value (NaN); StatisticsError where fewer than two are left."""
+    common: Flags = np.logical_not(np.isnan(values).any(axis=0))
+    topics = int(common.sum())
+    if topics < 2:
+        message = f"2 topics are needed on which every run has a value, here are {topics}"
+        raise StatisticsError(message, code="too_few_topics")
+    return CommonValues(values[:, common], len(common) - topics)
+
+
+def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
+    """What is to be known of the values themselves, whatever is made of them."""
+    cautions = []
+    pooled = [measure.name for measure in measures if measure.pools]
+    if pooled:
+        message = f"{', '.join(pooled)}: norm='average' is one ratio for all topics; used are the topics' own"
+        cautions.append(Caution("pooled_measure", message))
+    geometric = [m.name for m in measures if m.definition.aggregate is Aggregate.GEOMETRIC]
+    if geometric:
+        message = f"{', '.join(geometric)}: the board shows a geometric mean; compared are arithmetic ones"
+        cautions.append(Caution("geometric_mean", message))
+    if left_out:
+        cautions.append(Caution("topics_left_out", f"{left_out} topics left out, where a run has no value"))
+    return cautions
+
+
+def check_names(test: str, correction: str = "none") -> None:
+    """StatisticsError for a test or a correction that nobody knows."""
+    for name, given, known in (("test", test, TESTS), ("correction", correction, CORRECTIONS)):
+        if given not in known:
+            message = f"unknown {name} {given!r}; known: {', '.join(known)}"
+            raise StatisticsError(message, code=f"unknown_{name}", pointer=name)
+
+
+def not_corrected_again(test: str, correction: str) -> list[Caution]:
+    if not TESTS[test].simultaneous or correction == "none":
+        return []
+    return [Caution("not_corrected_again", f"{test} counts for all pairs at once: its p is not corrected again")]

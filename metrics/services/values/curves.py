@@ -1,0 +1,73 @@
+"""Reading the curves of one evaluated run, all of them from one look at its judged view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metrics.engine.curves import Curve, curve
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import Measure
+from metrics.engine.measures.interpolated import Interpolation, Rounding
+from metrics.engine.precision_recall import PrecisionRecall, precision_recall, relevance_levels
+from metrics.engine.readings import Readings, readings
+from metrics.models import Evaluation
+from metrics.services.values.judged_views import load_view
+
+MAX_LEVELS = 20
+
+
+@dataclass(frozen=True)
+class CurveQuery:
+    """What is asked of a run's curves over ranks."""
+
+    measures: list[Measure]
+    depth: int = 100
+    confidence: float = 0.95
+    per_topic: bool = False
+    with_readings: bool = False
+
+
+@dataclass(frozen=True)
+class RecallQuery:
+    """What is asked of a run's precision over recall; no levels means all that occur in the judgements."""
+
+    points: int = 11
+    levels: list[int] | None = None
+    interp: Interpolation = "ceiling"
+    rounding: Rounding = "10"
+    confidence: float = 0.95
+    per_topic: bool = False
+
+
+@dataclass(frozen=True)
+class DrawnCurve:
+    """A measure's curve; `readings` where they were asked for."""
+
+    measure: Measure
+    curve: Curve
+    readings: Readings | None
+
+
+def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
+    """The curves in the order asked for; MeasureError for a measure without one."""
+    view = load_view(evaluation)
+    return [
+        DrawnCurve(
+            measure,
+            curve(view, measure, query.depth),
+            readings(view, measure, query.depth) if query.with_readings else None,
+        )
+        for measure in query.measures
+    ]
+
+
+def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
+    """One curve for each level of relevance; MeasureError for more than MAX_LEVELS of them."""
+    view = load_view(evaluation)
+    levels = relevance_levels(view) if query.levels is None else query.levels
+    if len(levels) > MAX_LEVELS:
+        message = f"{len(levels)} levels occur; at most {MAX_LEVELS} curves at once: name some with rel="
+        raise MeasureError(message, code="too_many_levels", pointer="rel")
+    return [
+        precision_recall(view, rel, points=query.points, interp=query.interp, rounding=query.rounding) for rel in levels
+    ]

@@ -1,0 +1,46 @@
+"""The curves of several runs under the same judgements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metrics.engine.curves import Curve
+from metrics.engine.errors import MeasureError, StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.models import Evaluation
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.curves import CurveQuery, read_curves
+from metrics.services.values.selection import select_evaluations
+from runs.models import Collection
+
+# As many lines as there are colours to tell apart.
+MAX_TOGETHER = 8
+
+
+@dataclass(frozen=True)
+class CurvesTogether:
+    """One measure's curve of each run, in the order of the runs."""
+
+    measure: Measure
+    evaluations: list[Evaluation]
+    curves: list[Curve]
+
+
+def choose_together(*, collection: Collection, runs: list[str], scores: str | None) -> list[Evaluation]:
+    """The runs in the order named, or all; StatisticsError for more than MAX_TOGETHER, or none."""
+    found = select_evaluations(
+        collection=collection, qrels=active_qrels(collection), scores=scores or collection.scores, runs=runs,
+        most=MAX_TOGETHER,
+    )  # fmt: skip
+    if not found:
+        raise StatisticsError("no run is evaluated yet: there is nothing to draw", code="nothing_to_draw")
+    return found
+
+
+def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:
+    """MeasureError for several measures, or one without a curve."""
+    if len(query.measures) > 1:
+        raise MeasureError("one chart shows one measure; ask for each", code="too_many_measures", pointer="measure")
+    (measure,) = query.measures
+    curves = [read_curves(evaluation=evaluation, query=query)[0].curve for evaluation in evaluations]
+    return CurvesTogether(measure, evaluations, curves)

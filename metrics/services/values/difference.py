@@ -1,0 +1,69 @@
+"""The difference of two runs, topic by topic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from metrics.engine.differences import Differences, differences
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.models import MetricVector
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.selection import select_evaluations
+from runs.models import Collection, Qrels, Run
+
+
+@dataclass(frozen=True)
+class DifferenceQuery:
+    """What is asked: run a against run b; `by_difference` lists the topics with the largest a - b first."""
+
+    measure: Measure
+    runs: list[str]
+    by_difference: bool = False
+    scores: str | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two runs with its values in the order of the topics."""
+
+    run: Run
+    vector: MetricVector
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Both sides, a - b per topic, and the topics' numbers in the order asked for."""
+
+    query: DifferenceQuery
+    qrels: Qrels
+    scores: str
+    a: Side
+    b: Side
+    topics: Differences
+    order: list[int]
+
+
+def read_difference(*, collection: Collection, query: DifferenceQuery) -> Difference:
+    """Two evaluated runs under one measure; StatisticsError for another number of runs or an unknown one."""
+    if len(set(query.runs)) != 2 or len(query.runs) != 2:
+        few = len(set(query.runs)) < 2
+        message = f"a difference is that of two runs: runs=<id of a>,<id of b>; here are {len(set(query.runs))}"
+        raise StatisticsError(message, code="too_few_runs" if few else "too_many_runs", pointer="runs")
+    qrels, scores = active_qrels(collection), query.scores or collection.scores
+    pair = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2)
+    vectors = vectors_of([evaluation.pk for evaluation in pair], [query.measure])
+    a, b = (Side(evaluation.run, vectors[evaluation.pk, query.measure.name]) for evaluation in pair)
+    lower = query.measure.definition.lower_is_better
+    topics = differences(a.vector.values, b.vector.values, lower_is_better=lower)
+    return Difference(query, qrels, scores, a, b, topics, _order(topics, query.by_difference))
+
+
+def _order(topics: Differences, by_difference: bool) -> list[int]:
+    values: list[float] = topics.values.tolist()
+    order = list(range(len(values)))
+    if by_difference:
+        order.sort(key=lambda index: (math.isnan(values[index]), -values[index]))
+    return order

@@ -1,0 +1,94 @@
+"""Evaluating one run: load, judge, compute, store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import zstandard
+from django.db import transaction
+
+from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.judged import JudgedRun
+from metrics.engine.judging import judge
+from metrics.engine.known import mark_known
+from metrics.engine.search import search_compiled
+from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.services.queue.leases import patiently, work_on
+from metrics.services.queue.lifecycle import Lease, LeaseLost, drop, finish
+from runs.formats.trec_run import read_run
+from runs.services.files import HASH_SEED, read_stored
+from runs.services.known_documents import load_known
+from runs.services.qrels import load_judgements
+
+# Stored for every run whatever the collection's measures are: every row of a board says how much of it was judged.
+JUDGED = parse_measure("Judged@10")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What evaluating a run gives."""
+
+    view: JudgedRun
+    vectors: list[MetricVector]
+    seconds: float
+
+
+def evaluate(*, evaluation_id: int) -> bool:
+    """Evaluate one queued run; True where this call finished it. Called twice, the second does nothing."""
+    return work_on(evaluation_id, Evaluation, _evaluate)
+
+
+def _evaluate(lease: Lease, lost: threading.Event) -> bool:
+    evaluation = Evaluation.objects.select_related("run__collection", "qrels").get(pk=lease.pk)
+    if evaluation.run.deleted_at:
+        drop(lease)
+        return False
+    outcome = _compute(evaluation, lost)
+    return patiently(lambda: _store(lease, outcome))
+
+
+def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
+    start = time.perf_counter()
+    run = evaluation.run
+    judgements = load_judgements(evaluation.qrels.sha256, evaluation.qrels.keyed_by)
+    view = read_stored(
+        run.sha256,
+        lambda opener: judge(
+            read_run(opener, grouped=run.grouped, seed=HASH_SEED),
+            judgements,
+            evaluation.scores,  # type: ignore[arg-type]
+            search_compiled,
+        ),
+    )
+    if run.known_sha256:
+        view = mark_known(view, judgements, load_known(run.known_sha256))
+    vectors = []
+    for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
+        if lost.is_set():
+            raise LeaseLost
+        vectors.append(make_vector(evaluation.pk, parse_measure(name), view))
+    return Outcome(view, vectors, time.perf_counter() - start)
+
+
+def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
+    """A measure's values as a row, not yet saved."""
+    values = measure.compute(view)
+    mean, topics = measure.aggregate(values, view)
+    content = values.astype("<f8").tobytes()
+    return MetricVector(evaluation_id=evaluation_id, measure=measure.name, mean=mean, topics=topics, content=content)
+
+
+def _store(lease: Lease, outcome: Outcome) -> bool:
+    """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
+    view = outcome.view
+    content = zstandard.compress(view.to_bytes())
+    answered = int((view.num_ret > 0).sum())
+    with transaction.atomic():
+        if not finish(lease, seconds=outcome.seconds, topics_answered=answered):
+            raise LeaseLost
+        MetricVector.objects.filter(evaluation_id=lease.pk).delete()
+        JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults={"content": content})
+        MetricVector.objects.bulk_create(outcome.vectors)
+    return True

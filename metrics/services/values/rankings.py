@@ -1,0 +1,106 @@
+"""One topic of a run as its documents stand: the stored file in the order of the tie rule, with what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.errors import NotFound
+from metrics.engine.gains import LINEAR, GainMap
+from metrics.engine.judged import JudgedRun
+from metrics.engine.judging import ScoreType, order_topic
+from metrics.engine.ranking import RankedBlock
+from metrics.models import Evaluation
+from metrics.services.values.judged_views import load_view
+from runs.formats.trec_run import read_run
+from runs.services.files import read_stored
+
+# So far the sums of gains go; the list of documents goes to its end.
+MAX_SUMS = 1000
+
+
+@dataclass(frozen=True)
+class RankedDocument:
+    """One document of a ranking; `level` is None where nobody judged it, `tied` where another one has its score."""
+
+    rank: int
+    doc_id: str
+    score: float
+    level: int | None
+    gain: float
+    tied: bool
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A topic's ranking to its end; the sums of gains at ranks 1 to MAX_SUMS at most, and the ideal ranking's there."""
+
+    topic_id: str
+    documents: list[RankedDocument]
+    cumulated: list[float]
+    ideal: list[float]
+
+
+def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINEAR) -> Ranking:
+    """The ranking of one judged topic, from the stored file, which is read to its end.
+
+    NotFound for a topic without judgements; a topic that the run does not answer has no documents.
+    """
+    topic_ids: list[str] = evaluation.qrels.topic_ids
+    if topic_id not in topic_ids:
+        message = f"topic {topic_id[:40]!r} has no judgements in qrels v{evaluation.qrels.version}"
+        raise NotFound(message, code="unknown_topic", pointer="topic")
+    topic, run, scores = topic_ids.index(topic_id), evaluation.run, _score_type(evaluation)
+    listed = read_stored(
+        run.sha256, lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores)
+    )
+    view = load_view(evaluation)
+    documents = _judged(listed, view, topic, gains)
+    depth = max(1, min(len(documents), MAX_SUMS))
+    own = np.zeros(depth)
+    own[: len(documents)] = [document.gain for document in documents[:depth]]
+    return Ranking(topic_id, documents, np.cumsum(own).tolist(), _ideal_sums(view, topic, gains, depth))
+
+
+def _score_type(evaluation: Evaluation) -> ScoreType:
+    return "float32" if evaluation.scores == "float32" else "float64"
+
+
+Listed = list[tuple[str, float]]
+
+
+def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -> Listed:
+    """Documents and scores of the topic, best first. Every block is read: the file's hash is known at its end."""
+    listed: Listed = []
+    for block in blocks:
+        if topic_id in block.topic_ids:
+            rows = order_topic(block, topic_id, scores)
+            text = block.data.tobytes()
+            spans = zip(block.doc_starts[rows].tolist(), block.doc_ends[rows].tolist(), strict=True)
+            ids = [text[start:end].decode(errors="replace") for start, end in spans]
+            listed = list(zip(ids, block.scores[rows].astype(scores).tolist(), strict=True))
+    return listed
+
+
+def _judged(listed: Listed, view: JudgedRun, topic: int, gains: GainMap) -> list[RankedDocument]:
+    rows = np.flatnonzero(view.topic == topic)
+    levels = dict(zip(view.rank[rows].tolist(), view.level[rows].tolist(), strict=True))
+    worth = dict(zip(levels, gains.of(view.level[rows]).tolist(), strict=True))
+    scores = [score for _, score in listed]
+    tied = [
+        score in (scores[index - 1] if index else None, scores[index + 1] if index + 1 < len(scores) else None)
+        for index, score in enumerate(scores)
+    ]
+    return [
+        RankedDocument(rank, doc_id, score, levels.get(rank), worth.get(rank, 0.0), tied[rank - 1])
+        for rank, (doc_id, score) in enumerate(listed, 1)
+    ]
+
+
+def _ideal_sums(view: JudgedRun, topic: int, gains: GainMap, depth: int) -> list[float]:
+    ideal = view.ideal_gains(gains)
+    best = ideal.gain[ideal.topic == topic][:depth]
+    sums: list[float] = np.cumsum(np.pad(best, (0, depth - len(best)))).tolist()
+    return sums

@@ -1,0 +1,59 @@
+"""What two runs answer to one topic, side by side: what stands elsewhere, and what only one of them has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metrics.models import Evaluation
+from metrics.services.values.rankings import RankedDocument, read_ranking
+from runs.models import Run
+
+SHOWN_RANKS = 20
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A document of one ranking; `elsewhere` is its rank in the other one, None where that does not have it at all."""
+
+    document: RankedDocument
+    elsewhere: int | None
+
+    @property
+    def moved(self) -> int:
+        """Ranks that it stands higher here than there; 0 where the other ranking does not have it."""
+        return self.elsewhere - self.document.rank if self.elsewhere else 0
+
+
+@dataclass(frozen=True)
+class RankingSide:
+    """The first documents of one run's ranking, and how long the whole is."""
+
+    run: Run
+    documents: list[Placed]
+    length: int
+
+
+@dataclass(frozen=True)
+class TwoRankings:
+    """Both sides of one topic; `common` documents are among the first of both."""
+
+    topic_id: str
+    a: RankingSide
+    b: RankingSide
+
+    @property
+    def common(self) -> int:
+        return len(
+            {one.document.doc_id for one in self.a.documents} & {one.document.doc_id for one in self.b.documents}
+        )
+
+
+def read_two_rankings(*, a: Evaluation, b: Evaluation, topic_id: str, ranks: int = SHOWN_RANKS) -> TwoRankings:
+    """The first `ranks` documents of both, from the stored files. NotFound for a topic without judgements."""
+    first, second = (read_ranking(evaluation=one, topic_id=topic_id).documents for one in (a, b))
+    return TwoRankings(topic_id, _side(a.run, first, second, ranks), _side(b.run, second, first, ranks))
+
+
+def _side(run: Run, own: list[RankedDocument], other: list[RankedDocument], ranks: int) -> RankingSide:
+    elsewhere = {document.doc_id: document.rank for document in other}
+    return RankingSide(run, [Placed(one, elsewhere.get(one.doc_id)) for one in own[:ranks]], len(own))

@@ -1,0 +1,74 @@
+"""Reading one run's values and curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.errors import NotFound
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Floats
+from metrics.models import Evaluation
+from metrics.services.values.judged_views import Mean, vectors_of
+from runs.models import Run
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """One evaluated run: values by measure, in the order of the topics, NaN where there is none; mean and topics."""
+
+    evaluation: Evaluation
+    measures: list[Measure]
+    vectors: dict[str, Floats]
+    means: dict[str, Mean]
+
+    @property
+    def topic_ids(self) -> list[str]:
+        topic_ids: list[str] = self.evaluation.qrels.topic_ids
+        return topic_ids
+
+
+def find_evaluation(*, run: Run, scores: str | None = None, version: int | None = None) -> Evaluation:
+    """The run's evaluation to read: under one qrels version, or the active one, or else the newest one there is.
+
+    NotFound with the reason where nothing is evaluated.
+    """
+    done = Evaluation.objects.evaluated().filter(run=run, scores=scores or run.collection.scores)
+    if version is not None:
+        done = done.filter(qrels__version=version)
+    newest = done.order_by("-qrels__active", "-qrels__version", "-engine_version").select_related("qrels").first()
+    if newest is None:
+        raise NotFound(_why_not(run, scores, version), code="not_evaluated")
+    return newest
+
+
+def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues:
+    vectors = vectors_of([evaluation.pk], measures)
+    rows = [vectors[evaluation.pk, measure.name] for measure in measures]
+    values = {row.measure: row.values for row in rows}
+    return RunValues(evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows})
+
+
+def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:
+    """Id, tag and team of other runs evaluated as this one is, by tag; none beside a stale one."""
+    if is_stale(evaluation):
+        return []
+    others = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated().exclude(run=evaluation.run_id)
+    rows = others.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
+    return [(str(run), tag, team) for run, tag, team in rows[:most]]
+
+
+def is_stale(evaluation: Evaluation) -> bool:
+    return not evaluation.qrels.active or evaluation.engine_version != ENGINE_VERSION
+
+
+def _why_not(run: Run, scores: str | None, version: int | None) -> str:
+    latest = run.evaluations.order_by("-created_at").first()
+    if latest is None:
+        return "the run is not evaluated: the collection has no active judgements yet"
+    if version is not None:
+        return f"the run is not evaluated under version {version} of the judgements"
+    if scores and not run.evaluations.filter(scores=scores).exists():
+        return f"the run was never evaluated with {scores} scores; POST to its evaluations/ to ask for it"
+    reason = f": {latest.error_message}" if latest.error_message else ""
+    return f"the run is not evaluated: its evaluation is {latest.state}{reason}"
