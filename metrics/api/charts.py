@@ -35,16 +35,16 @@ from metrics.api.queries import (
 )
 from metrics.api.ranking_queries import topic_in
 from metrics.api.unchanged import of_board, of_collection, unchanged
-from metrics.charts.curves import curve_figure
-from metrics.charts.distribution import distribution_figure
+from metrics.charts.boards.means import means_figure
+from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
-from metrics.charts.means import means_figure
-from metrics.charts.precision_recall import precision_recall_figure
-from metrics.charts.rankings import ranking_figure
 from metrics.charts.rendering import FORMATS, render
-from metrics.charts.topics import paired_topics_figure, topics_figure
-from metrics.charts.what_if import what_if_figure
+from metrics.charts.values.curves import curve_figure
+from metrics.charts.values.distribution import distribution_figure
+from metrics.charts.values.precision_recall import precision_recall_figure
+from metrics.charts.values.rankings import ranking_figure
+from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.engine.errors import InvalidInput
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.boards.fingerprints import Fingerprint

@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from metrics.api.queries import comparison_query, curve_query, measure_in, run_ids_in, scores_in
 from metrics.api.ranking_queries import topic_in
-from metrics.charts.curves_together import curves_together_figure
+from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.figure import Figure
-from metrics.charts.ranks import ranks_figure
-from metrics.charts.significance import significance_figure
-from metrics.charts.two_rankings import two_rankings_figure
+from metrics.charts.values.curves_together import curves_together_figure
+from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import InvalidInput, StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.services.comparisons.compared_ranks import read_rank_intervals

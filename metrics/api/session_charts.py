@@ -18,7 +18,7 @@ from metrics.api.queries import query_of
 from metrics.api.session_queries import selection_in, session_evaluation_in, session_measure_in
 from metrics.charts.figure import Figure
 from metrics.charts.rendering import FORMATS
-from metrics.charts.sessions import MOST_PLACES, one_session_figure, session_curves_figure
+from metrics.charts.sessions.curves import MOST_PLACES, one_session_figure, session_curves_figure
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.analyses import read_session_curves
 from metrics.services.sessions.one_session import read_session

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metrics.exports import records, trec_eval
 from metrics.exports.sheet import Render
+from metrics.exports.values import records, trec_eval
 
 EXPORTS: dict[str, Render] = {
     "trec_eval": trec_eval.render,

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from metrics.api.queries import board_query, measure_in, measures_in
 from metrics.api.unchanged import of_asked_board, unchanged_page
-from metrics.charts.means import means_figure
+from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import MeasureError
 from metrics.pages.board_questions import Chip, filter_choices, kept_fields, measure_chips
 from metrics.pages.board_statistics import BoardStatistics, asked_statistics, read_statistics

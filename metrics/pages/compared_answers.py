@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from metrics.api.queries import curve_query, measure_in
-from metrics.charts.curves_together import curves_together_figure
 from metrics.charts.figure import Figure
+from metrics.charts.values.curves_together import curves_together_figure
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.significance.families import Family

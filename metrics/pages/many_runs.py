@@ -7,8 +7,8 @@ from typing import Any
 
 from metrics.api.comparison_charts import pair_address
 from metrics.api.queries import pair_selection
-from metrics.charts.ranks import ranks_figure
-from metrics.charts.significance import significance_figure
+from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements

@@ -14,7 +14,7 @@ from metrics.api.charts import RUN_CHARTS, Asked
 from metrics.api.queries import choice_in, curve_query, integer_in, measure_in, measures_in
 from metrics.api.ranking_queries import topic_in
 from metrics.api.unchanged import unchanged_page
-from metrics.charts.rankings import ranking_figure
+from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import parse_measure

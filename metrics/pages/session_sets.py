@@ -19,7 +19,7 @@ from metrics.api.session_queries import (
     session_measure_in,
     session_measures_in,
 )
-from metrics.charts.sessions import one_session_figure
+from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints

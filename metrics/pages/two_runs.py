@@ -11,7 +11,7 @@ import numpy as np
 from django.urls import reverse
 
 from metrics.api.charts import RUN_CHARTS, Asked
-from metrics.charts.two_rankings import two_rankings_figure
+from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.significance import TESTS
 from metrics.pages.compared_answers import Shown, common_parts, curves_part
 from metrics.pages.comparison_controls import address

@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 from metrics.api.queries import choice_in
 from metrics.api.unchanged import unchanged_page
-from metrics.charts.what_if import what_if_figure
+from metrics.charts.boards.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of

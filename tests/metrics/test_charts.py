@@ -16,10 +16,10 @@ from rest_framework.test import APIClient
 
 from metrics.api.charts import COLLECTION_CHARTS, RUN_CHARTS, Asked
 from metrics.charts import bundle
-from metrics.charts.curves import curve_figure
-from metrics.charts.distribution import distribution_figure
 from metrics.charts.look import PALETTES, SIZES, Look
-from metrics.charts.topics import paired_topics_figure, topics_figure
+from metrics.charts.values.curves import curve_figure
+from metrics.charts.values.distribution import distribution_figure
+from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.engine.curves import curve
 from metrics.engine.grammar import parse_measure
 from metrics.services.values.judged_views import load_view

@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 
 from metrics.api.charts import COLLECTION_CHARTS
 from metrics.api.comparison_charts import ANSWER_CHARTS
+from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.comparisons.significance import MAX_DRAWN
 from metrics.charts.look import PALETTES, SIZES, Look
-from metrics.charts.ranks import ranks_figure
-from metrics.charts.significance import MAX_DRAWN
 from metrics.engine.grammar import parse_measure
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES

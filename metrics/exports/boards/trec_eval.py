@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.trec_eval.columns import Column, Value
 from metrics.exports.sheet import Sheet
-from metrics.exports.trec_eval import render as render_sheets
+from metrics.exports.values.trec_eval import render as render_sheets
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standings import Standings
 from metrics.services.comparisons.shown_pairs import names_of

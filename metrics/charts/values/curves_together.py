@@ -7,9 +7,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from metrics.charts.curves import RANKS_SHOWN, across, askable, upwards
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, named_colours
+from metrics.charts.values.curves import RANKS_SHOWN, across, askable, upwards
 from metrics.engine.ranking import Floats
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.curves_together import CurvesTogether

@@ -1,0 +1,1 @@
+"""Values of runs as files."""
