@@ -14,8 +14,8 @@ from django.db import connections
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation, SessionEvaluation
+from metrics.questions.unchanged import MEMORY
 from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.values.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User

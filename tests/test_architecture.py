@@ -15,7 +15,7 @@ OURS = ("evalhub", "runs", "metrics")
 LAYERS = (
     ("evalhub",),
     ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin", "metrics.api", "metrics.pages", "metrics.urls",
-     "metrics.admin", "metrics.charts", "metrics.tables", "metrics.exports"),
+     "metrics.admin", "metrics.questions", "metrics.charts", "metrics.tables", "metrics.exports"),
     ("metrics.tasks",),
     ("metrics.services",),
     ("metrics.models", "metrics.apps"),

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, parameter
-from metrics.api.queries import board_query, query_of, standings_query
 from metrics.exports.boards import EXPORTS
+from metrics.questions.parameters import board_query, query_of, standings_query
 from metrics.services.boards.leaderboard import read_whole_board
 from metrics.services.boards.standings import read_standings
 from runs.api.access import scored_collection

@@ -20,21 +20,6 @@ from rest_framework.views import APIView
 
 from metrics.api.comparison_charts import COMPARED_CHARTS
 from metrics.api.parameters import CONFIDENCE, FILTER, SCORES, VERSION, parameter
-from metrics.api.queries import (
-    board_query,
-    choice_in,
-    curve_query,
-    evaluation_in,
-    flag_in,
-    measure_in,
-    query_of,
-    recall_query,
-    run_id_in,
-    share_in,
-    what_if_query,
-)
-from metrics.api.ranking_queries import topic_in
-from metrics.api.unchanged import of_board, of_collection, unchanged
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.figure import Figure
@@ -47,6 +32,21 @@ from metrics.charts.values.rankings import ranking_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.engine.errors import InvalidInput
 from metrics.models import Evaluation, SessionEvaluation
+from metrics.questions.parameters import (
+    board_query,
+    choice_in,
+    curve_query,
+    evaluation_in,
+    flag_in,
+    measure_in,
+    query_of,
+    recall_query,
+    run_id_in,
+    share_in,
+    what_if_query,
+)
+from metrics.questions.rankings import topic_in
+from metrics.questions.unchanged import of_board, of_collection, unchanged
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.leaderboard import read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals

@@ -7,8 +7,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from metrics.api.queries import comparison_query, curve_query, measure_in, run_ids_in, scores_in
-from metrics.api.ranking_queries import topic_in
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.figure import Figure
@@ -16,6 +14,8 @@ from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import InvalidInput, StatisticsError
 from metrics.engine.significance.families import Family
+from metrics.questions.parameters import comparison_query, curve_query, measure_in, run_ids_in, scores_in
+from metrics.questions.rankings import topic_in
 from metrics.services.comparisons.compared_ranks import read_rank_intervals
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer, look_up_comparison

@@ -25,13 +25,13 @@ from metrics.api.comparison_serializers import (
     WaitingComparisonSerializer,
 )
 from metrics.api.parameters import CONFIDENCE, SCORES, parameter
-from metrics.api.queries import comparison_query, pair_selection, query_of, run_in
-from metrics.api.unchanged import of_collection, unchanged
 from metrics.charts.rendering import FORMATS
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
+from metrics.questions.parameters import comparison_query, pair_selection, query_of, run_in
+from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.comparisons.stored import (
     Answer,

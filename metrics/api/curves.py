@@ -13,14 +13,14 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import numbers, read_from, topic_curves
 from metrics.api.parameters import CONFIDENCE, PER_TOPIC, SCORES, VERSION, parameter
-from metrics.api.queries import check_size, curve_query, evaluation_in, query_of, recall_query
 from metrics.api.serializers import PrecisionRecallSerializer, RunCurvesSerializer
-from metrics.api.unchanged import of_scored_run, unchanged
 from metrics.engine.curves import CURVES
 from metrics.engine.intervals import Band
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.engine.readings import Readings
 from metrics.models import Evaluation
+from metrics.questions.parameters import check_size, curve_query, evaluation_in, query_of, recall_query
+from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.services.values.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
 from runs.api.access import scored_run
 

@@ -15,12 +15,12 @@ from rest_framework.views import APIView
 from metrics.api.answers import number, numbers, run_name
 from metrics.api.design_serializers import DesignSerializer
 from metrics.api.parameters import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
-from metrics.api.queries import design_query, query_of
 from metrics.api.standings import cautions_as_json
-from metrics.api.unchanged import of_collection, unchanged
 from metrics.engine.design.discriminative_power import DiscriminativePower
 from metrics.engine.design.swap_rates import SwapRates
 from metrics.engine.significance import TESTS
+from metrics.questions.parameters import design_query, query_of
+from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.design import Design, MeasureDesign, TopicSets, read_design
 from runs.api.access import scored_collection
 

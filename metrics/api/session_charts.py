@@ -14,12 +14,12 @@ from rest_framework.views import APIView
 
 from metrics.api.charts import CHART_PARAMETERS, chart_key, check_chart, look_in, picture
 from metrics.api.parameters import VERSION, parameter
-from metrics.api.queries import query_of
-from metrics.api.session_queries import selection_in, session_evaluation_in, session_measure_in
 from metrics.charts.figure import Figure
 from metrics.charts.rendering import FORMATS
 from metrics.charts.sessions.curves import MOST_PLACES, one_session_figure, session_curves_figure
 from metrics.models import SessionEvaluation
+from metrics.questions.parameters import query_of
+from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in
 from metrics.services.sessions.analyses import read_session_curves
 from metrics.services.sessions.one_session import read_session
 from metrics.services.sessions.values import choose_sessions

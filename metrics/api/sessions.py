@@ -13,7 +13,6 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.parameters import ALPHA, CONFIDENCE, CORRECTION, SEED, TEST, VERSION, parameter
-from metrics.api.queries import flag_in, query_of
 from metrics.api.session_answers import (
     board_as_json,
     curves_as_json,
@@ -24,17 +23,6 @@ from metrics.api.session_answers import (
     session_comparison_as_json,
     values_as_json,
 )
-from metrics.api.session_queries import (
-    documents_in,
-    length_in,
-    selection_in,
-    session_board_query,
-    session_comparison_query,
-    session_evaluation_in,
-    session_measure_in,
-    session_measures_in,
-    session_page_in,
-)
 from metrics.api.session_serializers import (
     LengthsSerializer,
     OneSessionSerializer,
@@ -44,6 +32,18 @@ from metrics.api.session_serializers import (
     SessionCurvesSerializer,
     SessionEvaluationSerializer,
     SetValuesSerializer,
+)
+from metrics.questions.parameters import flag_in, query_of
+from metrics.questions.sessions import (
+    documents_in,
+    length_in,
+    selection_in,
+    session_board_query,
+    session_comparison_query,
+    session_evaluation_in,
+    session_measure_in,
+    session_measures_in,
+    session_page_in,
 )
 from metrics.services.sessions.analyses import read_lengths, read_query_curves, read_session_curves
 from metrics.services.sessions.board import read_session_board

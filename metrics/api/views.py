@@ -15,14 +15,6 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import coverage, number, numbers, read_from, run_name
 from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
-from metrics.api.queries import (
-    board_query,
-    evaluation_in,
-    measures_in,
-    query_of,
-    scores_in,
-    standings_query,
-)
 from metrics.api.serializers import (
     EvaluationSerializer,
     LeaderboardSerializer,
@@ -32,7 +24,6 @@ from metrics.api.serializers import (
     RunValuesSerializer,
 )
 from metrics.api.standings import row_statistics, standings_as_json
-from metrics.api.unchanged import of_board, of_measures, of_scored_run, unchanged
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure
@@ -40,6 +31,8 @@ from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.engine.measures.finding import find_measures
 from metrics.models import Evaluation
+from metrics.questions.parameters import board_query, evaluation_in, measures_in, query_of, scores_in, standings_query
+from metrics.questions.unchanged import of_board, of_measures, of_scored_run, unchanged
 from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.boards.standings import Standings, read_standings
 from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations

@@ -11,10 +11,10 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers, run_name
 from metrics.api.parameters import SCORES, parameter
-from metrics.api.queries import query_of, what_if_query
 from metrics.api.serializers import WhatIfSerializer
-from metrics.api.unchanged import of_collection, unchanged
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
+from metrics.questions.parameters import query_of, what_if_query
+from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.boards.what_if import Combination, WhatIf, ask_what_if
 from runs.api.access import scored_collection
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from metrics.api.queries import standings_query
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.parts import Query
+from metrics.questions.parameters import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.standings import MAX_RUNS, PARTS, Standings, StandingsQuery, read_standings

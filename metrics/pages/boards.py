@@ -9,14 +9,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.api.queries import board_query, measure_in, measures_in
-from metrics.api.unchanged import of_asked_board, unchanged_page
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import MeasureError
 from metrics.pages.board_questions import Chip, filter_choices, kept_fields, measure_chips
 from metrics.pages.board_statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.board_table import BoardTable
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.questions.parameters import board_query, measure_in, measures_in
+from metrics.questions.unchanged import of_asked_board, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed
 from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
 from metrics.tables import Paging, level_lines

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from metrics.api.queries import curve_query, measure_in
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.engine import ENGINE_VERSION
@@ -17,6 +16,7 @@ from metrics.engine.significance.families import Family
 from metrics.models import Evaluation
 from metrics.pages.comparison_controls import Text, asked_of
 from metrics.pages.parts import ShownFigure
+from metrics.questions.parameters import curve_query, measure_in
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import rows_of, run_of
 from metrics.services.comparisons.stored import Answer

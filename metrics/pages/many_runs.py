@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from metrics.api.comparison_charts import pair_address
-from metrics.api.queries import pair_selection
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.agreement.intervals import RankIntervals
@@ -16,6 +15,7 @@ from metrics.pages.compared_answers import Shown, answer_figure, common_parts, c
 from metrics.pages.comparison_tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparison_words import report
 from metrics.pages.parts import ShownFigure, fill
+from metrics.questions.parameters import pair_selection
 from metrics.services.comparisons.compared_ranks import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
 from metrics.tables import Paging, probability

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.api.unchanged import of_measures, unchanged_page
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure, split_names
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
 from metrics.engine.measures.finding import find_measures, names_of
+from metrics.questions.unchanged import of_measures, unchanged_page
 from metrics.services.values.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, example_values
 from metrics.tables import figure
 from runs.views import page

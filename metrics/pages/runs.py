@@ -11,15 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.api.charts import RUN_CHARTS, Asked
-from metrics.api.queries import choice_in, curve_query, integer_in, measure_in, measures_in
-from metrics.api.ranking_queries import topic_in
-from metrics.api.unchanged import unchanged_page
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
+from metrics.questions.parameters import choice_in, curve_query, integer_in, measure_in, measures_in
+from metrics.questions.rankings import topic_in
+from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.rankings import Ranking, read_ranking

@@ -9,10 +9,10 @@ import numpy as np
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.api.queries import MAX_LIMIT, choice_in, integer_in
-from metrics.api.session_queries import session_comparison_query, session_measure_in
 from metrics.engine.grammar import Measure
 from metrics.pages.parts import Query, fill, query_of
+from metrics.questions.parameters import MAX_LIMIT, choice_in, integer_in
+from metrics.questions.sessions import session_comparison_query, session_measure_in
 from metrics.services.queue.session_status import session_statuses
 from metrics.services.queue.status import RunStatus
 from metrics.services.sessions.board import SessionBoardQuery, SystemRow, read_session_board, system_name

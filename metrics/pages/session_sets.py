@@ -11,14 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.api.queries import integer_in
 from metrics.api.session_charts import SESSION_CHARTS, AskedOfSet
-from metrics.api.session_queries import (
-    selection_in,
-    session_evaluation_in,
-    session_measure_in,
-    session_measures_in,
-)
 from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import Measure
@@ -26,6 +19,8 @@ from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
+from metrics.questions.parameters import integer_in
+from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in, session_measures_in
 from metrics.services.queue.session_status import detailed_session_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
 from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session

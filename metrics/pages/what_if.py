@@ -9,12 +9,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.api.queries import choice_in
-from metrics.api.unchanged import unchanged_page
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.parameters import choice_in
+from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if

@@ -144,7 +144,7 @@ def _timed(address: str) -> tuple[float, float, int]:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from metrics.api.unchanged import MEMORY
+    from metrics.questions.unchanged import MEMORY
 
     client = Client()
     seconds: dict[bool, list[float]] = {True: [], False: []}

@@ -10,7 +10,7 @@ import pytest
 from rest_framework.test import APIClient
 from scipy import stats
 
-from metrics.api import queries
+from metrics.questions import parameters as queries
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
 

@@ -11,8 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.questions.unchanged import MEMORY
 from runs.models import Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 

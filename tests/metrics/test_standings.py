@@ -18,11 +18,11 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 from scipy import stats
 
-from metrics.api.unchanged import Memory
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Matrix
 from metrics.engine.significance.resampling import draw_weights
 from metrics.models import MetricVector
+from metrics.questions.unchanged import Memory
 from metrics.services.boards import standings
 from metrics.services.values import effort
 from runs.models import Collection, Run, User

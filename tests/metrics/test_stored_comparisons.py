@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from metrics.api.unchanged import Memory
 from metrics.engine.significance.pairs import Options
 from metrics.models import Comparison, Evaluation
+from metrics.questions.unchanged import Memory
 from metrics.services.comparisons import stored as stored_comparisons
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.stored import compare, sweep_comparisons

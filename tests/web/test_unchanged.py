@@ -10,8 +10,8 @@ import pytest
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from metrics.api.unchanged import MEMORY
 from metrics.models import Evaluation
+from metrics.questions.unchanged import MEMORY
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Collection, Membership, Run, Team
 from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
@@ -205,12 +205,12 @@ def test_a_problem_is_never_remembered(people: People, run: str) -> None:
 
 def test_the_memory_is_bounded(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(ask(people, BOARD).content)
-    monkeypatch.setattr("metrics.api.unchanged._ALL", 3 * size)
+    monkeypatch.setattr("metrics.questions.unchanged._ALL", 3 * size)
     for limit in range(1, 20):
         ask(people, f"{BOARD}?limit={limit}")
     kept = [len(body) for body, _ in MEMORY._bodies.values()]
     assert sum(kept) == MEMORY._size <= 3 * size
-    monkeypatch.setattr("metrics.api.unchanged._LARGEST", 10)
+    monkeypatch.setattr("metrics.questions.unchanged._LARGEST", 10)
     MEMORY.forget()
     assert ask(people, BOARD).content == ask(people, BOARD).content
     assert not MEMORY._bodies

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
 
-from metrics.api.queries import (
+from metrics.engine.errors import InvalidInput, MeasureError
+from metrics.engine.grammar import Measure
+from metrics.engine.sessions.designs import Design
+from metrics.engine.sessions.grammar import parse_session_measures
+from metrics.engine.significance.families import Rule
+from metrics.engine.significance.pairs import Options
+from metrics.models import SessionEvaluation
+from metrics.questions.parameters import (
     MAX_LIMIT,
     MAX_OFFSET,
     MAX_SEED,
@@ -16,13 +23,6 @@ from metrics.api.queries import (
     integer_in,
     share_in,
 )
-from metrics.engine.errors import InvalidInput, MeasureError
-from metrics.engine.grammar import Measure
-from metrics.engine.sessions.designs import Design
-from metrics.engine.sessions.grammar import parse_session_measures
-from metrics.engine.significance.families import Rule
-from metrics.engine.significance.pairs import Options
-from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.comparison import DESIGNS, SessionComparisonQuery
 from metrics.services.sessions.judged_sets import default_measures

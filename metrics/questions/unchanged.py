@@ -22,8 +22,8 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import parse_etags
 from rest_framework.request import Request
 
-from metrics.api.queries import board_query
 from metrics.engine.errors import EvalHubError
+from metrics.questions.parameters import board_query
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_code, of_filter, of_run
 from runs.api.access import scored_collection, scored_run
 from runs.models import Collection, Membership

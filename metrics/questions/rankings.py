@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metrics.api.queries import pointed
 from metrics.engine.errors import InvalidInput, MeasureError
 from metrics.engine.gains import LINEAR, GainMap
+from metrics.questions.parameters import pointed
 
 
 def topic_in(parameters: Mapping[str, str]) -> str:
