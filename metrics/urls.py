@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from metrics.pages import boards, comparisons, measures, runs, scripts, session_boards, session_sets, what_if
+from metrics.pages import scripts
+from metrics.pages.boards import views as boards
+from metrics.pages.boards import what_if
+from metrics.pages.comparisons import views as comparisons
+from metrics.pages.sessions import boards as session_boards
+from metrics.pages.sessions import sets as session_sets
+from metrics.pages.values import measures, runs
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),

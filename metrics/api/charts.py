@@ -18,7 +18,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.api.comparison_charts import COMPARED_CHARTS
+from metrics.api.comparisons.charts import COMPARED_CHARTS
 from metrics.api.parameters import CONFIDENCE, FILTER, SCORES, VERSION, parameter
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.what_if import what_if_figure

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from metrics.api.statistics_serializers import BoardStatisticsSerializer, StandingSerializer
+from metrics.api.boards.serializers import BoardStatisticsSerializer, StandingSerializer
 from metrics.models import Evaluation
 from metrics.services.boards.states import BOARD_STATES
 

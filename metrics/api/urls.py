@@ -3,20 +3,14 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from metrics.api import (
-    board_exports,
-    charts,
-    comparisons,
-    curves,
-    design,
-    differences,
-    orders,
-    rankings,
-    session_charts,
-    sessions,
-    views,
-    what_if,
-)
+from metrics.api import charts, views
+from metrics.api.boards import exports as board_exports
+from metrics.api.boards import what_if
+from metrics.api.comparisons import design, orders
+from metrics.api.comparisons import views as comparisons
+from metrics.api.sessions import charts as session_charts
+from metrics.api.sessions import views as sessions
+from metrics.api.values import curves, differences, rankings
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
 

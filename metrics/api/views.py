@@ -14,6 +14,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.answers import coverage, number, numbers, read_from, run_name
+from metrics.api.boards.standings import row_statistics, standings_as_json
 from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
 from metrics.api.serializers import (
     EvaluationSerializer,
@@ -23,7 +24,6 @@ from metrics.api.serializers import (
     ProgressSerializer,
     RunValuesSerializer,
 )
-from metrics.api.standings import row_statistics, standings_as_json
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import parse_measure

@@ -10,14 +10,14 @@ import pytest
 from rest_framework.test import APIClient
 
 from metrics.api.charts import COLLECTION_CHARTS
-from metrics.api.comparison_charts import ANSWER_CHARTS
+from metrics.api.comparisons.charts import ANSWER_CHARTS
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import MAX_DRAWN
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.engine.grammar import parse_measure
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
-from metrics.pages.comparison_words import ASKS, agreement
+from metrics.pages.comparisons.words import ASKS, agreement
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.compared_ranks import read_rank_intervals
 from metrics.services.comparisons.comparison import ComparisonQuery

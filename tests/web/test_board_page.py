@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from metrics.models import Evaluation
-from metrics.pages import board_statistics
+from metrics.pages.boards import statistics as board_statistics
 from metrics.services.queue.lifecycle import claim
 from runs.models import Collection, Qrels, Run, User
 from tests.conftest import GOOD, POOR
@@ -150,7 +150,7 @@ def test_what_takes_long_comes_after_the_page(
 def test_a_board_of_too_many_runs_keeps_its_intervals(
     browser: Client, board: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("metrics.services.boards.standings", "metrics.pages.board_statistics"):
+    for module in ("metrics.services.boards.standings", "metrics.pages.boards.statistics"):
         monkeypatch.setattr(f"{module}.MAX_RUNS", 11)
     html = page(browser, BOARD)
     assert "at most 11 runs" in text_of(html)

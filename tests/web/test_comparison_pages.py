@@ -138,7 +138,7 @@ def test_a_topic_is_chosen_by_its_difference(browser: Client, pair: tuple[Run, R
 def test_long_rankings_are_read_when_a_topic_is_asked_for(
     browser: Client, pair: tuple[Run, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metrics.pages.two_runs._READ_AT_ONCE", 10)
+    monkeypatch.setattr("metrics.pages.comparisons.two_runs._READ_AT_ONCE", 10)
     assert "These runs are long" in page(browser, SMALL, runs=ids(*pair))
     assert "only here" in page(browser, SMALL, runs=ids(*pair), topic="1")
 

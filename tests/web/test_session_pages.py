@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.api.session_charts import SESSION_CHARTS, AskedOfSet
+from metrics.api.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.engine.sessions.grammar import parse_session_measure
 from metrics.models import Evaluation, SessionEvaluation

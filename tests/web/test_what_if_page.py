@@ -100,7 +100,9 @@ def test_an_order_is_made_once_until_something_changes(
 ) -> None:
     submit(SHARP)
     made: list[Any] = []
-    monkeypatch.setattr("metrics.pages.what_if.ask_what_if", lambda **asked: made.append(1) or ask_what_if(**asked))
+    monkeypatch.setattr(
+        "metrics.pages.boards.what_if.ask_what_if", lambda **asked: made.append(1) or ask_what_if(**asked)
+    )
     first = browser.get(PATH, {"g1": "20"})
     assert browser.get(PATH, {"g1": "20"}).content == first.content
     assert browser.get(PATH, {"g1": "20"}, headers={"If-None-Match": first["ETag"]}).status_code == 304

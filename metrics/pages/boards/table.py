@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from metrics.engine.grammar import Measure
-from metrics.pages.board_statistics import BoardStatistics
+from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import MeasureError
-from metrics.pages.board_questions import Chip, filter_choices, kept_fields, measure_chips
-from metrics.pages.board_statistics import BoardStatistics, asked_statistics, read_statistics
-from metrics.pages.board_table import BoardTable
+from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips
+from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
+from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
 from metrics.questions.parameters import board_query, measure_in, measures_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page

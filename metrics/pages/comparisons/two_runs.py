@@ -13,10 +13,10 @@ from django.urls import reverse
 from metrics.api.charts import RUN_CHARTS, Asked
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.significance import TESTS
-from metrics.pages.compared_answers import Shown, common_parts, curves_part
-from metrics.pages.comparison_controls import address
-from metrics.pages.comparison_tables import bounded, percent, question_lines
-from metrics.pages.comparison_words import agreement, headline, report
+from metrics.pages.comparisons.answers import Shown, common_parts, curves_part
+from metrics.pages.comparisons.controls import address
+from metrics.pages.comparisons.tables import bounded, percent, question_lines
+from metrics.pages.comparisons.words import agreement, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs
 from metrics.services.values.two_rankings import Placed, RankingSide, read_two_rankings

@@ -13,7 +13,7 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.parameters import ALPHA, CONFIDENCE, CORRECTION, SEED, TEST, VERSION, parameter
-from metrics.api.session_answers import (
+from metrics.api.sessions.answers import (
     board_as_json,
     curves_as_json,
     lengths_as_json,
@@ -23,7 +23,7 @@ from metrics.api.session_answers import (
     session_comparison_as_json,
     values_as_json,
 )
-from metrics.api.session_serializers import (
+from metrics.api.sessions.serializers import (
     LengthsSerializer,
     OneSessionSerializer,
     QueryCurvesSerializer,

@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from metrics.api.boards.serializers import CautionSerializer
 from metrics.api.serializers import RunNameSerializer
-from metrics.api.statistics_serializers import CautionSerializer
 
 
 def _figures(text: str = "", **options: Any) -> serializers.ListField:

@@ -11,13 +11,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.request import Request
 
-from metrics.api.comparisons import stored_comparison
+from metrics.api.comparisons.views import stored_comparison
 from metrics.models import Comparison
-from metrics.pages.compared_answers import Shown, show
-from metrics.pages.comparison_controls import Controls, Text, address, asked_of, make_controls
-from metrics.pages.many_runs import many_runs_parts
+from metrics.pages.comparisons.answers import Shown, show
+from metrics.pages.comparisons.controls import Controls, Text, address, asked_of, make_controls
+from metrics.pages.comparisons.many_runs import many_runs_parts
+from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
-from metrics.pages.two_runs import PAIRWISE, two_runs_parts
 from metrics.questions.parameters import comparison_query, text_of
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed

@@ -17,9 +17,9 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.api.charts import CHART_PARAMETERS, check_chart, look_in, picture
-from metrics.api.comparison_answers import answer_as_json, status_as_json
-from metrics.api.comparison_charts import ANSWER_CHARTS
-from metrics.api.comparison_serializers import (
+from metrics.api.comparisons.answers import answer_as_json, status_as_json
+from metrics.api.comparisons.charts import ANSWER_CHARTS
+from metrics.api.comparisons.serializers import (
     AskedComparisonSerializer,
     ComparisonSerializer,
     WaitingComparisonSerializer,

@@ -14,7 +14,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.significance.families import Family
 from metrics.models import Evaluation
-from metrics.pages.comparison_controls import Text, asked_of
+from metrics.pages.comparisons.controls import Text, asked_of
 from metrics.pages.parts import ShownFigure
 from metrics.questions.parameters import curve_query, measure_in
 from metrics.services.comparisons.comparison import Compared, split_omnibus

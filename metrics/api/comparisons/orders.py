@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import number, run_name
-from metrics.api.design_serializers import OrdersSerializer
+from metrics.api.boards.standings import cautions_as_json
+from metrics.api.comparisons.design_serializers import OrdersSerializer
 from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
-from metrics.api.standings import cautions_as_json
 from metrics.questions.parameters import orders_query, query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.orders import Order, OrderPair, Orders, compare_orders

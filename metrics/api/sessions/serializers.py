@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from metrics.api.comparison_serializers import OmnibusSerializer
-from metrics.api.statistics_serializers import CautionSerializer
+from metrics.api.boards.serializers import CautionSerializer
+from metrics.api.comparisons.serializers import OmnibusSerializer
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.one_session import ShownDocument
 

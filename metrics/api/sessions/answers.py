@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metrics.api.answers import number, numbers
-from metrics.api.comparison_answers import omnibus_as_json
+from metrics.api.comparisons.answers import omnibus_as_json
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import LengthTable, MeanCurves
 from metrics.engine.sessions.blocks import Session

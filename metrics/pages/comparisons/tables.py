@@ -13,7 +13,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.exports.comparisons.words import TEST_NAMES, corrected
-from metrics.pages.comparison_words import ASKS
+from metrics.pages.comparisons.words import ASKS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
     Bounded,

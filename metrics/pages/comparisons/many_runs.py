@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from metrics.api.comparison_charts import pair_address
+from metrics.api.comparisons.charts import pair_address
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
-from metrics.pages.compared_answers import Shown, answer_figure, common_parts, curves_part
-from metrics.pages.comparison_tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
-from metrics.pages.comparison_words import report
+from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part
+from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
+from metrics.pages.comparisons.words import report
 from metrics.pages.parts import ShownFigure, fill
 from metrics.questions.parameters import pair_selection
 from metrics.services.comparisons.compared_ranks import read_rank_intervals

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers, run_name
-from metrics.api.design_serializers import DesignSerializer
+from metrics.api.boards.standings import cautions_as_json
+from metrics.api.comparisons.design_serializers import DesignSerializer
 from metrics.api.parameters import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
-from metrics.api.standings import cautions_as_json
 from metrics.engine.design.discriminative_power import DiscriminativePower
 from metrics.engine.design.swap_rates import SwapRates
 from metrics.engine.significance import TESTS

@@ -14,7 +14,7 @@ from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import DEFAULTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.models import Evaluation
-from metrics.pages.comparison_words import ASKS
+from metrics.pages.comparisons.words import ASKS
 from metrics.questions.parameters import run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.comparisons.comparison import ComparisonQuery

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from metrics.api.statistics_serializers import CautionSerializer
+from metrics.api.boards.serializers import CautionSerializer
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.pairs import MAX_RESAMPLES, TIES, ZEROS

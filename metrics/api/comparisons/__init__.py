@@ -1,0 +1,1 @@
+"""Comparisons, orders and designs."""

@@ -1,0 +1,1 @@
+"""Values, curves and rankings of runs."""
