@@ -18,8 +18,8 @@ from runs.models import Collection, Qrels, Run, SessionSet
 class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
-    The queue is these rows: `state` moves only by compare-and-set updates (services/queue/lifecycle.py). Every kind
-    of work has its own words for being in hand and being done; all of them queue and fail.
+    The queue is these rows: `state` moves only by compare-and-set updates (metrics/services/queue/lifecycle.py). Every
+    kind of work has its own words for being in hand and being done; all of them queue and fail.
     """
 
     QUEUED, FAILED = "queued", "failed"
@@ -42,6 +42,19 @@ class Job(models.Model):
 
     class Meta:
         abstract = True
+
+
+def lease_exactly_while(held: str, name: str) -> models.CheckConstraint:
+    """Constrain a job to have a lease while a worker holds it, in the state `held`, and at no other time."""
+    leased = Q(state=held, lease_token__isnull=False, lease_until__isnull=False)
+    return models.CheckConstraint(
+        condition=leased | (~Q(state=held) & Q(lease_token=None, lease_until=None)), name=name
+    )
+
+
+def queue_of(held: str, name: str) -> models.Index:
+    """Index the jobs that wait or are under way: what dispatchers and workers look through."""
+    return models.Index(fields=("state", "created_at"), condition=Q(state__in=("queued", held)), name=name)
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
@@ -80,14 +93,10 @@ class Evaluation(Job):
             models.UniqueConstraint(
                 fields=("qrels", "scores", "engine_version", "run"), name="one_evaluation_per_identity"
             ),
-            models.CheckConstraint(
-                condition=Q(state="evaluating", lease_token__isnull=False, lease_until__isnull=False)
-                | (~Q(state="evaluating") & Q(lease_token=None, lease_until=None)),
-                name="lease_exactly_while_evaluating",
-            ),
+            lease_exactly_while("evaluating", "lease_exactly_while_evaluating"),
         )
         indexes = (
-            models.Index(fields=("state", "created_at"), condition=Q(state__in=("queued", "evaluating")), name="queue"),
+            queue_of("evaluating", "queue"),
             # What a scrape counts, from the index alone: rows are wide and there are many.
             models.Index(fields=("state", "error_code", "attempts", "seconds"), name="figures"),
         )
@@ -176,17 +185,9 @@ class SessionEvaluation(Job):
                 condition=Q(judged_by="own", qrels=None) | (~Q(judged_by="own") & Q(qrels__isnull=False)),
                 name="qrels_unless_own_judgements",
             ),
-            models.CheckConstraint(
-                condition=Q(state="evaluating", lease_token__isnull=False, lease_until__isnull=False)
-                | (~Q(state="evaluating") & Q(lease_token=None, lease_until=None)),
-                name="lease_exactly_while_evaluating_sessions",
-            ),
+            lease_exactly_while("evaluating", "lease_exactly_while_evaluating_sessions"),
         )
-        indexes = (
-            models.Index(
-                fields=("state", "created_at"), condition=Q(state__in=("queued", "evaluating")), name="sessions_queue"
-            ),
-        )
+        indexes = (queue_of("evaluating", "sessions_queue"),)
 
     def __str__(self) -> str:
         return f"{self.session_set} by {self.qrels or 'its own judgements'}"
@@ -245,21 +246,13 @@ class Comparison(Job):
 
     class Meta:
         constraints = (
-            models.CheckConstraint(
-                condition=Q(state="comparing", lease_token__isnull=False, lease_until__isnull=False)
-                | (~Q(state="comparing") & Q(lease_token=None, lease_until=None)),
-                name="lease_exactly_while_comparing",
-            ),
+            lease_exactly_while("comparing", "lease_exactly_while_comparing"),
             models.CheckConstraint(
                 condition=Q(state="compared", content__isnull=False) | (~Q(state="compared") & Q(content=None)),
                 name="content_exactly_when_compared",
             ),
         )
-        indexes = (
-            models.Index(
-                fields=("state", "created_at"), condition=Q(state__in=("queued", "comparing")), name="comparisons_queue"
-            ),
-        )
+        indexes = (queue_of("comparing", "comparisons_queue"),)
 
     def __str__(self) -> str:
         return f"comparison {self.pk}"
