@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.core.management import BaseCommand, CommandParser
+from django.core.management import CommandParser
 
+from evalhub.management import command
 from evalhub.operating.backup import write_backup
 from evalhub.operating.checks import OWN_CHECKS
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Write every row and every stored file, as of this moment, into one tar file that either database restores."
     requires_system_checks = OWN_CHECKS
 

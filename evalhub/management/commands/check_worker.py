@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
+from evalhub.management import command
 from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Succeed where a dispatcher of this host went round in the last 30 s."
     requires_system_checks = ()
 

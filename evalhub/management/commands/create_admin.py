@@ -5,16 +5,17 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandError, CommandParser
 from django.db import transaction
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, AuditEvent, User
 from runs.services.audit import SYSTEM, record
 from runs.services.tokens import issue_token
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Make an administrator with a password and a token; both are shown this once."
     requires_system_checks = OWN_CHECKS
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandError, CommandParser
 from django.utils import timezone
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES, User
 from runs.services.tokens import issue_token
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Make a token for a user; it is shown this once."
     requires_system_checks = OWN_CHECKS
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import httpx
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.core.management import CommandError, CommandParser, call_command
 
+from evalhub.management import command
 from evalhub.management.commands.serve import add_server_arguments, make_supervisor
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
@@ -22,7 +23,7 @@ _START_SECONDS, _EVALUATE_SECONDS = 60.0, 120.0
 _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Fill the data folder with a simulated collection, print its leaderboard, and serve the site."
     requires_system_checks = OWN_CHECKS
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management import BaseCommand
-
+from evalhub.management import command
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, show
 
@@ -22,7 +21,7 @@ ranking (the condensed list, trec_eval -J).
 _SECTIONS = ("formula", "range", "source", "elsewhere", "undefined")
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Print docs/measures.md."
 
     def handle(self, **options: Any) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management import BaseCommand
-
+from evalhub.management import command
 from evalhub.management.commands.document_measures import describe
 from metrics.engine.sessions.measures import SESSION_MEASURES
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Print the reference of docs/sessions.md."
 
     def handle(self, **options: Any) -> None:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from django.core.management import BaseCommand
-
+from evalhub.management import command
 from metrics.engine.agreement import COEFFICIENTS
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.design import topic_set_size
@@ -40,7 +39,7 @@ _DESIGN = (
 )
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Print the reference of docs/statistics.md."
 
     def handle(self, **options: Any) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from django.core.management import BaseCommand, CommandParser
+from django.core.management import CommandParser
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.integrity import find_faults
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Check every row against the others and every stored file against its SHA-256; exit status 1 for faults."
     requires_system_checks = OWN_CHECKS
 

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.core.management import CommandError, CommandParser, call_command
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.restoring import Backup, BadBackup, describe, install
 from evalhub.serving.supervisor import AlreadyServed, exclusive
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Install a backup into an empty database and data folder, while nothing serves them."
     requires_system_checks = OWN_CHECKS
 

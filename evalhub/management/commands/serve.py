@@ -7,8 +7,9 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.core.management import CommandError, CommandParser, call_command
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.serving.processes import web_command, worker_command
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
@@ -17,7 +18,7 @@ from runs.models import User
 DEFAULT_BIND = "127.0.0.1:8000"
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Run the web server and the worker until Ctrl-C."
     requires_system_checks = OWN_CHECKS
     requires_migrations_checks = False

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management import BaseCommand
-
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from metrics.services.comparisons.stored import sweep_comparisons
 from runs.services.sweeping import sweep
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = (
         "Delete stored files without a row, uploads left behind and idempotency keys, all older than 24 hours, and "
         "comparisons that nobody asked for in 30 days."

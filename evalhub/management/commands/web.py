@@ -6,13 +6,14 @@ import os
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandParser
+from django.core.management import CommandParser
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.serving.processes import web_command, web_environment
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Run the web server alone; evalhub worker runs what evaluates."
     requires_system_checks = OWN_CHECKS
 

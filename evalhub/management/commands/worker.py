@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import CommandError, CommandParser
 
+from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.serving.processes import worker_command
 from evalhub.serving.supervisor import Supervisor
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     help = "Evaluate until SIGTERM, which lets what is under way finish or gives it back."
     requires_system_checks = OWN_CHECKS
 
