@@ -17,13 +17,12 @@ _HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more
   eval             evaluate run files on this machine, as trec_eval does: no server, no database
   serve            the web server and its worker on this machine
   web              the web server alone; its workers are processes of their own
-  worker           a worker, one of as many as you like, on PostgreSQL and Redis
   demo             fill a data folder with a simulated collection, print its leaderboard, serve it
   create_admin     make an administrator and a token
   create_token     make a token for a user
   migrate          bring the database up to date (serve does it by itself)
-  worker           a worker on Redis, beside a web server of your own
-  backup           everything into one file, while the service runs
+  worker           a worker on PostgreSQL and Redis, beside a web server of your own; as many as you like
+  backup           back up rows and files into one archive, while the service runs
   restore          a backup into an empty install; --verify only checks the file
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
   sweep            delete what nobody needs any longer (workers do it every hour)
@@ -38,4 +37,23 @@ def main() -> None:
         sys.stdout.write(_HELP)
         return
     module, _, function = _LOCAL.get(command, _SERVICE).partition(":")
-    getattr(import_module(module), function)(sys.argv)
+    try:
+        getattr(import_module(module), function)(sys.argv)
+    except Exception as error:
+        if sentence := _damaged_database(error):
+            sys.exit(sentence)
+        raise
+
+
+def _damaged_database(error: Exception) -> str | None:
+    """Say what to do where a command met a SQLite file that is damaged; None for any other error."""
+    # As SQLite says it of a file cut short or overwritten, and of one that never was a database.
+    if not any(text in str(error) for text in ("database disk image is malformed", "file is not a database")):
+        return None
+    settings = import_module("django.conf").settings
+    path = settings.DATABASES["default"]["NAME"]
+    return (
+        f"evalhub: the database {path} is damaged ({error}).\n"
+        f"Stop EvalHub, keep a copy of {settings.EVALHUB_DATA}, and restore the last backup into an empty folder:\n"
+        "  EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
+    )

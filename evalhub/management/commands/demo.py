@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
 
 from evalhub.management import command
-from evalhub.management.commands.serve import add_server_arguments, make_supervisor
+from evalhub.management.commands.serve import add_server_arguments, check_address, make_supervisor
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.serving.supervisor import AlreadyServed, exclusive
@@ -39,6 +39,7 @@ class Command(command.Command):
             raise CommandError(str(error), returncode=2) from error
 
     def _run(self, options: dict[str, Any]) -> None:
+        check_address(options["bind"])
         self._say(f"preparing the database in {settings.EVALHUB_DATA}")
         call_command("migrate", verbosity=0)
         token = _token()
@@ -132,7 +133,7 @@ def _wait_for_server(http: httpx.Client) -> None:
                 return
         except httpx.TransportError:
             time.sleep(0.1)
-    raise CommandError(f"the web server did not answer within {_START_SECONDS:.0f} s; is the port taken?")
+    raise CommandError(f"the web server did not answer within {_START_SECONDS:.0f} s; its log is above")
 
 
 def _make_collection(http: httpx.Client, slug: str, name: str, description: str) -> None:

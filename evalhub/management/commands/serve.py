@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
+import socket
 import sys
 from typing import Any
 
 from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
+from gunicorn.util import parse_address
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
@@ -29,6 +32,7 @@ class Command(command.Command):
     def handle(self, **options: Any) -> None:
         try:
             with exclusive(settings.EVALHUB_DATA):
+                check_address(options["bind"])
                 call_command("migrate", verbosity=0)
                 supervisor = make_supervisor(options)
                 supervisor.start()
@@ -51,6 +55,24 @@ class Command(command.Command):
 def add_server_arguments(parser: CommandParser) -> None:
     parser.add_argument("--bind", default=DEFAULT_BIND, help="address and port of the web server")
     parser.add_argument("--web-processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
+
+
+def check_address(bind: str) -> None:
+    """Raise CommandError where the web server could not listen at `bind`, HOST:PORT, before anything is started."""
+    address = parse_address(bind)
+    if not isinstance(address, tuple):
+        return
+    host, port = address
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # As gunicorn binds: connections that a server left behind when it ended do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            reason = error.strerror
+            if error.errno == errno.EADDRINUSE:
+                reason = f"another program listens there (ss -ltnp 'sport = :{port}' names it)"
+            raise CommandError(f"cannot listen at {bind}: {reason}; choose another address with --bind") from error
 
 
 def make_supervisor(options: dict[str, Any]) -> Supervisor:

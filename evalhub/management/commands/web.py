@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import CommandParser
 
 from evalhub.management import command
+from evalhub.management.commands.serve import check_address
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.serving.processes import web_command, web_environment
 
@@ -22,6 +23,7 @@ class Command(command.Command):
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
 
     def handle(self, **options: Any) -> None:
+        check_address(options["bind"])
         command = web_command(options["bind"], options["processes"])
         # In place of this process: signals reach the server itself.
         os.execve(command[0], command, web_environment())
