@@ -95,8 +95,9 @@ def one_search_for_static_files() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def own_data_folder(settings: Any, tmp_path: Path) -> None:
-    """Every test has a data folder, a cache, remembered answers and rates of its own."""
+def own_data_folder(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test has a data folder, a cache, remembered answers and rates of its own, and killed no web server."""
+    monkeypatch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
     settings.EVALHUB_DATA = tmp_path / "data"
     cache.clear()
     MEMORY.forget()

@@ -52,6 +52,16 @@ def left_behind() -> Iterator[Path]:
     return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old(path))
 
 
+def delete_uploads_left_behind() -> int:
+    """Delete every upload at once. Only where no other process serves this data folder: each belongs to a dead request.
+
+    PostgreSQL may serve several web servers that share a folder: there uploads wait for `sweep`.
+    """
+    if settings.EVALHUB_DATABASE_URL:
+        return 0
+    return sum(_delete(path) for path in (settings.EVALHUB_DATA / "uploads").glob("*"))
+
+
 def delete_orphan(path: Path) -> bool:
     """Delete a stored file unless a row needs it. Asked again under the lock: the same bytes may come in right now."""
     try:

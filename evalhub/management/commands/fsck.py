@@ -9,6 +9,7 @@ from django.core.management import CommandParser
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
+from evalhub.serving.processes import abandoned_folders
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.integrity import find_faults
 
@@ -30,6 +31,10 @@ class Command(command.Command):
                 self.stdout.write(f"repaired {finding}")
             else:
                 wrong += self._say(finding)
+        for folder in abandoned_folders():
+            self._say(
+                Finding("abandoned_folder", f"{folder} is of a killed web server; the next one removes it", note=True)
+            )
         self.stdout.write(f"fsck: {wrong} faults" + (f", {repaired} findings repaired" if repaired else ""))
         if wrong:
             sys.exit(1)

@@ -17,6 +17,7 @@ from evalhub.operating.checks import OWN_CHECKS
 from evalhub.serving.processes import web_command, worker_command
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
+from runs.services.sweeping import delete_uploads_left_behind
 
 DEFAULT_BIND = "127.0.0.1:8000"
 
@@ -34,6 +35,7 @@ class Command(command.Command):
             with exclusive(settings.EVALHUB_DATA):
                 check_address(options["bind"])
                 call_command("migrate", verbosity=0)
+                delete_uploads_left_behind()
                 supervisor = make_supervisor(options)
                 supervisor.start()
                 self.stdout.write(f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it")

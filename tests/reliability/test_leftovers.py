@@ -1,0 +1,116 @@
+"""What a killed server leaves behind, and what a server that cannot start says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalhub.serving import processes
+from evalhub.serving.processes import abandoned_folders, worker_command
+from runs.services.sweeping import delete_uploads_left_behind
+from tests.reliability.servers import ROOT, clean_environment, embedded_server, free_port
+
+# A web server until it dies: its environment, then the process that it becomes.
+OWNER = """
+import os, sys
+from evalhub.serving import processes
+processes.SHARED_MEMORY = sys.argv[1]
+environment = processes.web_environment()
+print(environment[processes.FIGURES_VARIABLE], flush=True)
+os.execve("/bin/sleep", ["sleep", "60"], environment)
+"""
+
+
+@contextmanager
+def owner(memory: Path) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """A process that holds a folder of request counters, as a web server does."""
+    environment = {**clean_environment(memory), "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "evalhub.settings"}
+    command = [sys.executable, "-c", OWNER, str(memory)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield Path(process.stdout.readline().strip()), process
+        finally:
+            process.kill()
+
+
+def test_the_next_server_removes_the_counters_of_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "SHARED_MEMORY", str(tmp_path))
+    with owner(tmp_path) as (living, _), owner(tmp_path) as (killed, process):
+        assert list(abandoned_folders()) == []
+        process.kill()
+        process.wait()
+        assert list(abandoned_folders()) == [killed]
+        with owner(tmp_path) as (following, _):
+            assert sorted(tmp_path.glob("evalhub-*")) == sorted([living, following])
+
+
+def test_uploads_of_dead_requests_go_when_the_only_server_starts(tmp_path: Path, settings: Any) -> None:
+    settings.EVALHUB_DATA = tmp_path
+    (tmp_path / "uploads").mkdir()
+    (tmp_path / "uploads" / "cut-off").touch()
+    settings.EVALHUB_DATABASE_URL = "postgres://db/evalhub"
+    assert delete_uploads_left_behind() == 0
+    settings.EVALHUB_DATABASE_URL = ""
+    assert delete_uploads_left_behind() == 1
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
+def test_a_server_clears_up_and_a_second_one_says_that_the_port_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "uploads").mkdir()
+    (tmp_path / "uploads" / "cut-off").touch()
+    with embedded_server(tmp_path) as server:
+        assert list((tmp_path / "uploads").iterdir()) == []
+        address = server.url.removeprefix("http://")
+        second = evalhub(tmp_path / "second", "serve", "--bind", address)
+        assert second.returncode == 1
+        assert f"cannot listen at {address}: another program listens there" in second.stderr
+        assert "Traceback" not in second.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "fsck"])
+@pytest.mark.parametrize("damage", ["cut", "other"])
+def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path, command: str, damage: str) -> None:
+    path = tmp_path / "evalhub.sqlite3"
+    if damage == "cut":
+        evalhub(tmp_path, "migrate", "--verbosity", "0").check_returncode()
+        os.truncate(path, path.stat().st_size * 6 // 10)
+    else:
+        path.write_bytes(b"this was a database once. " * 1000)
+    arguments = ["--bind", f"127.0.0.1:{free_port()}"] if command == "serve" else []
+    done = evalhub(tmp_path, command, *arguments)
+    assert done.returncode == 1
+    assert f"the database {path} is damaged" in done.stderr
+    assert "evalhub restore" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_worker_of_a_user_without_a_name_starts_in_silence() -> None:
+    nameless = (
+        "import grp\n"
+        "def unknown(gid):\n    raise KeyError(gid)\n"
+        "grp.getgrgid = unknown\n"
+        "from celery.platforms import check_privileges\n"
+        "check_privileges(['json'])"
+    )
+    command = worker_command(1)
+    options = command[1 : command.index("-m")]
+    loud = run(["-W", "error", "-c", nameless])
+    assert "An entry for the specified gid" in loud.stderr
+    silent = run(["-W", "error", *options, "-c", nameless])
+    assert (silent.returncode, silent.stderr) == (0, "")
+
+
+def evalhub(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run(["-m", "evalhub", *arguments], env=clean_environment(data), cwd=ROOT)
+
+
+def run(arguments: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True, **options)
