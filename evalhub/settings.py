@@ -121,8 +121,10 @@ INSTALLED_APPS = [
     "metrics",
 ]
 MIDDLEWARE = [
+    "evalhub.operating.middleware.NoBodyForHead",
     "evalhub.operating.middleware.ProbesFirst",
     "evalhub.operating.middleware.RequestRecord",
+    "evalhub.operating.middleware.FinalSlash",
     "django.middleware.security.SecurityMiddleware",
     "evalhub.operating.middleware.ContentSecurityPolicy",
     "evalhub.operating.middleware.NoTokenInAddress",

@@ -1,5 +1,5 @@
-"""What every request meets beside its view: its id, probes, tokens in addresses, limits; its line in the log and its
-figures; the headers of every answer."""
+"""What every request meets beside its view: its id, probes, final slashes, tokens in addresses, limits; its line in the
+log and its figures; the headers of every answer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, unquote_plus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.urls import Resolver404, resolve
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
@@ -69,6 +70,25 @@ def _user_id(request: HttpRequest) -> int | None:
     return getattr(user, "pk", None)
 
 
+class NoBodyForHead:
+    """Answers HEAD with the headers of GET alone: a server logs every body that it has to throw away."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response: Any = self.get_response(request)
+        if request.method != "HEAD":
+            return cast(HttpResponse, response)
+        if response.streaming:
+            # A file that was opened for it is closed with the answer.
+            response.streaming_content = ()
+        elif response.content:
+            response.setdefault("Content-Length", str(len(response.content)))
+            response.content = b""
+        return cast(HttpResponse, response)
+
+
 class ProbesFirst:
     """Answers probes before anything else: they come by address, without TLS and without a session."""
 
@@ -78,6 +98,35 @@ class ProbesFirst:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         probe = PROBES.get(request.path_info.removeprefix("/"))
         return probe(request) if probe else self.get_response(request)
+
+
+class FinalSlash:
+    """A request that changes something means the same without the final slash of its address.
+
+    Django would redirect it, and clients repeat what is redirected as GET, without its body: an upload would look like
+    a success and store nothing. Whoever only reads is redirected, so that every page has one address.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        path = request.path_info
+        if request.method not in _READING and not path.endswith("/") and not _has_view(path) and _has_view(f"{path}/"):
+            request.path, request.path_info = f"{request.path}/", f"{path}/"
+            request.META["PATH_INFO"] = request.path_info
+        return self.get_response(request)
+
+
+_READING = ("GET", "HEAD", "OPTIONS")
+
+
+def _has_view(path: str) -> bool:
+    """Whether the path is the address of a view; the administration has one without a name for all that is none."""
+    try:
+        return resolve(path).url_name is not None
+    except Resolver404:
+        return False
 
 
 class ContentSecurityPolicy:
