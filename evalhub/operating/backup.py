@@ -10,14 +10,12 @@ A file without its manifest was cut short. Sessions are left out: people log in 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import io
 import json
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from datetime import datetime
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -26,11 +24,12 @@ from uuid import UUID
 
 from django.apps import apps
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connection, models, transaction
+from django.db import connection, models
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
+from metrics.services.snapshots import one_snapshot
 from runs.models import Qrels, Run, SessionSet
 from runs.services.files import stored_path, storing
 
@@ -74,7 +73,7 @@ def write_backup(target: Path) -> dict[str, Any]:
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}-", delete=False) as file:
         try:
             # The sweeper waits, so that no file goes that a row of this moment names.
-            with storing(), snapshot(), tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            with storing(), one_snapshot(), tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
                 manifest = _Writer(tar, target.parent).write()
             file.flush()
             os.fsync(file.fileno())
@@ -83,23 +82,6 @@ def write_backup(target: Path) -> dict[str, Any]:
             Path(file.name).unlink(missing_ok=True)
             raise
     return manifest
-
-
-@contextlib.contextmanager
-def snapshot() -> Iterator[None]:
-    """Everything that is read inside is as of one moment, and nobody who writes has to wait."""
-    if connection.vendor == "postgresql":
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield
-    else:
-        # Django's own transactions take SQLite's write lock at once; a deferred one reads what its first query saw.
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN DEFERRED")
-            try:
-                yield
-            finally:
-                cursor.execute("ROLLBACK")
 
 
 class _Writer:

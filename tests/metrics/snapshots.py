@@ -1,0 +1,34 @@
+"""A database in a file and a second connection to it, which writes while an answer is made."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import connections
+
+Write = Callable[[str], None]
+
+
+@contextmanager
+def in_a_file(path: Path) -> Iterator[Write]:
+    """Everything asks a copy of the test's database, in a file as the product has it; yields what writes beside it.
+
+    In memory all connections lock each other's tables, and a test's own transaction would see everything it writes.
+    """
+    memory = connections["default"]
+    with closing(sqlite3.connect(path)) as copy:
+        memory.connection.backup(copy)
+        copy.execute("PRAGMA journal_mode = WAL")
+    settings = {**memory.settings_dict, "NAME": str(path)}
+    file: Any = memory.__class__(settings, "default")
+    with closing(sqlite3.connect(path, isolation_level=None)) as beside:
+        connections["default"] = file
+        try:
+            yield lambda sql: [beside.execute(sql)].clear()
+        finally:
+            file.close()
+            connections["default"] = memory
