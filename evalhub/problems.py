@@ -120,10 +120,16 @@ def _sentence(entry: dict[str, Any]) -> str:
 def _entries(error: errors.EvalHubError) -> list[dict[str, Any]]:
     where = {"pointer": error.pointer} if error.pointer else {}
     if isinstance(error, errors.InvalidFile):
-        return [
+        report = error.report
+        entries: list[dict[str, Any]] = [
             {**where, "line": problem.line or None, "code": problem.code, "detail": problem.message}
-            for problem in error.report.problems
+            for problem in report.problems
         ]
+        if report.problem_count > len(entries):
+            counts = ", ".join(f"{count:,} {code}" for code, count in report.problem_counts.items())
+            rest = f"{report.problem_count - len(entries):,} more problems are not listed; in all: {counts}"
+            entries.append({**where, "line": None, "code": "more_problems", "detail": rest})
+        return entries
     return [{**where, "code": error.code, "detail": error.message}] if where else []
 
 

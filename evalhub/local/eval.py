@@ -138,7 +138,8 @@ class _Command:
         report.check()
         if self.options.verbose:
             for warning in report.warnings:
-                _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}")
+                more = f"; {warning.count:,} in all" if warning.count > 1 and warning.lines else ""
+                _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}")
 
     def _check_topics(self, file: LocalFile, answers: Answers) -> None:
         """Without a topic there is nothing to average; that topics are left out is said even without --verbose."""
@@ -176,9 +177,8 @@ def _say_problems(name: str, report: FileReport) -> None:
     for problem in report.problems:
         _say(f"{_place(name, problem.line)}: {problem.code}: {problem.message}")
     shown = [problem.code for problem in report.problems]
-    harmless = {warning.code for warning in report.warnings}
-    for code, count in report.counts.items():
-        if count > shown.count(code) and code not in harmless:
+    for code, count in report.problem_counts.items():
+        if count > shown.count(code):
             _say(f"{name}: {code}: {count - shown.count(code)} more")
 
 

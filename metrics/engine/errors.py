@@ -23,6 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PROBLEMS_SHOWN = 50
+# How many lines a warning names; all of them are counted.
+LINES_NAMED = 10
 
 
 class EvalHubError(Exception):
@@ -106,23 +108,78 @@ class Problem:
 
 
 @dataclass(slots=True)
+class ProblemKind:
+    """Everything wrong or odd of one kind in a file: how often, and the first lines; none where it is the whole file.
+
+    `kind` tells apart what has one code.
+    """
+
+    code: str
+    message: str
+    kind: str = ""
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+
+    @property
+    def line(self) -> int:
+        return min(self.lines, default=0)
+
+
+@dataclass(slots=True)
 class FileReport:
-    """Problems and warnings of one file: the first 50 of each and a count for every code."""
+    """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
+    every code."""
 
     problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
+    warnings: list[ProblemKind] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def problem_counts(self) -> dict[str, int]:
+        """How many problems of each code there are, listed or not."""
+        odd = {warning.code for warning in self.warnings}
+        return {code: count for code, count in self.counts.items() if code not in odd}
+
+    @property
+    def problem_count(self) -> int:
+        return sum(self.problem_counts.values())
+
+    @property
+    def problem_kinds(self) -> list[ProblemKind]:
+        """The listed problems, those with the same code and message together."""
+        listed: dict[tuple[str, str], ProblemKind] = {}
+        for problem in self.problems:
+            entry = listed.setdefault((problem.code, problem.message), ProblemKind(problem.code, problem.message))
+            entry.count += 1
+            if problem.line and len(entry.lines) < LINES_NAMED:
+                entry.lines.append(problem.line)
+        return list(listed.values())
+
     def problem(self, line: int, code: str, message: str, count: int = 1) -> None:
-        self._add(self.problems, Problem(line, code, message), count)
+        self.counts[code] = self.counts.get(code, 0) + count
+        if len(self.problems) < PROBLEMS_SHOWN:
+            self.problems.append(Problem(line, code, message))
 
-    def warning(self, line: int, code: str, message: str, count: int = 1) -> None:
-        self._add(self.warnings, Problem(line, code, message), count)
+    def warning(self, line: int, code: str, message: str, count: int = 1, *, kind: str = "") -> None:
+        """Warn of something. The message is that of the first warning of its code, or of its code and `kind`."""
+        self.counts[code] = self.counts.get(code, 0) + count
+        found = next((entry for entry in self.warnings if (entry.code, entry.kind) == (code, kind)), None)
+        if found is None:
+            # The codes are few, but kinds may be anything that stands in a file.
+            if kind and len(self.warnings) >= PROBLEMS_SHOWN:
+                return
+            found = ProblemKind(code, message, kind)
+            self.warnings.append(found)
+        found.count += count
+        if line and len(found.lines) < LINES_NAMED:
+            found.lines.append(line)
 
-    def _add(self, shown: list[Problem], entry: Problem, count: int) -> None:
-        self.counts[entry.code] = self.counts.get(entry.code, 0) + count
-        if len(shown) < PROBLEMS_SHOWN:
-            shown.append(entry)
+    def count_more(self, code: str, count: int) -> None:
+        """Count what was found of a code beyond the problems or lines that were reported one by one."""
+        self.counts[code] += count
+        for entry in self.warnings:
+            if entry.code == code:
+                entry.count += count
 
     def check(self) -> None:
         """Raise InvalidFile when the file has a problem."""
@@ -137,7 +194,9 @@ class InvalidFile(EvalHubError):
     code = "invalid_file"
 
     def __init__(self, report: FileReport) -> None:
-        first = report.problems[0]
+        first, total = report.problems[0], report.problem_count
         where = f"line {first.line}: " if first.line else ""
-        super().__init__(f"{where}{first.message}", code=first.code)
+        listed = len(report.problems)
+        more = f"; {total:,} problems in all, the first {listed} are listed" if total > listed else ""
+        super().__init__(f"{where}{first.message}{more}", code=first.code)
         self.report = report

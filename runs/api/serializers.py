@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from metrics.services.queue.status import RUN_STATES
-from runs.api.fields import JSONObjectField, MeasureListField
+from runs.api.fields import FileReportSerializer, FileWarningSerializer, JSONObjectField, MeasureListField, ReportField
 from runs.formats.trec_run import TAG_RULE
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Scope, Team, Topic
 from runs.models.collections import check_labels
@@ -121,6 +121,8 @@ class TopicSerializer(serializers.ModelSerializer[Topic]):
 
 
 class QrelsSerializer(serializers.ModelSerializer[Qrels]):
+    warnings = ReportField()
+
     class Meta:
         model = Qrels
         fields = (
@@ -133,7 +135,7 @@ class CheckedQrelsSerializer(serializers.Serializer[Any]):
     """What a dry run answers."""
 
     sha256 = serializers.CharField()
-    warnings = serializers.ListField(child=serializers.DictField())
+    warnings = FileWarningSerializer(many=True)
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="warnings by code")
 
 
@@ -155,7 +157,7 @@ class TopicsUploadSerializer(serializers.Serializer[Any]):
 class TopicsAnswerSerializer(serializers.Serializer[Any]):
     format = serializers.CharField()
     topics = serializers.IntegerField()
-    warnings = serializers.DictField()
+    warnings = FileReportSerializer()
 
 
 class RunUploadSerializer(serializers.Serializer[Any]):
@@ -192,6 +194,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     collection = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
     team = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
     metadata = JSONObjectField(required=False)
+    warnings = ReportField()
+    known_warnings = ReportField()
     status = serializers.SerializerMethodField()
 
     class Meta:
@@ -221,16 +225,13 @@ class CheckedRunSerializer(serializers.Serializer[Any]):
     documents = serializers.IntegerField(source="summary.documents")
     topics = serializers.SerializerMethodField()
     tied_documents = serializers.IntegerField(source="summary.tied_documents")
-    warnings = serializers.SerializerMethodField()
+    warnings = FileReportSerializer(source="report")
     known_sha256 = serializers.CharField()
     known_documents = serializers.IntegerField()
-    known_warnings = serializers.DictField()
+    known_warnings = ReportField()
 
     def get_topics(self, checked: Any) -> int:
         return len(checked.summary.topics)
-
-    def get_warnings(self, checked: Any) -> dict[str, Any]:
-        return self.context["report"]  # type: ignore[no-any-return]
 
 
 class ScopesField(serializers.ListField):

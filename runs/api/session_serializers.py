@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from runs.api.fields import JSONObjectField
+from runs.api.fields import FileReportSerializer, JSONObjectField, ReportField
 from runs.api.serializers import PersonalTeam, RunStatusSerializer, TeamField
 from runs.formats.sessions.reading import FORMATS
 from runs.formats.trec_run import TAG_RULE
@@ -40,6 +40,7 @@ class SessionSetSerializer(serializers.ModelSerializer[SessionSet]):
     team = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
     metadata = JSONObjectField(required=False)
     systems = serializers.ListField(child=serializers.CharField(), read_only=True)
+    warnings = ReportField()
     status = serializers.SerializerMethodField()
 
     class Meta:
@@ -74,13 +75,10 @@ class CheckedSessionsSerializer(serializers.Serializer[Any]):
     searchers = serializers.IntegerField()
     systems = serializers.ListField(child=serializers.CharField())
     judged_documents = serializers.IntegerField()
-    warnings = serializers.SerializerMethodField()
+    warnings = FileReportSerializer(source="report")
 
     def get_sessions(self, checked: Any) -> int:
         return len(checked.summary.sessions)
 
     def get_queries(self, checked: Any) -> int:
         return sum(checked.summary.queries)
-
-    def get_warnings(self, checked: Any) -> dict[str, Any]:
-        return self.context["report"]  # type: ignore[no-any-return]

@@ -25,7 +25,6 @@ from runs.api.session_serializers import CheckedSessionsSerializer, SessionSetSe
 from runs.api.uploads import FILE_PARSERS
 from runs.api.views import DRY_RUN, FILE, download, either, upload_fields
 from runs.models import Scope, SessionSet, User
-from runs.services.reports import report_as_json
 from runs.services.session_sets import (
     SessionSubmission,
     change_session_set,
@@ -75,8 +74,7 @@ class SessionSetList(generics.ListAPIView[SessionSet]):
             submission = SessionSubmission(collection=found, user=cast(User, request.user), upload=path, **fields)
             if dry_run:
                 checked = check_session_set(submission=submission)
-                context = {"report": report_as_json(checked.summary.report)}
-                return Response(CheckedSessionsSerializer(checked, context=context).data)
+                return Response(CheckedSessionsSerializer(checked).data)
             made, new = submit_session_set(submission=submission, enqueue=lambda made: _accept(request, made))
         if new:
             return _response(request, made, status.HTTP_202_ACCEPTED)

@@ -284,8 +284,7 @@ class RunList(generics.ListAPIView[Run]):
             submission = Submission(collection=found, user=cast(User, request.user), upload=path, **fields)
             if dry_run:
                 checked = check_submission(submission=submission)
-                context = {"report": report_as_json(checked.summary.report)}
-                return Response(CheckedRunSerializer(checked, context=context).data)
+                return Response(CheckedRunSerializer(checked).data)
             run, new = submit_run(submission=submission, enqueue=lambda run: _accept(request, run))
         if new:
             return run_response(request, run, status.HTTP_202_ACCEPTED)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
+from metrics.engine.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
@@ -48,6 +48,11 @@ class RunSummary:
     tied_documents: int = 0
     grouped: bool = True
     metadata: dict[str, object] | None = None
+
+
+def say_contradicted(lines: int, documents: int) -> str:
+    """What the rank column of a run is worth: `lines` of it stand against the score of the line before."""
+    return f"{lines:,} of {documents:,} lines are ordered otherwise by rank than by score; scores decide"
 
 
 def read_run(
@@ -114,6 +119,8 @@ class _RunCheck:
         self.summary = RunSummary(self.reader.report, grouped=grouped)
         self.tags: dict[str, int] = {}
         self.last_tag: str | None = None
+        self.contradicted = 0
+        self.contradicted_lines: list[int] = []
         self.seen: set[bytes] = set()
 
     def run(self, open_run: Opener) -> RunSummary:
@@ -175,8 +182,9 @@ class _RunCheck:
         later, earlier = _steps(columns.rank)
         higher, lower = _steps(block.scores)
         against = known & (later & higher | earlier & lower)
-        say = "the rank column contradicts the scores; scores decide, ranks are ignored"
-        self.reader.add(columns.line[1:][against], "rank_contradicts_score", say, warn=True)
+        lines = columns.line[1:][against]
+        self.contradicted += len(lines)
+        self.contradicted_lines += lines[: LINES_NAMED - len(self.contradicted_lines)].tolist()
 
     def _finish(self) -> None:
         report, summary = self.reader.report, self.summary
@@ -190,13 +198,19 @@ class _RunCheck:
             summary.metadata, oddity = metadata.read_ir_metadata(self.reader.comments)
             if oddity:
                 report.warning(0, "bad_ir_metadata", oddity)
+        if self.contradicted:
+            say = say_contradicted(self.contradicted, summary.documents)
+            for line in self.contradicted_lines:
+                report.warning(line, "rank_contradicts_score", say)
+            report.count_more("rank_contradicts_score", self.contradicted - len(self.contradicted_lines))
         if summary.tied_documents:
-            say = f"{summary.tied_documents} documents have the score of another one of their topic; doc_id decides"
+            say = f"{summary.tied_documents:,} documents have the score of another one of their topic; doc_id decides"
             report.warning(0, "ties", say, summary.tied_documents)
         long = [topic for topic, size in summary.topics.items() if size > USUAL_DOCUMENTS]
-        for topic in long[:10]:
-            say = f"topic {topic} has {summary.topics[topic]} documents, more than the usual {USUAL_DOCUMENTS}"
-            report.warning(0, "many_documents", say)
+        if long:
+            first = f"topic {long[0]} has {summary.topics[long[0]]:,}"
+            say = f"{len(long)} topics have more than the usual {USUAL_DOCUMENTS:,} documents; {first}"
+            report.warning(0, "many_documents", say, len(long))
 
     def _choose_tag(self) -> str | None:
         report = self.reader.report
@@ -212,7 +226,8 @@ class _RunCheck:
         found, line = next(iter(self.tags.items()), (None, 0))
         tag = self.tag or found
         if tag is not None and not TAG.fullmatch(tag):
-            report.problem(0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}")
+            instead = "" if self.tag else "; name another tag in the submission"
+            report.problem(0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}{instead}")
         if self.tag and found and (found != self.tag or len(self.tags) > 1):
             report.warning(line, "tag_differs", f"the file's tag {found[:64]!r} gives way to {self.tag!r}")
         return tag

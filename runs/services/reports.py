@@ -3,27 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
-from metrics.engine.errors import FileReport
+from metrics.engine.errors import LINES_NAMED, FileReport
 
 _TOPICS_NAMED = 10
 
 
 def report_as_json(report: FileReport) -> dict[str, Any]:
-    """`warnings` with the first 50 in full, `counts` with all of them by code."""
-    return {"warnings": [asdict(entry) for entry in report.warnings], "counts": report.counts}
+    """`warnings` with one entry for each kind, `counts` with all of them by code."""
+    entries = [
+        {
+            "line": entry.line,
+            "code": entry.code,
+            "message": entry.message,
+            "count": entry.count,
+            "lines": sorted(entry.lines),
+        }
+        for entry in report.warnings
+    ]
+    return {"warnings": entries, "counts": report.counts}
 
 
-def warn_of_outside(report: FileReport, topics: Iterable[str], listed: set[str]) -> None:
-    """Name the topics of a file that its collection does not list."""
-    outside = [topic for topic in topics if topic not in listed]
-    warn_of_topics(report, "topic_outside", outside, "not in the collection's topic list")
+def grouped(stored: dict[str, Any]) -> dict[str, Any]:
+    """A stored report. Those of earlier releases have an entry for each of the first 50 lines: bring these together."""
+    if all("count" in entry for entry in stored.get("warnings", [])):
+        return stored
+    kinds: dict[str, dict[str, Any]] = {}
+    for entry in stored["warnings"]:
+        count = stored["counts"].get(entry["code"], 1)
+        kind = kinds.setdefault(entry["code"], {**entry, "count": count, "lines": []})
+        if entry["line"] and len(kind["lines"]) < LINES_NAMED:
+            kind["lines"].append(entry["line"])
+    return {**stored, "warnings": list(kinds.values())}
 
 
-def warn_of_topics(report: FileReport, code: str, topics: list[str], say: str) -> None:
-    """One warning for all of these topics, the first of them named."""
-    if topics:
-        named = ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
-        report.warning(0, code, f"{len(topics)} topics {say}: {named}", len(topics))
+def warn_of_outside(report: FileReport, topics: Iterable[str], listed: list[str]) -> None:
+    """Name the topics of a file that its collection does not list; say more where it lists none of them."""
+    found, there = list(topics), set(listed)
+    outside = [topic for topic in found if topic not in there]
+    if not warn_where_none_matches(report, found, listed, "in the collection's topic list") and outside:
+        say = f"{len(outside):,} topics not in the collection's topic list: {named(outside)}{_alike(outside, there)}"
+        report.warning(0, "topic_outside", say, len(outside))
+
+
+def warn_where_none_matches(report: FileReport, topics: list[str], known: list[str], where: str) -> bool:
+    """Warn where a file has no topic of those known; returns whether that is so."""
+    there = set(known)
+    if not topics or not there or not there.isdisjoint(topics):
+        return False
+    say = (
+        f"none of the file's {len(topics):,} topics is {where}, where ids are like {known[0][:100]!r}; "
+        f"here they are like {topics[0][:100]!r}{_alike(topics, there)}"
+    )
+    report.warning(0, "no_topic_matches", say, len(topics))
+    return True
+
+
+def named(topics: list[str]) -> str:
+    """The first of some topics, to be read in a sentence."""
+    return ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
+
+
+def _alike(outside: list[str], listed: set[str]) -> str:
+    """Which of the topics differ from a listed one in case or leading zeros only."""
+    known = {_plain(topic): topic for topic in listed}
+    for topic in outside:
+        if other := known.get(_plain(topic)):
+            return f"; {topic!r} differs from {other!r} in case or leading zeros only"
+    return ""
+
+
+def _plain(topic: str) -> str:
+    return topic.casefold().lstrip("0")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
 from metrics.engine.errors import Conflict
-from runs.formats.trec_run import RunSummary, check_run
-from runs.models import AuditEvent, Collection, Run, Team, User
+from runs.formats.trec_run import RunSummary, check_run, say_contradicted
+from runs.models import AuditEvent, Collection, Qrels, Run, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, storing, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
-from runs.services.reports import report_as_json, warn_of_outside, warn_of_topics
+from runs.services.reports import named, report_as_json, warn_of_outside, warn_where_none_matches
 from runs.services.submissions import bury, live_namesake, store_once, unbury
+
+_CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class CheckedRun:
     sha256: str
     size: int
     known: CheckedKnown | None = None
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return report_as_json(self.summary.report)
 
     @property
     def known_sha256(self) -> str:
@@ -103,6 +110,12 @@ def change_run(*, run: Run, changes: dict[str, Any], origin: Origin = SYSTEM) ->
             record(origin, action, run, collection=run.collection, before=before, after=after)
 
 
+def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:
+    """What is to be said of those runs whose rank column contradicts their scores."""
+    rows = Run.objects.filter(pk__in=runs).values_list("pk", _CONTRADICTED, "documents")
+    return {pk: say_contradicted(lines, documents) for pk, lines, documents in rows if lines}
+
+
 def delete_run(*, run: Run, origin: Origin = SYSTEM) -> None:
     """Take a run away."""
     bury(run, AuditEvent.Action.RUN_DELETED, origin)
@@ -147,7 +160,7 @@ def _create(collection: Collection, submission: Submission, checked: CheckedRun)
         topics=len(summary.topics),
         tied_documents=summary.tied_documents,
         grouped=summary.grouped,
-        warnings=report_as_json(summary.report),
+        warnings=checked.report,
         known_sha256=checked.known_sha256,
         known_documents=checked.known_documents,
         known_warnings=checked.known_warnings,
@@ -155,12 +168,21 @@ def _create(collection: Collection, submission: Submission, checked: CheckedRun)
 
 
 def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedKnown | None) -> None:
-    """Compare with the collection's topic list, which is public; never with the judgements, which may be blind."""
+    """Compare with the collection's topic list, which is public; never with judgements that are or may become blind."""
+    report, found = summary.report, list(summary.topics)
     listed = list(collection.topics.order_by("position").values_list("topic_id", flat=True))
     if not listed:
+        open_ones = Qrels.objects.filter(collection=collection, collection__blind=False, active=True)
+        judged = open_ones.values_list("topic_ids", flat=True).first() or []
+        warn_where_none_matches(report, found, judged, "judged in the collection")
         return
-    warn_of_outside(summary.report, summary.topics, set(listed))
+    warn_of_outside(report, found, listed)
     missing = [topic for topic in listed if topic not in summary.topics]
-    warn_of_topics(summary.report, "topic_missing", missing, "without a document; they count 0")
+    if 0 < len(missing) < len(listed):
+        say = (
+            f"{len(missing):,} of the collection's {len(listed):,} topics have no document ({named(missing)}); "
+            "those that are judged count 0"
+        )
+        report.warning(0, "topic_missing", say, len(missing))
     if known:
-        warn_of_outside(known.summary.report, known.summary.topics, set(listed))
+        warn_of_outside(known.summary.report, known.summary.topics, listed)

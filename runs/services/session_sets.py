@@ -53,6 +53,10 @@ class CheckedSessions:
     judged_documents: int
 
     @property
+    def report(self) -> dict[str, Any]:
+        return report_as_json(self.summary.report)
+
+    @property
     def topics(self) -> int:
         return len({session.topic_id for session in self.summary.sessions})
 
@@ -204,7 +208,7 @@ def _create(collection: Collection, submission: SessionSubmission, checked: Chec
         searchers=checked.searchers,
         systems=checked.systems,
         judged_documents=checked.judged_documents,
-        warnings=report_as_json(summary.report),
+        warnings=checked.report,
     )
 
 
@@ -226,7 +230,7 @@ def _tag(submission: SessionSubmission, systems: list[str]) -> str:
 
 def _warn_of_topics(submission: SessionSubmission, summary: SessionsSummary) -> None:
     """As for runs: compared with the collection's topic list, never with the judgements."""
-    listed = set(submission.collection.topics.values_list("topic_id", flat=True))
+    listed = list(submission.collection.topics.order_by("position").values_list("topic_id", flat=True))
     if listed and submission.judged_by == _BY.TOPIC:
         found: list[Session] = summary.sessions
         warn_of_outside(summary.report, _names(session.topic_id for session in found), listed)

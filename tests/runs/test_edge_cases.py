@@ -59,7 +59,10 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "66-iteration-column": (BASE, ("subtopics",)),
     "70-unjudged-docs": ("1:0.5000/0.5672/0.5000 2:0.5000/0.6309/0.5000 all:0.5000/0.5991/0.5000", ()),
     "72-qrels-comment-trailing": (BASE, ("extra_columns",)),
-    "73-no-topic-overlap": ("1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000", ()),
+    "73-no-topic-overlap": (
+        "1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000",
+        ("no_topic_matches",),
+    ),
     "74-run-trailing-spaces": (BASE, ()),
     "77-qrels-only-nonrelevant": ("1:0.0000/0.0000/0.0000 2:0.0000/0.0000/0.0000 all:0.0000/0.0000/0.0000", ()),
 }

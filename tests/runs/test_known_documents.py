@@ -127,13 +127,15 @@ def test_two_numbers_for_a_topic_are_named_with_both_lines() -> None:
 def test_what_is_repeated_is_warned_about_and_counts_once() -> None:
     content = "1 a\n2 a\n1 expected 3\n1 a\n1 b\n1 expected 3\n"
     assert found_in(content) == ({"1": ["a", "b"], "2": ["a"]}, {"1": 3})
-    warnings = read(content).report.warnings
-    assert sorted((w.line, w.code) for w in warnings) == [(4, "duplicate_known"), (6, "duplicate_known")]
+    (warning,) = read(content).report.warnings
+    assert (warning.code, warning.count, sorted(warning.lines)) == ("duplicate_known", 2, [4, 6])
 
 
 def test_repetitions_beyond_fifty_are_counted() -> None:
     report = read("1 a\n" * 80).report
-    assert (len(report.warnings), report.counts["duplicate_known"]) == (50, 79)
+    (warning,) = report.warnings
+    assert (warning.count, report.counts["duplicate_known"]) == (79, 79)
+    assert warning.lines == list(range(2, 12))
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n", "\ufeff"])

@@ -51,7 +51,7 @@ def problems(content: str | bytes, limits: Limits = LIMITS) -> list[tuple[int, s
 def warnings(content: str) -> list[tuple[int, str]]:
     report = read(content).report
     report.check()
-    return [(warning.line, warning.code) for warning in report.warnings]
+    return [(line, warning.code) for warning in report.warnings for line in warning.lines or [0]]
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_the_highest_level_of_several_iterations_counts() -> None:
 def test_every_iteration_is_checked_on_its_own() -> None:
     content = "1 0 a 0\n1 1 a 2\n1 1 a 2\n1 0 a 0\n1 1 a 1\n1 0 a 2\n"
     report = read(content).report
-    assert [(entry.line, entry.code) for entry in report.warnings] == [
-        (0, "subtopics"), (2, "several_iterations"), (3, "duplicate_judgement"), (4, "duplicate_judgement"),
+    assert [(entry.code, entry.lines) for entry in report.warnings] == [
+        ("subtopics", []), ("several_iterations", [2]), ("duplicate_judgement", [3, 4]),
     ]  # fmt: skip
     assert [(entry.line, entry.code) for entry in report.problems] == [
         (5, "conflicting_judgement"), (6, "conflicting_judgement"),

@@ -75,6 +75,9 @@ def test_a_check_reports_line_by_line_and_stores_nothing(browser: Client, collec
     assert "2 Document &#x27;a&#x27; is listed twice" in text
     assert "bad_score" in text
     assert "too_few_columns" in text
+    many = text_of(send(browser, "1 Q0 a\n" * 311, "check").content.decode())
+    assert "311 problems, the first 50 listed; nothing was stored" in many
+    assert many.count("A line needs 6 columns") == 1
     good = send(browser, GOOD, "check")
     assert good.status_code == 200
     assert "The file can be submitted" in good.content.decode()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from uuid import UUID
 
 from metrics.engine.grammar import Measure
 from metrics.pages.boards.statistics import BoardStatistics
@@ -16,6 +17,7 @@ from metrics.services.boards.standings import AgainstBaseline, Standing, Standin
 from metrics.services.values.evaluate import JUDGED
 from metrics.tables import Column, columns_of, figure, mean_cell, probability, signed
 from runs.models import Run
+from runs.services.runs import contradicted_ranks
 
 # How wide the scale of the intervals is drawn, in pixels.
 SCALE_WIDTH = 90.0
@@ -87,6 +89,7 @@ class BoardLine:
     """One run on the board; what was not asked for, or has no answer, is None.
 
     `mine` is a run of the reader's, `pinned` the baseline, and `opens_tier` the first of a tier below another one.
+    `contradicted` says how the run's rank column contradicts its scores; empty where it does not.
     """
 
     row: Row
@@ -97,6 +100,7 @@ class BoardLine:
     mine: bool
     pinned: bool
     opens_tier: bool
+    contradicted: str
 
     @property
     def incomplete(self) -> bool:
@@ -199,6 +203,10 @@ class BoardTable:
         return changed(self._query, baseline=None)
 
     @cached_property
+    def _contradicted(self) -> dict[UUID, str]:
+        return contradicted_ranks([row.run.pk for row in self.board.rows])
+
+    @cached_property
     def lines(self) -> list[BoardLine]:
         best = best_means(self.board)
         found: list[BoardLine] = []
@@ -217,6 +225,7 @@ class BoardTable:
             row.run.team.pk in self._own_teams,
             str(row.run.pk) == self._query.get("baseline"),
             bool(standing and above and above.standing and standing.tier != above.standing.tier),
+            self._contradicted.get(row.run.pk, ""),
         )
 
     def _cell(self, row: Row, measure: Measure, best: Mapping[str, float | None]) -> BoardCell:

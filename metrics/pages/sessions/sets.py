@@ -13,7 +13,6 @@ from django.urls import reverse
 
 from metrics.api.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.sessions.curves import one_session_figure
-from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
@@ -28,6 +27,7 @@ from metrics.services.sessions.values import ChosenSessions, SetValues, choose_s
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
 from runs.models import SessionSet
+from runs.services.reports import grouped
 from runs.views import page
 
 _SESSIONS_OF_A_PAGE = 100
@@ -104,7 +104,7 @@ def _about(request: HttpRequest, found: SessionSet) -> dict[str, Any]:
         "subject": set_subject(found.pk),
         "status": detailed_session_statuses(found, request.user)[str(found.pk)],
         "facts": list(metadata_lines(found.metadata)),
-        "problems_shown": PROBLEMS_SHOWN,
+        "warnings": grouped(found.warnings),
     }
 
 

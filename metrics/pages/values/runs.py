@@ -13,7 +13,6 @@ from django.shortcuts import render
 from metrics.api.charts import RUN_CHARTS, Asked
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
-from metrics.engine.errors import PROBLEMS_SHOWN
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
@@ -27,6 +26,8 @@ from metrics.services.values.values import RunValues, find_evaluation, is_stale,
 from metrics.tables import Paging, TopicLine, columns_of, figure, mean_cell, metadata_lines, topic_lines
 from runs.api.access import check_scores, scored_run, visible_run
 from runs.models import Collection, Run, can_see_scores
+from runs.services.reports import grouped
+from runs.services.runs import contradicted_ranks
 from runs.views import page
 
 _TOPICS_OF_A_PAGE = 100
@@ -113,7 +114,8 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "status": status,
         "facts": list(metadata_lines(run.metadata)),
         "ir_metadata": list(metadata_lines(run.ir_metadata)),
-        "problems_shown": PROBLEMS_SHOWN,
+        "warnings": grouped(run.warnings),
+        "contradicted": contradicted_ranks([run.pk]).get(run.pk),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -37,6 +38,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _WIDE_NUMBER = 64
 _HEADER_LINES = 10_000
 _STRETCH = 1024 * 1024
+_CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
 
 
@@ -174,14 +176,14 @@ class PieceReader:
         say = "a line that starts with # is a comment, but this one reads as data; rename the topic or write '# '"
         self.add(columns.line[rows[data]], "ambiguous_comment", say)
         for row in rows[: _HEADER_LINES - len(self.comments)].tolist():
-            self.comments.append(_line_at(columns, row))
+            self.comments.append(_line_at(columns, row).rstrip(b"\r"))
 
     def check_rows(self, columns: Columns, number: str, code: str) -> Flags:
         """Report what is wrong with each row; returns which rows are good."""
         notes = columns.notes
-        names = f"a line needs {self.layout.columns} columns separated by spaces or tabs"
         few = notes & FEW != 0
-        self.add(columns.line[few], "too_few_columns", names)
+        names = f"a line needs {self.layout.columns} columns separated by spaces or tabs"
+        self._add_explained(columns, few, "too_few_columns", names, _why_few)
         bad = ~few & ~np.isfinite(columns.number)
         self.add_numbers(columns, np.flatnonzero(bad), number, code)
         good: Flags = self.check_text(columns) & ~few & ~bad
@@ -190,13 +192,24 @@ class PieceReader:
     def check_text(self, columns: Columns) -> Flags:
         """Report control characters, long lines and long ids; returns which rows have none."""
         notes = columns.notes
-        self.add(columns.line[notes & CONTROL != 0], "control_character", "a control character inside a column")
+        controls = notes & CONTROL != 0
+        self._add_explained(
+            columns, controls, "control_character", "a control character inside a column", _which_control
+        )
         long_line = f"the line has more than {self.limits.line_length:,} bytes"
         self.add(columns.line[notes & LONG_LINE != 0], "line_too_long", long_line)
         long_id = f"a topic_id or doc_id has more than {self.limits.id_length} bytes"
         self.add(columns.line[notes & LONG_ID != 0], "id_too_long", long_id)
         good: Flags = notes & (CONTROL | LONG_LINE | LONG_ID) == 0
         return good
+
+    def _add_explained(
+        self, columns: Columns, rows: Flags, code: str, message: str, explain: Callable[[bytes], str]
+    ) -> None:
+        """One problem for each of the rows, with what their bytes say of the cause."""
+        for row in np.flatnonzero(rows)[:PROBLEMS_SHOWN].tolist():
+            self.report.problem(int(columns.line[row]), code, message + explain(_line_at(columns, row)))
+        self.count_rest(code, int(np.count_nonzero(rows)))
 
     def add_numbers(self, columns: Columns, rows: Ints, number: str, code: str) -> None:
         """One problem for each row whose number is not `number`."""
@@ -221,7 +234,7 @@ class PieceReader:
     def count_rest(self, code: str, total: int) -> None:
         """Count what was not reported one by one: all but the first 50."""
         if total > PROBLEMS_SHOWN:
-            self.report.counts[code] += total - PROBLEMS_SHOWN
+            self.report.count_more(code, total - PROBLEMS_SHOWN)
 
 
 def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
@@ -293,7 +306,7 @@ def _line_at(columns: Columns, row: int) -> bytes:
     data, start = columns.data, int(columns.spans[row, 0])
     rest = data[start : start + 8192]
     ends = np.flatnonzero(rest == 10)
-    return rest[: ends[0] if len(ends) else len(rest)].tobytes().rstrip(b"\r")
+    return rest[: ends[0] if len(ends) else len(rest)].tobytes().removesuffix(b"\r")
 
 
 def _renote(columns: Columns) -> Columns:
@@ -330,6 +343,27 @@ def _hint(text: bytes) -> str:
     if text.lower() in (b"score", b"sim", b"relevance", b"rel", b"label"):
         return "; this looks like a header line: remove it"
     return ""
+
+
+def _why_few(line: bytes) -> str:
+    """What stands in a line where separators should."""
+    if b"\xc2\xa0" in line:
+        return "; this one has no-break spaces (U+00A0), which belong to ids: write plain spaces instead"
+    if b"\v" in line or b"\f" in line:
+        return "; this one has vertical tabs or form feeds: write plain spaces instead"
+    if b"," in line:
+        return "; this one has commas: write spaces or tabs instead"
+    return ""
+
+
+def _which_control(line: bytes) -> str:
+    """The first control character of a line by its name."""
+    found = _CONTROLS.search(line)
+    if not found:
+        return ""
+    if found[0] == b"\r":
+        return ": a carriage return (CR) without a line feed; end lines with LF or CRLF"
+    return f": byte {found[0][0]:#04x}"
 
 
 Opener = Callable[[], Reader]

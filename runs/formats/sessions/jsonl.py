@@ -131,7 +131,8 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
     queries = record.pop("queries", None)
     for key, value in record.items():
         if key not in _SESSION:
-            report.warning(line, "unknown_key", f"{key[:100]!r} of a session is not known and ignored")
+            say = f"{key[:100]!r} of a session is not known and ignored"
+            report.warning(line, "unknown_key", say, kind=say)
         elif value is not None:
             setattr(session, _SESSION[key], _name(key, value))
     if not isinstance(queries, list):
@@ -152,7 +153,8 @@ def _query(line: int, record: object, report: FileReport) -> QueryText:
     query = QueryText(line)
     for key, value in record.items():
         if key not in _QUERY:
-            report.warning(line, "unknown_key", f"{key[:100]!r} of a query is not known and ignored")
+            say = f"{key[:100]!r} of a query is not known and ignored"
+            report.warning(line, "unknown_key", say, kind=say)
         elif value is not None:
             _check(key, value)
             setattr(query, key, value)
