@@ -14,6 +14,7 @@ from evalhub.local.options import parse, parser
 from metrics.engine.errors import EvalHubError, FileReport, InvalidFile, MeasureError
 from metrics.engine.grammar import Measure
 from metrics.engine.judging import Judgements, ScoreType, judge
+from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.trec_eval.columns import Answers, Scale, Settings, columns
 from metrics.engine.trec_eval.requests import Request, read_requests
 from metrics.engine.trec_eval.table import Version
@@ -21,7 +22,7 @@ from metrics.exports import EXPORTS
 from metrics.exports.sheet import Sheet
 from runs.formats.limits import Limits
 from runs.formats.scanning.scan import plain_for, search_beside
-from runs.formats.trec_qrels import read_qrels
+from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.formats.trec_run import use_run
 from runs.formats.zscores import read_zscores
 
@@ -108,8 +109,9 @@ class _Command:
 
     def _judgements(self, file: LocalFile) -> Judgements | None:
         with self._reported(file):
-            summary = read_qrels(file.open, limits=_LIMITS, seed=self.seed)
+            summary = read_qrels(file.open, iteration=self.options.iteration, limits=_LIMITS, seed=self.seed)
             self._check(file, summary.report)
+            self._check_subtopics(file, summary)
             return summary.judgements
         return None
 
@@ -140,6 +142,12 @@ class _Command:
             for warning in report.warnings:
                 more = f"; {warning.count:,} in all" if warning.count > 1 and warning.lines else ""
                 _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}")
+
+    def _check_subtopics(self, file: LocalFile, qrels: QrelsSummary) -> None:
+        """Without subtopics their measures say little; that is said even without --verbose."""
+        names = ", ".join(measure.name for measure in self.measures if measure.definition.name in OF_SUBTOPICS)
+        if names and qrels.judgements.subtopics is None:
+            _say(f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration")
 
     def _check_topics(self, file: LocalFile, answers: Answers) -> None:
         """Without a topic there is nothing to average; that topics are left out is said even without --verbose."""

@@ -8,6 +8,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.trec_eval.table import VERSIONS
 from metrics.exports import EXPORTS
+from runs.formats.trec_qrels import ITERATIONS
 
 _DESCRIPTION = """\
 Evaluate runs in TREC's format as trec_eval does: same options, same output, to the last byte. QRELS and RUN are files,
@@ -79,6 +80,9 @@ def _add_own(to: argparse.ArgumentParser) -> None:
         help="the version of trec_eval to follow (default 10); 9.0.8 compares scores as float32")  # fmt: skip
     add("--format", choices=list(EXPORTS), default="trec_eval",
         help="trec_eval's text (default), or run, measure, topic and value at full precision")  # fmt: skip
+    add("--iteration", choices=ITERATIONS,
+        help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of judging, or nothing "
+        "(default: subtopics where a topic judges a document in two iterations, else nothing)")  # fmt: skip
     add("--verbose", action="store_true", help="show on standard error what is odd about the files as well")
 
 

@@ -100,7 +100,8 @@ class QrelsAdmin(ReadOnlyAdmin):
     """Versions of judgements come as files and never change; here another one becomes the one that counts."""
 
     list_display = (
-        "version_name", "active", "keyed_by", "judgements", "topics", "bytes", "note", "created_by", "created_at",
+        "version_name", "active", "keyed_by", "iteration", "judgements", "topics", "bytes", "note", "created_by",
+        "created_at",
     )  # fmt: skip
     list_select_related = ("collection", "created_by")
     list_filter = ("active", "keyed_by", "collection")

@@ -126,8 +126,8 @@ class QrelsSerializer(serializers.ModelSerializer[Qrels]):
     class Meta:
         model = Qrels
         fields = (
-            "version", "active", "keyed_by", "sha256", "size", "lines", "judgements", "topics", "levels", "warnings",
-            "note", "created_at",
+            "version", "active", "keyed_by", "iteration", "sha256", "size", "lines", "judgements", "topics", "levels",
+            "warnings", "note", "created_at",
         )  # fmt: skip
 
 
@@ -135,6 +135,7 @@ class CheckedQrelsSerializer(serializers.Serializer[Any]):
     """What a dry run answers."""
 
     sha256 = serializers.CharField()
+    iteration = serializers.ChoiceField(choices=Qrels.Iteration.choices, help_text="what it would be taken for")
     warnings = FileWarningSerializer(many=True)
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="warnings by code")
 
@@ -143,6 +144,13 @@ class QrelsUploadSerializer(serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     keyed_by = serializers.ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
+    iteration = serializers.ChoiceField(
+        choices=Qrels.Iteration.choices,
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="what the second column is: of subtopics, rounds of judging, or nothing; left out: what seems likely",
+    )
     activate = serializers.BooleanField(required=False, default=True)
     dry_run = serializers.BooleanField(required=False, default=False)
 

@@ -187,14 +187,17 @@ class QrelsList(generics.ListAPIView[Qrels]):
         with upload_fields(request, QrelsUploadSerializer) as fields:
             path = fields["file"].path
             if fields["dry_run"]:
-                summary, source = check_qrels(upload=path, keyed_by=fields["keyed_by"])
-                return Response({"sha256": source.sha256, **report_as_json(summary.report)})
+                column = {name: fields[name] for name in ("keyed_by", "iteration")}
+                summary, source = check_qrels(collection=found, upload=path, **column)
+                report = report_as_json(summary.report)
+                return Response({"sha256": source.sha256, "iteration": summary.iteration, **report})
             qrels, new = import_qrels(
                 collection=found,
                 user=cast(User, request.user),
                 upload=path,
                 note=fields["note"],
                 keyed_by=fields["keyed_by"],
+                iteration=fields["iteration"],
                 activate=fields["activate"],
                 enqueue=queue_judged,
                 origin=origin_of(request),

@@ -25,24 +25,40 @@ from runs.formats.scanning.pieces import (
 )
 from runs.formats.scanning.scan import find_duplicates
 
+# What the second column may be taken for.
+SUBTOPIC, ROUND, IGNORE = ITERATIONS = ("subtopic", "round", "ignore")
+_NAMED = 10
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 
 
 @dataclass
 class QrelsSummary:
-    """What a qrels file holds. `levels` maps each level to its number of judgements."""
+    """What a qrels file holds. `levels` maps each level to its number of judgements.
+
+    `iteration` is what its second column was taken for.
+    """
 
     report: FileReport
     judgements: Judgements
     lines: int = 0
     levels: dict[int, int] = field(default_factory=dict)
+    iteration: str = IGNORE
 
 
-def read_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> QrelsSummary:
-    """The judgements of a file with a report of what is wrong or odd; `summary.report.check()` raises InvalidFile.
+def read_qrels(
+    open_qrels: Opener,
+    *,
+    iteration: str | None = None,
+    had_subtopics: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    seed: int = 0,
+) -> QrelsSummary:
+    """Read the judgements of a file with a report of what is wrong or odd; `summary.report.check()` raises InvalidFile.
 
-    A document judged in several iterations has the highest of its levels, and the level of each is kept beside it as
-    that of a subtopic; twice in one iteration with two levels is a problem.
+    A document judged in several iterations has the highest of its levels, whatever the iterations are; twice in one
+    iteration with two levels is a problem. Where they are subtopics the level of each is kept beside it. Without an
+    `iteration` they are taken for subtopics where a topic judges a document in two of them, or `had_subtopics` says
+    that the collection's judgements had some before; else they are ignored.
     """
     reader = PieceReader(QRELS, limits, seed)
     (columns,) = reader.read(open_qrels(), whole=True)
@@ -51,15 +67,17 @@ def read_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int
     topic_ids, starts = topic_segments(columns)
     reader.check_topics(len(topic_ids))
     first, second = find_duplicates(columns, starts)
-    subtopics = _subtopics(columns, starts, first, second)
-    _report_subtopics(reader, subtopics)
-    keep = _merge_repeated(reader, columns, first, second)
+    same = _same_iteration(columns, first, second)
+    taken = iteration or (SUBTOPIC if had_subtopics or (same == second).any() else IGNORE)
+    subtopics = _subtopics(columns, starts, first, second) if taken == SUBTOPIC else None
+    _report_iterations(reader, columns, starts, subtopics, taken, given=iteration is not None)
+    keep = _merge_repeated(reader, columns, first, second, same)
     if not len(columns.line) and not reader.report.problems:
         reader.report.problem(0, "empty_qrels", "the file has no judgement")
     judgements = _judgements(keep_rows(columns, keep), subtopics, seed)
     values, counts = np.unique(judgements.levels, return_counts=True)
     occurring = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    return QrelsSummary(reader.report, judgements, reader.lines, occurring)
+    return QrelsSummary(reader.report, judgements, reader.lines, occurring, taken)
 
 
 def _check(reader: PieceReader, columns: Columns) -> Flags:
@@ -76,9 +94,14 @@ def _check(reader: PieceReader, columns: Columns) -> Flags:
     return good
 
 
+def _several(columns: Columns) -> bool:
+    """Whether a topic has several iterations."""
+    return bool(_inside(columns).any())
+
+
 def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) -> Subtopics | None:
     """The level of each document in each iteration; None where every topic has one iteration only."""
-    if not (columns.notes & (NEW_TOPIC | NEW_LABEL) == NEW_LABEL).any():
+    if not _several(columns):
         return None
     document, kept = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
     document[second], kept[second] = first, False
@@ -107,25 +130,59 @@ def _within_topic(topic: Ints, label: Ints) -> Ints:
     return within
 
 
-def _report_subtopics(reader: PieceReader, subtopics: Subtopics | None) -> None:
+def _report_iterations(
+    reader: PieceReader, columns: Columns, starts: Ints, subtopics: Subtopics | None, taken: str, given: bool
+) -> None:
+    """Say what the iterations of the file are taken for, where a topic has several."""
+    if not _several(columns):
+        return
     if subtopics:
         count, topics = subtopics.count, int(subtopics.topic[-1]) + 1
-        say = f"{count} subtopics of {topics} topics, by the iteration column; only measures of subtopics use them"
+        say = f"{count:,} subtopics of {topics:,} topics, by the iteration column; only measures of subtopics use them"
+        say += "" if given else "; with iteration=round or iteration=ignore they are none"
         reader.report.warning(0, "subtopics", say, count)
+    elif taken == ROUND:
+        named, count = _iterations(columns)
+        reader.report.warning(0, "rounds", f"{count:,} rounds of judging, by the iteration column: {named}", count)
+    elif not given:
+        named, count = _iterations(columns)
+        several = len(np.unique(_topics(starts)[_inside(columns)]))
+        say = (
+            f"the iteration column has {count:,} values ({named}) and {several:,} topics have several, but none judges "
+            "a document under two of them: it is ignored; iteration=subtopic or iteration=round says what it is"
+        )
+        reader.report.warning(0, "iteration_ignored", say, several)
 
 
-def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: Ints) -> Flags:
+def _inside(columns: Columns) -> Flags:
+    """Rows at which the iteration changes within a topic."""
+    inside: Flags = columns.notes & (NEW_TOPIC | NEW_LABEL) == NEW_LABEL
+    return inside
+
+
+def _iterations(columns: Columns) -> tuple[str, int]:
+    """The first iterations with their numbers of judgements, to be read in a sentence; how many there are."""
+    numbers = numbered(columns, LABEL)
+    values, rows, sizes = np.unique(numbers, return_index=True, return_counts=True)
+    names = [columns.text(row, LABEL)[:100].decode(errors="replace") for row in rows[:_NAMED].tolist()]
+    named = ", ".join(f"{name!r} {size:,} times" for name, size in zip(names, sizes.tolist(), strict=False))
+    return named + (", ..." if len(values) > _NAMED else ""), len(values)
+
+
+def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: Ints, same: Ints) -> Flags:
     """Which rows to keep: the first of each document, raised to the highest level any iteration gives it."""
     keep = np.ones(len(columns.line), np.bool_)
     keep[second] = False
     if len(second):
-        _report_repeated(reader, columns, _same_iteration(columns, first, second), second)
+        _report_repeated(reader, columns, same, second)
         np.maximum.at(columns.number, first, columns.number[second])
     return keep
 
 
 def _same_iteration(columns: Columns, first: Ints, second: Ints) -> Ints:
     """For each repeated row the first row that judges its document in its iteration: itself where none did before."""
+    if not len(second):
+        return second
     documents, labels = np.unique(first), numbered(columns, LABEL)
     rows = np.concatenate([documents, second])
     keys = np.concatenate([documents, first]) * (labels.max() + 1) + labels[rows]

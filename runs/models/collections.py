@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts import Team, User
 
 DEFAULT_MEASURES = (
@@ -139,6 +140,11 @@ class Qrels(models.Model):
         TOPIC = "topic"
         QUERY = "query"
 
+    class Iteration(models.TextChoices):
+        SUBTOPIC = SUBTOPIC
+        ROUND = ROUND
+        IGNORE = IGNORE
+
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="qrels")
     version = models.PositiveIntegerField()
     active = models.BooleanField(default=False)
@@ -150,6 +156,13 @@ class Qrels(models.Model):
         # Processes of the release before go on submitting while it is replaced.
         db_default=KeyedBy.TOPIC,
         help_text="whether the file's second column is an iteration, or the number of a session's query",
+    )
+    iteration = models.CharField(
+        max_length=10,
+        choices=Iteration.choices,
+        default=Iteration.IGNORE,
+        db_default=Iteration.IGNORE,
+        help_text="what the file's second column is taken for: subtopics, rounds of judging, or nothing",
     )
     size = models.BigIntegerField(help_text="bytes, decompressed")
     lines = models.BigIntegerField()
@@ -172,3 +185,8 @@ class Qrels(models.Model):
 
     def __str__(self) -> str:
         return f"{self.collection} v{self.version}"
+
+    @property
+    def has_subtopics(self) -> bool:
+        """Whether any topic has several subtopics."""
+        return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get("counts", {})

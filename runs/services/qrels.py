@@ -7,10 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
-from metrics.engine.errors import Conflict
+from metrics.engine.errors import Conflict, InvalidInput
 from metrics.engine.judging import Judgements
+from runs.formats.limits import DEFAULT_LIMITS, Limits
+from runs.formats.scanning.pieces import Opener
 from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
@@ -18,19 +20,36 @@ from runs.services.audit import SYSTEM, Origin, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
 from runs.services.reports import report_as_json
 
-_READERS = {Qrels.KeyedBy.TOPIC.value: read_qrels, Qrels.KeyedBy.QUERY.value: read_session_qrels}
 
+def check_qrels(
+    *, collection: Collection, upload: Path, keyed_by: str = Qrels.KeyedBy.TOPIC, iteration: str | None = None
+) -> tuple[QrelsSummary, FileSource]:
+    """Read a qrels file to its end; InvalidFile with every problem.
 
-def check_qrels(*, upload: Path, keyed_by: str = Qrels.KeyedBy.TOPIC) -> tuple[QrelsSummary, FileSource]:
-    """Read a qrels file to its end; InvalidFile with every problem. Judgements of a session's queries are keyed by
-    query: the number of the query stands in the second column."""
+    Judgements of a session's queries are keyed by query: the number of the query stands in the second column, which is
+    no iteration then. Without an `iteration`, it is what `read_qrels` finds likely; judgements of which the version
+    before has subtopics have some too.
+    """
+    if keyed_by == Qrels.KeyedBy.QUERY and iteration is not None:
+        message = "with keyed_by=query the second column is a query's number: leave the iteration out"
+        raise InvalidInput(message, pointer="/iteration")
+    before = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
+    had_subtopics = bool(before and before.iteration == Qrels.Iteration.SUBTOPIC)
     source = FileSource(upload, upload_limits())
     try:
-        summary = _READERS[keyed_by](source.open, limits=upload_limits(), seed=HASH_SEED)
+        summary = _read(source.open, keyed_by, iteration, had_subtopics, upload_limits())
     finally:
         source.close()
     summary.report.check()
     return summary, source
+
+
+def _read(
+    open_qrels: Opener, keyed_by: str, iteration: str | None, had_subtopics: bool, limits: Limits
+) -> QrelsSummary:
+    if keyed_by == Qrels.KeyedBy.QUERY:
+        return read_session_qrels(open_qrels, limits=limits, seed=HASH_SEED)
+    return read_qrels(open_qrels, iteration=iteration, had_subtopics=had_subtopics, limits=limits, seed=HASH_SEED)
 
 
 def import_qrels(
@@ -40,6 +59,7 @@ def import_qrels(
     upload: Path,
     note: str = "",
     keyed_by: str = Qrels.KeyedBy.TOPIC,
+    iteration: str | None = None,
     activate: bool,
     enqueue: Callable[[Qrels], object],
     origin: Origin = SYSTEM,
@@ -47,17 +67,18 @@ def import_qrels(
 ) -> tuple[Qrels, bool]:
     """Store a new version of the judgements; returns it and whether it is new.
 
-    The bytes of an earlier version, keyed the same way, are that version. Called in the same transaction: `enqueue`
-    when the version becomes active, `accept` with what is returned.
+    The bytes of an earlier version, keyed the same way, are that version, unless another `iteration` is named than
+    it was taken for. Called in the same transaction: `enqueue` when the version becomes active, `accept` with what is
+    returned.
     """
-    summary, source = check_qrels(upload=upload, keyed_by=keyed_by)
-    existing = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by).first()
+    summary, source = check_qrels(collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration)
+    existing = _same(collection, source, keyed_by, iteration).order_by("-version").first()
     with storing():
         keep_file(upload, source.sha256)
         with transaction.atomic():
             if existing and activate:
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
-            qrels = existing or _create(collection, user, summary, source, note, keyed_by)
+            qrels = existing or _create(collection, user, summary, source, note, keyed_by, iteration)
             if existing is None:
                 _record_upload(origin, qrels, _activate(qrels, enqueue) if activate else None)
             if accept:
@@ -95,23 +116,35 @@ def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object]) -> int | None:
 
 def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
     after = {"version": qrels.version, "sha256": qrels.sha256, "lines": qrels.lines, "active": qrels.active}
+    after["iteration"] = qrels.iteration
     before = {"active": replaced} if qrels.active else {}
     action = AuditEvent.Action.QRELS_UPLOADED
     record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
 
 
 @lru_cache(maxsize=4)
-def load_judgements(sha256: str, keyed_by: str = Qrels.KeyedBy.TOPIC) -> Judgements:
+def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
     """The judgements of a stored file; kept in memory, as one worker judges many runs by the same ones."""
-    return read_stored(sha256, lambda opener: _READERS[keyed_by](opener, seed=HASH_SEED)).judgements
+    return read_stored(sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)).judgements
+
+
+def _same(collection: Collection, source: FileSource, keyed_by: str, iteration: str | None) -> QuerySet[Qrels]:
+    same = collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by)
+    return same if iteration is None else same.filter(iteration=iteration)
 
 
 def _create(
-    collection: Collection, user: User | None, summary: QrelsSummary, source: FileSource, note: str, keyed_by: str
+    collection: Collection,
+    user: User | None,
+    summary: QrelsSummary,
+    source: FileSource,
+    note: str,
+    keyed_by: str,
+    iteration: str | None,
 ) -> Qrels:
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
-    if collection.qrels.filter(sha256=source.sha256, keyed_by=keyed_by).exists():
+    if _same(collection, source, keyed_by, iteration).exists():
         raise Conflict("the same judgements are being uploaded at this moment; try again")
     judgements = summary.judgements
     return Qrels.objects.create(
@@ -119,6 +152,7 @@ def _create(
         version=latest + 1,
         sha256=source.sha256,
         keyed_by=keyed_by,
+        iteration=summary.iteration,
         size=source.size,
         lines=summary.lines,
         judgements=len(judgements.levels),

@@ -10,7 +10,7 @@ from metrics.engine.known import mark_known
 from runs.formats.compression import in_memory
 from runs.formats.known_documents import read_known
 from runs.formats.limits import DEFAULT_LIMITS
-from runs.formats.trec_qrels import read_qrels
+from runs.formats.trec_qrels import SUBTOPIC, read_qrels
 from runs.formats.trec_run import check_run, read_run
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -26,7 +26,7 @@ def judgements_of(qrels: Qrels) -> Judgements:
 
 def judgements_by_subtopic(qrels: SubtopicQrels) -> Judgements:
     lines = "".join(f"{topic} {subtopic} {doc} {level}\n" for topic, subtopic, doc, level in qrels)
-    summary = read_qrels(lambda: in_memory(lines.encode(), DEFAULT_LIMITS), seed=SEED)
+    summary = read_qrels(lambda: in_memory(lines.encode(), DEFAULT_LIMITS), iteration=SUBTOPIC, seed=SEED)
     summary.report.check()
     return summary.judgements
 

@@ -225,6 +225,21 @@ def test_warnings_are_shown_on_demand(call: Call, tiny: Files) -> None:
     ]
 
 
+def test_the_iteration_column_is_for_measures_of_subtopics(call: Call, tiny: Files) -> None:
+    qrels, run = tiny
+    qrels.write_text("1 0.5 a 1\n1 1 b 1\n")
+    run.write_text("1 Q0 a 1 1 x\n")
+    said = f"{qrels}: warning: no subtopics for StRecall@1: each topic is its only one; see --iteration\n"
+    for given in ((), ("--iteration", "round"), ("--iteration", "ignore")):
+        assert call(*given, "-m", "StRecall@1", qrels, run) == (0, "StRecall@1            \tall\t1.0000\n", said)
+    subtopics = call("--iteration", "subtopic", "-m", "StRecall@1", qrels, run)
+    assert subtopics == (0, "StRecall@1            \tall\t0.5000\n", "")
+    assert call("-m", "map", qrels, run)[2] == ""
+    qrels.write_text("1 one a 1\n1 two a 0\n1 two b 1\n")
+    assert call("-m", "StRecall@1", qrels, run) == subtopics
+    assert call("--iteration", "x", qrels, run)[0] == 2
+
+
 def test_means_and_deviations_are_checked_line_by_line(call: Call, tiny: Files, tmp_path: Path) -> None:
     means = tmp_path / "means"
     means.write_text("1 map 0.5\n\n1 map nan 1\n1 map 0.5 -1\n")

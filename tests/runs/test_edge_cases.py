@@ -56,7 +56,7 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "51-topic-without-relevant": (FIRST_ONLY, ()),
     "52-topic-leading-zero": ("1:0.0000/0.0000/0.0000 2:1.0000/1.0000/1.0000 all:0.5000/0.5000/0.5000", ()),
     "57-gzip-run": (BASE, ()),
-    "66-iteration-column": (BASE, ("subtopics",)),
+    "66-iteration-column": (BASE, ("iteration_ignored",)),
     "70-unjudged-docs": ("1:0.5000/0.5672/0.5000 2:0.5000/0.6309/0.5000 all:0.5000/0.5991/0.5000", ()),
     "72-qrels-comment-trailing": (BASE, ("extra_columns",)),
     "73-no-topic-overlap": (

@@ -23,9 +23,9 @@ GOOD = "1 0 a 2\n1 0 b 0\n2 0 x 1\n"
 LEVELS = {"1": {"a": 2, "b": 0}, "2": {"x": 1}}
 
 
-def read(content: str | bytes, limits: Limits = LIMITS) -> QrelsSummary:
+def read(content: str | bytes, limits: Limits = LIMITS, iteration: str | None = None) -> QrelsSummary:
     encoded = content.encode() if isinstance(content, str) else content
-    return read_qrels(lambda: in_memory(encoded, limits), limits=limits)
+    return read_qrels(lambda: in_memory(encoded, limits), iteration=iteration, limits=limits)
 
 
 def levels_of(content: str | bytes) -> dict[str, dict[str, int]]:
@@ -216,7 +216,7 @@ def test_any_bytes_are_read_or_refused_alike_by_both_scans(content: bytes) -> No
 
 def subtopics_of(content: str) -> list[tuple[str, str, int, int]]:
     """The rows of the table of subtopics: topic, document, number of the subtopic and level."""
-    judgements = read(content).judgements
+    judgements = read(content, iteration="subtopic").judgements
     table, text = judgements.subtopics, judgements.data.tobytes()
     if table is None:
         return []

@@ -1,7 +1,7 @@
 """Measures of novelty and diversity: how much of a topic's subtopics a ranking covers, and how early.
 
 Every iteration of a topic that has a relevant judgement is one of its subtopics, all of the same weight. Where a topic
-has one iteration only, that is its one subtopic.
+has one iteration only, or the iterations are no subtopics, the topic is its own one subtopic.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from metrics.engine.subtopics import Coverage
 
 # What comes after so small a share of the first rank's weight changes no digit of a double.
 _NEGLIGIBLE = 1e-16
+# The measures of this module by the names of their definitions.
+OF_SUBTOPICS = (
+    "StRecall", "alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "P_IA", "AP_IA",
+)  # fmt: skip
 
 
 def subtopic_recall(run: JudgedRun, *, cutoff: int, rel: int = 1) -> Floats:

@@ -9,6 +9,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.measures.definition import GAINS, Parameter, read_choice, read_integer, read_number
+from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.sessions.figures import FIGURES
 from metrics.engine.sessions.settings import MAX_DEPTH
 
@@ -31,7 +32,7 @@ def _read_query_base(name: str, text: str) -> float | None:
 
 def _read_measure(name: str, text: str) -> Measure:
     measure = parse_measure(text)
-    if measure.definition.name in _OF_SUBTOPICS:
+    if measure.definition.name in OF_SUBTOPICS:
         message = f"{name}={text!r}: measures of subtopics are not made for sessions; InstanceRecall is"
         raise MeasureError(message, code="bad_parameter")
     if measure.pools:
@@ -39,10 +40,6 @@ def _read_measure(name: str, text: str) -> Measure:
         raise MeasureError(message, code="bad_parameter")
     return measure
 
-
-_OF_SUBTOPICS = (
-    "StRecall", "alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "P_IA", "AP_IA",
-)  # fmt: skip
 
 BASE = Parameter("b", 2.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by rank", True)
 QUERY_BASE = Parameter(

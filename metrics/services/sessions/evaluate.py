@@ -66,7 +66,8 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
 def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
     """The judgements and what they are keyed by."""
     if evaluation.qrels is not None:
-        found = load_judgements(evaluation.qrels.sha256, evaluation.qrels.keyed_by)
+        qrels = evaluation.qrels
+        found = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         return found, cast(JudgedBy, evaluation.judged_by)
     own = read_session_set(evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED))
     if own is None:

@@ -52,7 +52,8 @@ def _evaluate(lease: Lease, lost: threading.Event) -> bool:
 def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     start = time.perf_counter()
     run = evaluation.run
-    judgements = load_judgements(evaluation.qrels.sha256, evaluation.qrels.keyed_by)
+    qrels = evaluation.qrels
+    judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
     view = read_stored(
         run.sha256,
         lambda opener: judge(
