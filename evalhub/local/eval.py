@@ -60,7 +60,8 @@ def _parse_and_run(arguments: list[str]) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except MeasureError as error:
-        _say(f"{parser().format_usage()}evalhub eval: error: {error.message}")
+        more = "\nevalhub eval --help describes the names" if error.code == MeasureError.code else ""
+        _say(f"{parser().format_usage()}evalhub eval: error: {error.message}{more}")
         return _WRONG_USE
     return _Command(options, requests, measures).run()
 

@@ -22,6 +22,7 @@ from metrics.engine.judged import JudgedRun
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition, Parameter
 from metrics.engine.ranking import Floats
+from metrics.engine.spelling import meant_measure
 
 MAX_NAME = 200
 MAX_MEASURES = 100
@@ -35,8 +36,20 @@ _SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
 _FORMS = {form: (definition.name, implied) for definition in MEASURES.values() for form, implied in definition.forms}
 _ALIASES = {alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases} | _FORMS
 _TREC_EVAL = {d.trec_eval: (d.name, "") for d in MEASURES.values() if d.trec_eval} | _FORMS
+# What else people call them, for those who have to be told the name here.
+_WORDS = {
+    "average precision": "AP", "mean average precision": "AP", "reciprocal rank": "RR", "hit rate": "Success",
+    "hits": "Success", "f-measure": "F", "interpolated precision": "IPrec",
+}  # fmt: skip
+_SPELLINGS = (
+    _WORDS
+    | {name: meant for name, (meant, _) in (_TREC_EVAL | _ALIASES).items()}
+    | {definition.name: definition.name for definition in MEASURES.values()}
+)
 # Measures of sessions have a table of their own, above this module.
 _OF_SESSIONS = re.compile(r"n?sDCG(_\w+)?|session-dcg|InstanceRecall|Session|Query")
+# ir_measures writes NumRelRet as NumRet with a level.
+_LEVEL = re.compile(r"\brel\s*=")
 _NEEDED = {Cutoff.REQUIRED: "10", Cutoff.SHARE: "0.1"}
 # ir_measures' spellings of parameters that have another name here; None means our default.
 _IR_MEASURES: dict[tuple[str, str], tuple[str, str] | None] = {
@@ -117,6 +130,8 @@ def parse_measure(text: str) -> Measure:
     name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")
     if parts is None or name not in MEASURES:
         return _parse_trec_eval(text.strip())
+    if name == "NumRet" and _LEVEL.search(parts[1]):
+        name = "NumRelRet"
     arguments = ",".join(part for part in (implied, parts[1]) if part)
     return read_measure(MEASURES[name], arguments, parts[2])
 
@@ -243,4 +258,7 @@ def _unknown(text: str) -> str:
         return f"{name} is a measure of sessions, not of runs: it is asked of a set of sessions"
     if name == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"
-    return f"unknown measure {text!r}; names look like nDCG@10 or P(rel=2)@5, and /api/v1/measures/ lists them"
+    near = meant_measure(text, _SPELLINGS, parse_measure)
+    if near:
+        return f"unknown measure {text!r}; did you mean {near}?"
+    return f"unknown measure {text!r}; names look like nDCG@10 or P(rel=2)@5"

@@ -7,17 +7,20 @@ The canonical name prints the bases and X always, and of the other parameters th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import MAX_MEASURES, MAX_NAME, Measure, read_measure, take_apart
+from metrics.engine.grammar import MAX_MEASURES, MAX_NAME, Measure, parse_measure, read_measure, take_apart
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.engine.sessions.settings import DEFAULT_DEPTH, Ideal, Norm, Setting
+from metrics.engine.spelling import meant_measure
 
 _ALIASES = {alias: d.name for d in SESSION_MEASURES.values() for alias in d.aliases}
+_SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIASES
 
 
 @lru_cache(maxsize=10_000)
@@ -82,5 +85,11 @@ def _split(text: str) -> list[str]:
 def _unknown(text: str, name: str) -> str:
     if name == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure; what ir_measures calls SDCG is ScaledDCG"
+    with suppress(MeasureError):
+        of_runs = parse_measure(text).name
+        return f"{of_runs} is a measure of runs; sessions take one as in Session(of='AP') and Query(of='nDCG@10')"
+    near = meant_measure(text, _SPELLINGS, parse_session_measure)
+    if near:
+        return f"unknown session measure {text[:100]!r}; did you mean {near}?"
     known = ", ".join(SESSION_MEASURES)
     return f"unknown session measure {text[:100]!r}; known are {known}, and Session(of='AP') for a measure of runs"

@@ -6,6 +6,7 @@
     value   = word | phrase
     phrase  = '"' any text '"'
 
+A word has no = < > and no colon behind anything but a number: what looks like a field or a comparison is one.
 In a text * stands for any text. A word ends at a blank, a quote or a bracket, in a field also at a comma.
 """
 
@@ -15,6 +16,7 @@ import re
 import unicodedata
 
 from metrics.engine.errors import InvalidInput
+from metrics.engine.spelling import closest
 from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text
 
 MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS = 500, 30, 5, 5
@@ -22,7 +24,10 @@ _BLANKS = re.compile(r"\s*")
 _OR = re.compile(r'OR(?=[\s()"]|$)')
 _PHRASE = re.compile(r'"([^"]*)"')
 _WORD = re.compile(r'[^\s()"]+')
-_FIELD = re.compile(r"([^\W\d]+):")
+# What stands before a colon is a field, unless it is a number, as in 12:30.
+_FIELD = re.compile(r'([^\W\d][^\s()",:<=>]*):')
+# A comparison as other languages write it: k1=0.9, nDCG@10>0.5, or its sign between blanks.
+_COMPARED = re.compile(r'([^\s()"<=>!]*)(!?[<=>]=?|≤|≥)([^\s()"]*)')
 _VALUE = re.compile(r'[^\s()",]+')
 _MISSING = 'a term is missing: a word, a "phrase", or a field such as team:name'
 # Words of other search boxes, which nobody means as text.
@@ -39,6 +44,19 @@ def parse_filter(text: str) -> Term | None:
         message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH} are read"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
     return _Parser(text).parse() if text.strip() else None
+
+
+def _instead_of(compared: re.Match[str]) -> str:
+    """What to write for a comparison: the field with a colon, or that there are none of values."""
+    left, sign, right = compared.groups()
+    name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
+    if name and sign in ("=", "=="):
+        return f"write {name}:{right[:40] or '...'} for {compared[0][:40]}; text with {sign} needs quotes"
+    known = ", ".join(f"{known}:" for known in FIELDS)
+    return (
+        f"a filter does not compare: {compared[0][:40]}; its fields are {known}, measures and parameters of runs are "
+        f"none of them; text with {sign} needs quotes"
+    )
 
 
 class _Parser:
@@ -90,6 +108,8 @@ class _Parser:
         self._count()
         if field := _FIELD.match(self._text, self._at):
             return self._field(field[1])
+        if compared := _COMPARED.match(self._text, self._at):
+            raise self._problem(_instead_of(compared))
         word = _WORD.match(self._text, self._at)
         if word and word[0] in _NOT_HERE:
             raise self._problem(_NOT_HERE[word[0]])
@@ -111,8 +131,10 @@ class _Parser:
     def _field(self, written: str) -> Term:
         name = written.lower()
         if name not in FIELDS:
+            near = closest(name, FIELDS)
             known = f"fields are {', '.join(f'{known}:' for known in FIELDS)}"
-            raise self._problem(f"there is no field {written[:40]}: here; {known}; text with a colon needs quotes")
+            told = f"did you mean {near}:? Text" if near else f"{known}; text"
+            raise self._problem(f"there is no field {written[:40]}: here; {told} with a colon needs quotes")
         self._at += len(written) + 1
         values = [self._field_value(name)]
         while self._at < len(self._text) and self._text[self._at] == ",":
