@@ -12,12 +12,7 @@ import pytest
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures.definition import Cutoff
-from metrics.engine.sessions.grammar import (
-    parse_session_measure,
-    parse_session_measures,
-    session_values,
-    setting_of,
-)
+from metrics.engine.sessions.grammar import parse_session_measure, parse_session_measures, session_values, setting_of
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import judge_sessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
@@ -80,6 +75,8 @@ def test_a_list_is_split_outside_brackets() -> None:
         ("sDCG@1001", "from 1 to 1000"),
         ("sDCG(short='min:0')", "from 1 to 1000"),
         ("sDCG(short='min:٣')", "from 1 to 1000"),
+        ("nsDCG(short='min:5')@3", "counts 3 documents of each query, so m of 'min:m' is at most 3"),
+        ("Session(of='AP',short='min:11')", "at most 10"),
         ("sDCG(norm='query')", "no parameter 'norm'"),
         ("nsDCG(ideal='once',norm='query')", "none to divide by"),
         ("Session", "needs of"),
@@ -129,6 +126,13 @@ def test_the_appendix_of_ecir_2008_corrected() -> None:
     view = judged_sessions([session(names)], {"t": dict(zip(names, levels, strict=True))})
     found = session_vectors(view, Setting(b=4)).of(0)
     assert np.round(found, 2).tolist() == [3, 4.33, 6.01, 6.01, 6.01, 6.44, 7.28, 8.08, 9.24, 9.24]
+
+
+@pytest.mark.parametrize("short", ["pad", "asis", "min:1", "min:3"])
+def test_a_perfect_query_reaches_one_however_short_lists_are_taken(short: str) -> None:
+    perfect = session(["d1", "d2", "d3", "d4", "d5"])
+    view = judged_sessions([perfect], {"t": dict.fromkeys(["d1", "d2", "d3", "d4", "d5"], 1)})
+    assert session_values(view, parse_session_measure(f"nsDCG(short='{short}')@3")).tolist() == [1.0]
 
 
 def test_the_shifted_form() -> None:

@@ -30,7 +30,9 @@ def parse_session_measure(text: str) -> Measure:
     name = _ALIASES.get(parts[0], parts[0]) if parts else ""
     if parts is None or name not in SESSION_MEASURES:
         raise MeasureError(_unknown(text, name))
-    return read_measure(SESSION_MEASURES[name], parts[1], parts[2])
+    measure = read_measure(SESSION_MEASURES[name], parts[1], parts[2])
+    _check_short(measure)
+    return measure
 
 
 def parse_session_measures(text: str) -> list[Measure]:
@@ -80,6 +82,18 @@ def _split(text: str) -> list[str]:
         else:
             names[-1] += character
     return [name for name in names if name]
+
+
+def _check_short(measure: Measure) -> None:
+    """Only X documents of a list count: padded to more, a list of X documents would be called short, and no session
+    would reach an nsDCG of 1."""
+    short, most = str(measure.parameters.get("short", "")), measure.cutoff or DEFAULT_DEPTH
+    if short.startswith("min:") and int(short.removeprefix("min:")) > most:
+        message = (
+            f"short='{short}': {measure.definition.name}@{most} counts {most} documents of each query, so m of 'min:m' "
+            f"is at most {most}"
+        )
+        raise MeasureError(message, code="bad_parameter")
 
 
 def _unknown(text: str, name: str) -> str:

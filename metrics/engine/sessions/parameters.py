@@ -46,7 +46,9 @@ QUERY_BASE = Parameter(
     "bq", 4.0, _read_query_base, "base of the logarithm that discounts by query; none: queries count alike", True
 )
 DD_BASE = Parameter("bq", 4.0, read_number(1.0, 1000.0), "base of the logarithm that discounts by query", True)
-_SHORT_TEXT = "lists of fewer than X documents: padded with zeros, taken 'asis', or padded to m documents by 'min:m'"
+_SHORT_TEXT = (
+    "lists of fewer than X documents: padded with zeros, taken 'asis', or padded to m documents by 'min:m', m at most X"
+)
 SHORT = Parameter("short", "pad", _read_short, _SHORT_TEXT)
 SHORT_LIST = Parameter("short", "asis", _read_short, _SHORT_TEXT)
 _DUPLICATES = read_choice("every", "first")
