@@ -54,7 +54,8 @@ def main(argv: list[str]) -> None:
 def _parse_and_run(arguments: list[str]) -> int:
     try:
         options = parse(arguments)
-        requests, measures = read_requests(options.measures or ["official"], options.compat, options.level)
+        asked, documents = options.measures or ["official"], options.documents or None
+        requests, measures = read_requests(asked, options.compat, options.level, documents)
         if measures and options.scale:
             raise MeasureError(f"-Z is for trec_eval's measures; {measures[0]} is none of them")
     except SystemExit as stop:

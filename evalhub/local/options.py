@@ -66,7 +66,7 @@ def _add_trec_eval(to: argparse.ArgumentParser) -> None:
     add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
         help="use the first N documents of each topic")  # fmt: skip
     add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N", dest="documents",
-        help="documents in the collection, for utility")  # fmt: skip
+        help="documents in the collection, for the measures that need their number")  # fmt: skip
     add("-Z", "--Zscore", metavar="FILE", dest="scale",
         help="deviations from the means in FILE: topic measure mean deviation")  # fmt: skip
     for flags, known in ((("-R", "--Rel_info_format"), "qrels"), (("-T", "--Results_format"), "trec_results")):

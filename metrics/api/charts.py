@@ -87,13 +87,15 @@ def _precision_recall(asked: Asked) -> Figure:
 
 
 def _distribution(asked: Asked) -> Figure:
-    measure = measure_in(asked.query, "measure", asked.run.collection.measures[0])
+    collection = asked.run.collection
+    measure = measure_in(asked.query, "measure", collection.measures[0], collection.documents)
     values = read_values(evaluation=asked.evaluation, measures=[measure])
     return distribution_figure(values.vectors[measure.name], measure=measure.name, run=asked.run.tag)
 
 
 def _topics(asked: Asked) -> Figure:
-    measure = measure_in(asked.query, "measure", asked.run.collection.measures[0])
+    collection = asked.run.collection
+    measure = measure_in(asked.query, "measure", collection.measures[0], collection.documents)
     version = asked.evaluation.qrels.version
     other = run_id_in(asked.query, "other")
     if other is None:
@@ -126,7 +128,7 @@ RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
 
 
 def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
-    answer = ask_what_if(collection=collection, query=what_if_query(query))
+    answer = ask_what_if(collection=collection, query=what_if_query(query, collection))
     return what_if_figure(answer, answer.combinations[0])
 
 

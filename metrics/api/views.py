@@ -49,7 +49,7 @@ class RunValuesView(APIView):
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         query = query_of(request)
-        measures = measures_in(query, "measures", found.collection.measures)
+        measures = measures_in(query, "measures", found.collection.measures, found.collection.documents)
         evaluation = evaluation_in(query, found)
         values = read_values(evaluation=evaluation, measures=measures)
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}

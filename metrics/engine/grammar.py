@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -124,8 +124,11 @@ class Measure:
 
 
 @lru_cache(maxsize=10_000)
-def parse_measure(text: str) -> Measure:
-    """The measure that `text` names, in either spelling; MeasureError says what is wrong with it."""
+def parse_measure(text: str, documents: int | None = None) -> Measure:
+    """The measure that `text` names, in either spelling; MeasureError says what is wrong with it.
+
+    `documents` is the size of the collection: a measure that needs it and names none takes it, and has it in its name.
+    """
     parts = take_apart(text)
     name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")
     if parts is None or name not in MEASURES:
@@ -133,12 +136,24 @@ def parse_measure(text: str) -> Measure:
     if name == "NumRet" and _LEVEL.search(parts[1]):
         name = "NumRelRet"
     arguments = ",".join(part for part in (implied, parts[1]) if part)
-    return read_measure(MEASURES[name], arguments, parts[2])
+    return read_measure(MEASURES[name], arguments, parts[2], documents)
 
 
-def read_measure(definition: MeasureDefinition, arguments: str, cutoff: str | None) -> Measure:
+def name_in_collection(text: str) -> str:
+    """The canonical name of a measure that takes the number of documents from its collection, where it names none."""
+    measure = parse_measure(text, 1)
+    if measure == parse_measure(text, 2):
+        return measure.name
+    open_values = tuple((name, None if name == "documents" else value) for name, value in measure.values)
+    return replace(measure, values=open_values).name
+
+
+def read_measure(
+    definition: MeasureDefinition, arguments: str, cutoff: str | None, documents: int | None = None
+) -> Measure:
     """The measure of a definition with parameters and cutoff as written; MeasureError where they do not fit."""
-    measure = Measure(definition, _read_cutoff(definition, cutoff), _read_arguments(definition, arguments))
+    values = _read_arguments(definition, arguments, documents)
+    measure = Measure(definition, _read_cutoff(definition, cutoff), values)
     if len(measure.name) > MAX_NAME:
         raise MeasureError(f"the canonical form of this name, {measure.name[:40]}..., is longer than {MAX_NAME}")
     return measure
@@ -153,9 +168,9 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
     return (match["name"], match["arguments"] or "", match["cutoff"]) if match else None
 
 
-def parse_measures(text: str) -> list[Measure]:
+def parse_measures(text: str, documents: int | None = None) -> list[Measure]:
     """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
-    return list(dict.fromkeys(parse_measure(name) for name in split_names(text)))
+    return list(dict.fromkeys(parse_measure(name, documents) for name in split_names(text)))
 
 
 def split_names(text: str) -> list[str]:
@@ -193,14 +208,16 @@ def _read_share(definition: MeasureDefinition, text: str) -> float:
     return float(text)
 
 
-def _read_arguments(definition: MeasureDefinition, text: str) -> tuple[tuple[str, Any], ...]:
+def _read_arguments(
+    definition: MeasureDefinition, text: str, documents: int | None = None
+) -> tuple[tuple[str, Any], ...]:
     known = {parameter.name: parameter for parameter in definition.parameters}
     spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
     written = _arguments(text, spellings)
     given = {name: _parameter(definition, known, name).read(name, value) for name, value in written}
     if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
         raise MeasureError("b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter")
-    return definition.values(given)
+    return definition.values(given, documents)
 
 
 def _parameter(definition: MeasureDefinition, known: dict[str, Parameter], name: str) -> Parameter:

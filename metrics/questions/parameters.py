@@ -66,16 +66,18 @@ _LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
 _T = TypeVar("_T")
 
 
-def measures_in(parameters: Mapping[str, str], name: str, default: list[str]) -> list[Measure]:
-    """The measures of one parameter, or the default ones."""
+def measures_in(
+    parameters: Mapping[str, str], name: str, default: list[str], documents: int | None = None
+) -> list[Measure]:
+    """The measures of one parameter, or the default ones; `documents` is the size of the collection, where known."""
     try:
-        return parse_measures(parameters.get(name, "")) or [parse_measure(text) for text in default]
+        return parse_measures(parameters.get(name, ""), documents) or [parse_measure(one, documents) for one in default]
     except MeasureError as error:
         raise pointed(error, name) from error
 
 
-def measure_in(parameters: Mapping[str, str], name: str, default: str) -> Measure:
-    return measures_in({name: parameters.get(name) or default}, name, [default])[0]
+def measure_in(parameters: Mapping[str, str], name: str, default: str, documents: int | None = None) -> Measure:
+    return measures_in({name: parameters.get(name) or default}, name, [default], documents)[0]
 
 
 def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
@@ -102,8 +104,8 @@ def scores_in(parameters: Mapping[str, str]) -> str | None:
 
 def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     """`sort` is a measure; `order` is desc or asc, by default the one that puts the best run first."""
-    measures = measures_in(parameters, "measures", collection.measures)
-    sort = measure_in(parameters, "sort", measures[0].name)
+    measures = measures_in(parameters, "measures", collection.measures, collection.documents)
+    sort = measure_in(parameters, "sort", measures[0].name, collection.documents)
     order = choice_in(parameters, "order", ("desc", "asc"))
     return BoardQuery(
         measures=measures,
@@ -144,7 +146,7 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
     """`measure` and `test` are read where `measures` and `tests` are left out."""
     named = "measures" if parameters.get("measures") else "measure"
-    measures = measures_in(parameters, named, collection.measures[:1])
+    measures = measures_in(parameters, named, collection.measures[:1], collection.documents)
     if len(measures) > MAX_COMPARED_MEASURES:
         message = f"{len(measures)} measures; a comparison takes at most {MAX_COMPARED_MEASURES}"
         raise MeasureError(message, code="too_many_measures", pointer=named)
@@ -263,17 +265,17 @@ def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
 
 def difference_query(parameters: Mapping[str, str], collection: Collection) -> DifferenceQuery:
     return DifferenceQuery(
-        measure=measure_in(parameters, "measure", collection.measures[0]),
+        measure=measure_in(parameters, "measure", collection.measures[0], collection.documents),
         runs=run_ids_in(parameters),
         by_difference=choice_in(parameters, "order", ("topic", "difference")) == "difference",
         scores=scores_in(parameters),
     )
 
 
-def what_if_query(parameters: Mapping[str, str]) -> WhatIfQuery:
-    """Combinations named by `measures`, those of `preset`, and the product of the rest; both presets for none."""
+def what_if_query(parameters: Mapping[str, str], collection: Collection) -> WhatIfQuery:
+    """Combinations named by `measures`, those of `preset`, and the product of the rest; the two users for none."""
     product = _grid(parameters).measures() if any(parameters.get(name) for name in _GRID) else []
-    named = measures_in(parameters, "measures", [])
+    named = measures_in(parameters, "measures", [], collection.documents)
     asked = _several(parameters, "preset", lambda text: read_choice(*PRESETS)("preset", text))
     if not (product or named or asked):
         asked = list(PRESETS)
@@ -287,7 +289,7 @@ def what_if_query(parameters: Mapping[str, str]) -> WhatIfQuery:
 def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
     """`qrels` is versions separated by commas."""
     return OrdersQuery(
-        measures=measures_in(parameters, "measures", collection.measures),
+        measures=measures_in(parameters, "measures", collection.measures, collection.documents),
         versions=_several(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION)),
         runs=run_ids_in(parameters),
         confidence=share_in(parameters, "confidence", 0.95),
@@ -300,7 +302,7 @@ def orders_query(parameters: Mapping[str, str], collection: Collection) -> Order
 def design_query(parameters: Mapping[str, str], collection: Collection) -> DesignQuery:
     differences = _several(parameters, "differences", lambda text: _positive("differences", text))
     return DesignQuery(
-        measures=measures_in(parameters, "measures", collection.measures),
+        measures=measures_in(parameters, "measures", collection.measures, collection.documents),
         runs=run_ids_in(parameters),
         test=parameters.get("test") or "paired_t",
         alpha=share_in(parameters, "alpha", 0.05),

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import MAX_MEASURES, parse_measure
+from metrics.engine.grammar import MAX_MEASURES, name_in_collection
 from runs.services.reports import grouped
 
 _MAX_JSON = 100_000
@@ -91,12 +91,12 @@ def _depth(value: Any) -> int:
 
 
 class MeasureField(serializers.CharField):
-    """A measure name in any spelling; kept in the canonical one."""
+    """A measure name in any spelling; kept in the canonical one, with `documents` only where a number is written."""
 
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)
         try:
-            return parse_measure(text).name
+            return name_in_collection(text)
         except MeasureError as error:
             raise serializers.ValidationError(error.message, code=error.code) from error
 

@@ -8,11 +8,12 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
+from metrics.engine.measures.definition import MAX_DOCUMENTS
 from metrics.services.queue.status import RUN_STATES
 from runs.api.fields import FileReportSerializer, FileWarningSerializer, JSONObjectField, MeasureListField, ReportField
 from runs.formats.trec_run import TAG_RULE
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Scope, Team, Topic
-from runs.models.collections import check_labels
+from runs.models.collections import check_labels, check_measures
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
@@ -81,7 +82,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     team = TeamField(default=PersonalTeam(), as_owner=True)
     measures = MeasureListField(required=False)
     level_labels = JSONObjectField(required=False, validators=[check_labels])
-    documents = serializers.IntegerField(min_value=1, max_value=10**15, required=False, allow_null=True)
+    documents = serializers.IntegerField(min_value=1, max_value=MAX_DOCUMENTS, required=False, allow_null=True)
     daily_submissions = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
     active_qrels = serializers.IntegerField(
         source="active_version", read_only=True, allow_null=True, help_text="null where they are blind"
@@ -102,6 +103,11 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = ("released_at", "created_at")
         extra_kwargs: dict[str, Any] = {"slug": {"validators": []}}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        kept = self.instance or Collection()
+        check_measures(attrs.get("measures", kept.measures), attrs.get("documents", kept.documents))
+        return attrs
 
     def validate_slug(self, slug: str) -> str:
         for check in Collection._meta.get_field("slug").validators:

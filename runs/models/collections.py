@@ -10,6 +10,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import parse_measure
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts import Team, User
 
@@ -20,6 +22,16 @@ DEFAULT_MEASURES = (
 
 def default_measures() -> list[str]:
     return list(DEFAULT_MEASURES)
+
+
+def check_measures(measures: list[str], documents: int | None) -> None:
+    """Every measure can be computed, those that need the number of documents too."""
+    for name in measures:
+        try:
+            parse_measure(name, documents)
+        except MeasureError as error:
+            message = f"{error.message}; or give the collection its number of documents"
+            raise ValidationError({"measures": message}) from error
 
 
 def check_labels(labels: Any) -> None:
@@ -104,6 +116,9 @@ class Collection(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    def clean(self) -> None:
+        check_measures(self.measures, self.documents)
 
     @property
     def active_qrels(self) -> Qrels | None:

@@ -17,6 +17,10 @@ A name is `Name(parameter=value,...)@cutoff`, as in ir_measures; parameters at t
 names are understood as well (`ndcg_cut_10`, `P_5`, `map`), and ndeval's (`alpha-nDCG@10`, `strec@5`), and answered in
 this form. `rel` is the lowest level that counts as relevant; `judged_only=True` leaves unjudged documents out before
 ranking (the condensed list, trec_eval -J).
+
+**The number of documents.** A measure that needs `documents`, the size of the collection, and is written without it
+takes the number that the collection has, and has it in its name in the answer: `NormRecall` of a collection of 528,155
+documents is `NormRecall(documents=528155)`. A number in the name wins. `evalhub eval` takes it from `-N`.
 """
 _SECTIONS = ("formula", "range", "source", "elsewhere", "undefined")
 

@@ -43,7 +43,7 @@ class WhatIfView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = what_if_query(query_of(request))
+        query = what_if_query(query_of(request), found)
         return Response({"collection": found.slug, **_as_json(ask_what_if(collection=found, query=query))})
 
 

@@ -41,7 +41,8 @@ ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {"significance": _
 
 def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
     """The measure and the test of the answer that are named, or its first ones."""
-    measure = measure_in(query, "measures", answer.results[0].measure.name)
+    documents = answer.entrants.qrels.collection.documents
+    measure = measure_in(query, "measures", answer.results[0].measure.name, documents)
     compared = next((one for one in answer.results if one.measure == measure), None)
     if compared is None:
         raise InvalidInput(f"{measure.name} is not compared here", code="unknown_measure", pointer="measures")

@@ -58,12 +58,15 @@ from metrics.engine.measures.definition import (
     Aggregate,
     Cutoff,
     MeasureDefinition,
+    always,
     check_interpolation,
     check_levels,
     check_missing,
     check_one_gain,
     check_utility,
     check_vector,
+    counts_unretrieved,
+    puts_missing_last,
 )
 
 _NONE, _OPTIONAL, _REQUIRED = Cutoff.NONE, Cutoff.OPTIONAL, Cutoff.REQUIRED
@@ -126,7 +129,7 @@ _TABLE = (
     MeasureDefinition("SetAP", sets.set_average_precision, _NONE, _BINARY, trec_eval="set_map"),
     MeasureDefinition(
         "utility", sets.utility, _NONE, (REL, *UTILITY, UTILITY_DOCUMENTS, JUDGED_ONLY), trec_eval="utility",
-        trec_style=True, check=check_utility,
+        trec_style=True, check=check_utility, needs_documents=counts_unretrieved,
     ),
     MeasureDefinition(
         "gm_map", binary.gm_average_precision, _NONE, _BINARY, Aggregate.GEOMETRIC, trec_eval="gm_map", trec_style=True,
@@ -181,15 +184,19 @@ _TABLE = (
     MeasureDefinition("GR", graded.graded_recall, _REQUIRED, (GAINS, JUDGED_ONLY)),
     MeasureDefinition(
         "SearchLength", search_length.search_length, _NONE, (REL, *_UNSEEN), check=check_missing, lower_is_better=True,
+        needs_documents=puts_missing_last,
     ),
     MeasureDefinition(
         "ASL", search_length.average_search_length, _NONE, (REL, *_UNSEEN), check=check_missing, lower_is_better=True,
+        needs_documents=puts_missing_last,
     ),
     MeasureDefinition(
         "ESL", search_length.expected_search_length, _NONE, (NEEDED_RELEVANT, REL, *_UNSEEN), check=check_missing,
-        lower_is_better=True,
+        lower_is_better=True, needs_documents=puts_missing_last,
     ),
-    MeasureDefinition("NormRecall", search_length.normalised_recall, _NONE, (REL, MISSING, ALL_DOCUMENTS)),
+    MeasureDefinition(
+        "NormRecall", search_length.normalised_recall, _NONE, (REL, MISSING, ALL_DOCUMENTS), needs_documents=always,
+    ),
     MeasureDefinition("Satisfaction", user_oriented.satisfaction, _OPTIONAL, (REL, GAINS)),
     MeasureDefinition("Frustration", user_oriented.frustration, _OPTIONAL, (REL, GAINS), lower_is_better=True),
     MeasureDefinition("Total", user_oriented.total, _OPTIONAL, (REL, GAINS, WEIGHT)),

@@ -71,10 +71,16 @@ class MeasureDefinition:
     max_cutoff: int = MAX_CUTOFF
     default_cutoff: int | None = None  # of Cutoff.OPTIONAL, where none is written
     check: Callable[[Mapping[str, Any]], str | None] | None = None  # what is wrong with the parameters taken together
+    needs_documents: Callable[[Mapping[str, Any]], bool] | None = None  # whether these parameters need `documents`
     pooled: Callable[..., float] | None = None  # the figure of all topics with norm='average': called as `compute` is
 
-    def values(self, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-        """Every parameter with its value; MeasureError where one is missing or they contradict each other."""
+    def values(self, given: Mapping[str, Any], documents: int | None = None) -> tuple[tuple[str, Any], ...]:
+        """Every parameter with its value; MeasureError where one is missing or they contradict each other.
+
+        `documents` is the size of the collection, for a measure that needs it and was not given another.
+        """
+        if documents and "documents" not in given and self.needs_documents and self.needs_documents(given):
+            given = {**given, "documents": documents}
         for parameter in self.parameters:
             if parameter.example and parameter.name not in given:
                 example = f"{self.name}({parameter.name}={parameter.example})"
@@ -204,9 +210,8 @@ UTILITY = tuple(
 )
 JUDGED_ONLY = Parameter("judged_only", False, read_flag, "leave unjudged documents out before ranking")
 MAX_DOCUMENTS = 10**12
-UTILITY_DOCUMENTS = Parameter(
-    "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection (trec_eval -N), for d"
-)
+_SIZE = "documents in the collection; left out: the number that the collection has"
+UTILITY_DOCUMENTS = Parameter("documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE} (trec_eval -N); for d")
 MAX_GOAL = 1e6
 PERSISTENCE = Parameter("p", 0.8, read_number(0.0, 1.0), "probability of going on to the next document", True)
 CASCADE_P = Parameter("p", 0.9, read_number(0.0, 1.0), "probability of going on after a document without gain")
@@ -228,11 +233,9 @@ MISSING = Parameter(
     "missing", "undefined", read_choice("undefined", "last"),
     "relevant documents that were not retrieved: leave the value undefined, or put them at the end of the collection",
 )  # fmt: skip
-DOCUMENTS = Parameter(
-    "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection, for missing='last'"
-)
+DOCUMENTS = Parameter("documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}; for missing='last'")
 ALL_DOCUMENTS = Parameter(
-    "documents", None, read_integer(1, MAX_DOCUMENTS), "documents in the collection; must be given", example="528155"
+    "documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}, without which it must be given", example="528155"
 )
 EXPECTED = Parameter(
     "expected", None, read_integer(1, MAX_CUTOFF),
@@ -246,6 +249,18 @@ ALPHA = Parameter(
 # At 0.99 the greedy ideal ranking of nNRBP is more than 3,600 documents deep.
 BETA = Parameter("beta", 0.5, read_number(0.0, 0.99), "patience: probability of going on to the next document")
 WEIGHT = Parameter("weight", 0.5, read_number(0.0, 1.0), "weight of satisfaction")
+
+
+def always(given: Mapping[str, Any]) -> bool:
+    return True
+
+
+def puts_missing_last(given: Mapping[str, Any]) -> bool:
+    return given.get("missing") == "last"
+
+
+def counts_unretrieved(given: Mapping[str, Any]) -> bool:
+    return bool(given.get("d"))
 
 
 def check_levels(values: Mapping[str, Any]) -> str | None:

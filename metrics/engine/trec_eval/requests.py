@@ -38,10 +38,13 @@ class Request:
         return [f"{name}_{self.written}" if self.written else name]
 
 
-def read_requests(texts: Iterable[str], version: Version, level: int = 1) -> tuple[list[Request], list[Measure]]:
+def read_requests(
+    texts: Iterable[str], version: Version, level: int = 1, documents: int | None = None
+) -> tuple[list[Request], list[Measure]]:
     """trec_eval's measures in its order and the others as they come, each once; MeasureError names the bad one.
 
-    As in trec_eval, the first parameters given for a measure hold. The others take `level` where they name none.
+    As in trec_eval, the first parameters given for a measure hold. The others take `level` where they name none, and
+    `documents`, the size of the collection, where they need it.
     """
     given: dict[str, str | None] = {}
     others: dict[Measure, None] = {}
@@ -55,7 +58,7 @@ def read_requests(texts: Iterable[str], version: Version, level: int = 1) -> tup
         elif name.startswith(PREFERENCES) or name.endswith(GROUPS):
             raise MeasureError(f"{name}: preferences and judgement groups are not read here; use trec_eval for them")
         else:
-            others[_at_level(parse_measure(text), text, level)] = None
+            others[_at_level(parse_measure(text, documents), text, level)] = None
     return [_read(entry, given[entry.name]) for entry in TABLE if entry.name in given], list(others)
 
 

@@ -66,8 +66,8 @@ def _with_added(collection: Collection, query: Query) -> str | None:
     if "add" not in query:
         return None
     try:
-        added = measures_in(query, "add", [])
-        measures = [*measures_in(query, "measures", collection.measures), *added] if added else []
+        added = measures_in(query, "add", [], collection.documents)
+        measures = [*measures_in(query, "measures", collection.measures, collection.documents), *added] if added else []
     except MeasureError:
         return None
     names = ",".join(dict.fromkeys(measure.name for measure in measures))
@@ -98,15 +98,15 @@ def _context(
 
 
 def _chips(collection: Collection, query: Query) -> list[Chip]:
-    measures = measures_in(query, "measures", collection.measures)
-    sort = measure_in(query, "sort", measures[0].name)
+    measures = measures_in(query, "measures", collection.measures, collection.documents)
+    sort = measure_in(query, "sort", measures[0].name, collection.documents)
     return measure_chips(list(dict.fromkeys([*measures, sort])), sort, query)
 
 
 def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
     """What the board is ranked by is always among what it shows."""
     check_scores(request, collection)
-    measures_in(query, "add", [])
+    measures_in(query, "add", [], collection.documents)
     asked = board_query(query, collection, request.user)
     return replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
 

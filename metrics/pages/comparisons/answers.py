@@ -68,7 +68,7 @@ class Shown:
 
 def show(collection: Collection, answer: Answer, text: Text) -> Shown:
     """The measure named by `by`, or the first one."""
-    by = measure_in(text, "by", answer.results[0].measure.name)
+    by = measure_in(text, "by", answer.results[0].measure.name, collection.documents)
     compared = next((one for one in answer.results if one.measure == by), answer.results[0])
     return Shown(collection, answer, compared, text)
 

@@ -126,8 +126,8 @@ def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
 
 
 def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    measures = measures_in(query, "measures", run.collection.measures)
-    sort = parse_measure(query["sort"]) if query.get("sort") else None
+    measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
+    sort = parse_measure(query["sort"], run.collection.documents) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
     paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics)
     wanted = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
@@ -167,7 +167,7 @@ def _drawn(chart: str, run: Run, evaluation: Evaluation, asked: Mapping[str, str
 
 def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """One measure over the topics: how its values are distributed, and a bar for each, alone or against another run."""
-    measure = measure_in(query, "by", run.collection.measures[0])
+    measure = measure_in(query, "by", run.collection.measures[0], run.collection.documents)
     asked = _kept(query, measure=measure.name, qrels=evaluation.qrels.version)
     paired = {**asked, "other": query.get("other", "")}
     return {
@@ -231,7 +231,7 @@ def _documents(collection: Collection, ranking: Ranking, paging: Paging) -> list
 
 
 def _of_topic(run: Run, evaluation: Evaluation, topic_id: str) -> list[tuple[str, str]]:
-    measures = measures_in({}, "measures", run.collection.measures)
+    measures = measures_in({}, "measures", run.collection.measures, run.collection.documents)
     values = read_values(evaluation=evaluation, measures=measures)
     place = values.topic_ids.index(topic_id)
     return [(measure.name, figure(measure, float(values.vectors[measure.name][place]))) for measure in measures]

@@ -70,7 +70,7 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """
     qrels, scores = active_qrels(collection), query.scores or collection.scores
-    measures = [parse_measure(collection.measures[0]), *query.combinations]
+    measures = [parse_measure(collection.measures[0], collection.documents), *query.combinations]
     evaluations = _evaluations(collection, qrels, scores, query)
     columns = _means(collection, [evaluation.pk for evaluation in evaluations], measures)
     ranks = standings(

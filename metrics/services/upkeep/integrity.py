@@ -92,7 +92,7 @@ def _parsed(collection: Collection) -> tuple[list[Measure], list[str]]:
     measures, problems = [], []
     for name in collection.measures:
         try:
-            measures.append(parse_measure(name))
+            measures.append(parse_measure(name, collection.documents))
         except EvalHubError as error:
             problems.append(error.message)
     return measures, problems

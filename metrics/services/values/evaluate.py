@@ -69,7 +69,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
         if lost.is_set():
             raise LeaseLost
-        vectors.append(make_vector(evaluation.pk, parse_measure(name), view))
+        vectors.append(make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view))
     return Outcome(view, vectors, time.perf_counter() - start)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from metrics.engine.errors import StatisticsError
+from contextlib import suppress
+
+from metrics.engine.errors import MeasureError, StatisticsError
+from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from runs.models import Collection, Qrels
 
@@ -32,6 +35,16 @@ def select_evaluations(
         message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
         raise StatisticsError(message, code="unknown_run", pointer="runs")
     return [_beside(found[run], collection, qrels) for run in named]
+
+
+def own_measures(collection: Collection) -> set[str]:
+    """The names of the collection's own measures as values are stored under them: with the number of documents, where
+    they need it, and as this release writes them. One that it cannot compute has none."""
+    names = set()
+    for name in collection.measures:
+        with suppress(MeasureError):
+            names.add(parse_measure(name, collection.documents).name)
+    return names
 
 
 def _beside(evaluation: Evaluation, collection: Collection, qrels: Qrels) -> Evaluation:
