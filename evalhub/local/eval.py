@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from evalhub.local.files import LocalFile
 from evalhub.local.options import parse, parser
 from metrics.engine.errors import EvalHubError, FileReport, InvalidFile, MeasureError
@@ -104,6 +106,7 @@ class _Command:
                 scale = read_zscores(files[options.scale].open)
         if judgements is None or self.failed:
             return
+        self._check_gains(files[options.qrels], judgements)
         found = (self._sheet(files[name], judgements, scale) for name in options.runs)
         sheets = (sheet for sheet in found if sheet)
         for text in EXPORTS[options.format](sheets, by_topic=options.by_topic, summary=options.summary):
@@ -144,6 +147,15 @@ class _Command:
             for warning in report.warnings:
                 more = f"; {warning.count:,} in all" if warning.count > 1 and warning.lines else ""
                 _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}")
+
+    def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
+        """Say where gains turn the order of the levels round, even without --verbose."""
+        levels = np.unique(judgements.levels).tolist()
+        cautions = [caution for measure in self.measures for caution in measure.cautions(levels)]
+        for request in self.requests:
+            cautions += request.gains.cautions(levels, request.names[0]) if request.gains else []
+        for caution in cautions:
+            _say(f"{file.name}: warning: {caution.code}: {caution.message}")
 
     def _check_subtopics(self, file: LocalFile, qrels: QrelsSummary) -> None:
         """Without subtopics their measures say little; that is said even without --verbose."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from metrics.api.boards.serializers import BoardStatisticsSerializer, StandingSerializer
+from metrics.api.boards.serializers import BoardStatisticsSerializer, CautionSerializer, StandingSerializer
 from metrics.models import Evaluation
 from metrics.services.boards.states import BOARD_STATES
 
@@ -169,6 +169,10 @@ class WhatIfSerializer(serializers.Serializer[Any]):
     collection = serializers.CharField()
     qrels = serializers.IntegerField()
     scores = serializers.CharField()
+    cautions = CautionSerializer(
+        many=True,
+        help_text="of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
+    )
     runs = RunNameSerializer(many=True)
     official = CombinationSerializer(help_text="by the collection's first measure")
     combinations = CombinationSerializer(many=True)

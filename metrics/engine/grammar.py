@@ -10,14 +10,16 @@ The canonical name lists the parameters that differ from their default, in the o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
+from metrics.engine.cautions import Caution
 from metrics.engine.errors import MeasureError
+from metrics.engine.gains import GainMap
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition, Parameter
@@ -102,6 +104,21 @@ class Measure:
     def pools(self) -> bool:
         """Whether the figure of a run is not made from its values per topic: norm='average'."""
         return self.definition.pooled is not None and self.parameters["norm"] == "average"
+
+    def cautions(self, levels: Iterable[int]) -> list[Caution]:
+        """What a reader of the values must know where these levels are judged."""
+        levels, found = list(levels), []
+        for _, value in self.values:
+            if isinstance(value, GainMap):
+                found += value.cautions(levels, self.name)
+            elif isinstance(value, Measure):
+                found += value.cautions(levels)
+        return found
+
+    @property
+    def aggregate_name(self) -> str:
+        """What the one figure of a run is: mean, sum, geometric mean, or pooled ratio."""
+        return "pooled ratio" if self.pools else self.definition.aggregate.value
 
     def aggregate(self, values: Floats, run: JudgedRun | None = None) -> tuple[float | None, int]:
         """One figure over the topics that have a value, and how many have one; `run` is needed where it `pools`."""

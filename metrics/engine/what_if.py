@@ -15,12 +15,17 @@ from metrics.engine.measures.definition import BASE, show
 
 MAX_COMBINATIONS = 50
 FAMILIES = ("nDCG", "DCG", "nCG", "CG")
-# The two users of Järvelin and Kekäläinen, TOIS 20(4), 2002, section 4: one looks at the first few answers and wants
-# the best (down to rank 30, gains 0-1-10-100, base 2), one digs for marginal ones too (rank 200, 0-1-2-3, base 10).
+# Combinations that the literature has names for, the same for any number of levels. The two users are those of Järvelin
+# and Kekäläinen, TOIS 20(4), 2002, section 4: one looks at the first few answers and wants the best (down to rank 30,
+# gains 0-1-10-100, base 2), one digs for marginal ones too (rank 200, gains 0-1-2-3, base 10).
 PRESETS = {
-    "impatient": "nDCG(gains='0-1-10-100',dis='jk',b=2)@30",
-    "patient": "nDCG(gains='0-1-2-3',dis='jk',b=10)@200",
+    "linear": "nDCG@10",
+    "exponential": "nDCG(gains='exp')@10",
+    "impatient": "nDCG(gains='tenfold',dis='jk',b=2)@30",
+    "patient": "nDCG(dis='jk',b=10)@200",
+    "binary": "RBP(p=0.8,rel=1)@100",
 }
+USERS = ("impatient", "patient")
 
 
 @dataclass(frozen=True)

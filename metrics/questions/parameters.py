@@ -30,7 +30,7 @@ from metrics.engine.measures.definition import (
 from metrics.engine.precision_recall import MAX_POINTS
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
-from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, Grid, too_many_combinations
+from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, USERS, Grid, too_many_combinations
 from metrics.models import Evaluation
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import BoardQuery
@@ -278,7 +278,7 @@ def what_if_query(parameters: Mapping[str, str], collection: Collection) -> What
     named = measures_in(parameters, "measures", [], collection.documents)
     asked = _several(parameters, "preset", lambda text: read_choice(*PRESETS)("preset", text))
     if not (product or named or asked):
-        asked = list(PRESETS)
+        asked = list(USERS)
     presets = {parse_measure(PRESETS[preset]): preset for preset in asked}
     combinations = list(dict.fromkeys([*named, *presets, *product]))
     if len(combinations) > MAX_COMBINATIONS:

@@ -166,7 +166,8 @@ def test_what_has_no_value_is_undefined() -> None:
         ("ScaledDCG(dcg='log2',max_rel=3)@10", "ScaledDCG(max_rel=3)@10"),
         ("Accuracy(rel=2)", "Accuracy(rel=2)"),
         ("F1@10", "F@10"),
-        ("AvgPos(of='nDCG',dis='session',b=4)@10", "AvgPos(dis='session',b=4)@10"),
+        ("AvgPos(dis='session',b=4)@10", "AvgPos(of='nDCG',dis='session',b=4)@10"),
+        ("AvgPos@200", "AvgPos(of='nDCG')@200"),
         ("NormRecall(documents=1000000000000)", "NormRecall(documents=1000000000000)"),
     ],
 )  # fmt: skip

@@ -12,7 +12,12 @@ import pytest
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.measures.definition import Cutoff
-from metrics.engine.sessions.grammar import parse_session_measure, parse_session_measures, session_values, setting_of
+from metrics.engine.sessions.grammar import (
+    parse_session_measure,
+    parse_session_measures,
+    session_values,
+    setting_of,
+)
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import judge_sessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
@@ -39,7 +44,7 @@ def value(record: Record, name: str) -> float:
         ("sDCG(bq=none,b=1.5)", "sDCG(b=1.5,bq=none)@10"),
         ("sDCG(short='min:03',dup=\"every\")", "sDCG(b=2,bq=4,short='min:3')@10"),
         ("nsDCG(figure='final',norm='query')@100", "nsDCG(b=2,bq=4,norm='query')@100"),
-        ("nsDCG(gains='0-1-10-100')", "nsDCG(gains='0:0,1:1,2:10,3:100',b=2,bq=4)@10"),
+        ("nsDCG(gains='0-1-10-100')", "nsDCG(gains='0-1-10-100',b=2,bq=4)@10"),
         ("sDCG_shifted(gains='exp')", "sDCG_shifted(b=2,bq=4)@10"),
         ("nsDCG_DD(queries=10)", "nsDCG_DD(b=2,bq=4)@5"),
         ("Session(short='pad',of='map')", "Session(of='AP',short='pad')@10"),

@@ -28,10 +28,10 @@ def names(grid: Grid) -> list[str]:
 def test_a_grid_is_the_product_of_its_axes() -> None:
     grid = Grid(gains=(STEEP, GainMap.parse("exp")), discounts=("jk",), bases=(2.0, 10.0), depths=(10, None))
     assert names(grid) == [
-        "nDCG(gains='0:0,1:1,2:10,3:100',dis='jk')@10",
-        "nDCG(gains='0:0,1:1,2:10,3:100',dis='jk')",
-        "nDCG(gains='0:0,1:1,2:10,3:100',dis='jk',b=10)@10",
-        "nDCG(gains='0:0,1:1,2:10,3:100',dis='jk',b=10)",
+        "nDCG(gains='0-1-10-100',dis='jk')@10",
+        "nDCG(gains='0-1-10-100',dis='jk')",
+        "nDCG(gains='0-1-10-100',dis='jk',b=10)@10",
+        "nDCG(gains='0-1-10-100',dis='jk',b=10)",
         "nDCG(gains='exp',dis='jk')@10",
         "nDCG(gains='exp',dis='jk')",
         "nDCG(gains='exp',dis='jk',b=10)@10",

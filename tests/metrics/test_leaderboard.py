@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.questions.unchanged import MEMORY
-from runs.models import Run
+from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 
 BOARD = "/api/v1/collections/small/leaderboard/"
@@ -237,3 +237,14 @@ def test_measures_are_described(anonymous: APIClient) -> None:
     assert (one["name"], one["trec_eval"]) == ("nDCG", "ndcg")
     assert "DCG@k of the ideal" in one["formula"]
     assert anonymous.get("/api/v1/measures/foo/").status_code == 400
+
+
+def test_a_measure_written_as_an_earlier_release_wrote_it_is_stored_by_its_name(
+    api: APIClient, submit: Callable[..., Run]
+) -> None:
+    submit(GOOD)
+    Collection.objects.update(measures=["AvgPos@5"])
+    board = api.get(BOARD).json()
+    assert board["measures"] == ["AvgPos(of='nDCG')@5"]
+    stored = MetricVector.objects.filter(measure__startswith="AvgPos").values_list("measure", "mean")
+    assert list(stored) == [("AvgPos(of='nDCG')@5", board["results"][0]["values"]["AvgPos(of='nDCG')@5"]["mean"])]

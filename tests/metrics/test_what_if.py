@@ -42,7 +42,7 @@ def ids(board: dict[str, Run], *tags: str) -> str:
 def test_without_a_question_the_two_users_of_the_literature_are_asked(api: APIClient, board: dict[str, Run]) -> None:
     body = api.get(WHAT_IF).json()
     assert [(c["preset"], c["measure"]) for c in body["combinations"]] == [
-        ("impatient", "nDCG(gains='0:0,1:1,2:10,3:100',dis='jk')@30"),
+        ("impatient", "nDCG(gains='tenfold',dis='jk')@30"),
         ("patient", "nDCG(dis='jk',b=10)@200"),
     ]
     assert body["official"]["measure"] == "nDCG@10"

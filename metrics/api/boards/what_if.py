@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers, run_name
+from metrics.api.boards.standings import cautions_as_json
 from metrics.api.parameters import SCORES, parameter
 from metrics.api.serializers import WhatIfSerializer
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
@@ -23,7 +24,7 @@ class WhatIfView(APIView):
     """The board under every combination of gains, discounts and depths, and how far their orders agree.
 
     The combinations are the product of `family`, `gains`, `dis` with `b`, and `depths`, those of `preset`, and
-    `measures`; both presets where nothing is asked for.
+    `measures`; the presets impatient and patient where nothing is asked for.
     """
 
     @extend_schema(
@@ -52,6 +53,7 @@ def _as_json(answer: WhatIf) -> dict[str, Any]:
     return {
         "qrels": answer.qrels.version,
         "scores": answer.scores,
+        "cautions": cautions_as_json(answer.cautions),
         "runs": [run_name(run) for run in answer.runs],
         "official": _board_as_json(answer.official, None),
         "combinations": [

@@ -28,7 +28,7 @@ from metrics.services.comparisons.shown_pairs import (
     visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
-from metrics.services.values.common_values import not_corrected_again
+from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from runs.models import Collection, Qrels
 
 # Of the topics left out, and of the pairs on which tests disagree.
@@ -119,7 +119,8 @@ def _compared_as_json(answer: Answer, compared: Compared, selection: PairSelecti
     count, chosen = choose_pairs(answer, compared, selection)
     means = compared.values.mean(axis=1).tolist()
     rows = rows_of(answer, compared)
-    cautions = [*compared.cautions, *split_omnibus(compared, answer.query.rule)]
+    unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
+    cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
     return {
         "measure": compared.measure.name,
         "topics": _topics(answer, compared),

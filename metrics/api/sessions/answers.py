@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metrics.api.answers import number, numbers
+from metrics.api.boards.standings import cautions_as_json
 from metrics.api.comparisons.answers import omnibus_as_json
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import LengthTable, MeanCurves
@@ -42,6 +43,7 @@ def values_as_json(values: SetValues, page: slice) -> Body:
     columns = {name: numbers(vector[page].tolist()) for name, vector in values.vectors.items()}
     places = range(*page.indices(len(judged.sessions)))
     return {
+        "cautions": cautions_as_json(values.cautions),
         "means": {name: _mean(mean) for name, mean in values.means.items()},
         "systems": [
             {"system": name.decode(), "means": {of: _mean(means[index]) for of, means in values.systems.items()}}

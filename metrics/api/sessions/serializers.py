@@ -66,6 +66,7 @@ class PagedSerializer(serializers.Serializer[Any]):
 class SetValuesSerializer(ReadFromSetSerializer, PagedSerializer):
     """A session set's values."""
 
+    cautions = CautionSerializer(many=True, help_text="of gains that leave out levels that are judged")
     means = serializers.DictField(child=SessionMeanSerializer(), help_text="over the chosen sessions")
     systems = SystemMeansSerializer(many=True)
     sessions = SessionValuesSerializer(many=True)

@@ -164,7 +164,8 @@ MAX_LEVEL = 1000
 REL = Parameter("rel", 1, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that counts as relevant")
 GAINS = Parameter(
     "gains", LINEAR, read_gains,
-    "gain of each level: 'linear', 'exp' (2^level - 1), 'level:gain,...' or, from level 0 on, as in '0-1-10-100'",
+    "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), from level 0 on as in "
+    "'0-1-10-100' (higher levels gain as much as the last), or 'level:gain,...' (other levels gain their level)",
 )  # fmt: skip
 DISCOUNT = Parameter(
     "dis", "log2", read_choice("log2", "jk", "session"),
@@ -227,7 +228,7 @@ MAX_REL = Parameter(
     example="3",
 )  # fmt: skip
 ERR_MAX_REL = Parameter("max_rel", 4, read_integer(1, MAX_LEVEL), "highest level, as any above it")
-VECTOR = Parameter("of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged")
+VECTOR = Parameter("of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged", True)
 NEEDED_RELEVANT = Parameter("n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after")
 MISSING = Parameter(
     "missing", "undefined", read_choice("undefined", "last"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from metrics.engine.cautions import Caution as Caution  # noqa: PLC0414 - what tests give
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Flags, Floats, Ints
 
@@ -65,14 +66,6 @@ class Options:
 
 
 DEFAULTS = Options()
-
-
-@dataclass(frozen=True)
-class Caution:
-    """Something a reader of the result must know: a stable code and a sentence."""
-
-    code: str
-    message: str
 
 
 @dataclass(frozen=True)

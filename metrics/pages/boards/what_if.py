@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
+import numpy as np
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.engine.errors import InvalidInput
+from metrics.engine.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.what_if import PRESETS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import unchanged_page
@@ -25,9 +31,14 @@ from runs.views import page
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
 DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "session": "1 + log(rank)"}
-# So many levels have a slider of their own; whatever is above the last of them gains its level.
+# Presets by the words of the page.
+_PRESETS = {
+    "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
+    "patient user": "patient", "RBP, binary": "binary",
+}  # fmt: skip
+# So many levels have a slider of their own.
 _MOST_LEVELS = 6
-_GAIN_TOP, _GAIN_TOP_WIDE = 20.0, 100.0
+_GAIN_TOP = 20.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class Slider:
 
     @property
     def attributes(self) -> dict[str, str]:
-        return {name: f"{getattr(self, name):g}" for name in ("low", "high", "step", "value")}
+        return {name: f"{getattr(self, name):.15g}" for name in ("low", "high", "step", "value")}
 
 
 @dataclass(frozen=True)
@@ -60,10 +71,11 @@ class Controls:
 
     @property
     def measure(self) -> Measure:
-        gains = ",".join(f"{slider.name.removeprefix('g')}:{slider.value:g}" for slider in self.gains)
-        given = [f"gains='{gains}'"] if gains else []
+        gains = [slider.value for slider in self.gains]
+        given = [_gains([int(slider.name.removeprefix("g")) for slider in self.gains], gains)]
         if self.family == "RBP":
-            given.insert(0, f"p={self.persistence.value:g}")
+            binary = ["rel=1"] if gains and set(gains) == {1.0} else given
+            given = [f"p={self.persistence.value:g}", *binary]
         elif self.family.endswith("DCG") and self.discount != "log2":
             given += [f"dis='{self.discount}'", f"b={self.base.value:g}"]
         return parse_measure(f"{self.family}({','.join(given)})@{self.depth.value:g}")
@@ -93,8 +105,13 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
     check_scores(request, collection)
     qrels = active_qrels(collection)
     levels = _levels(qrels)
-    gains = {level: _number(query, f"g{level}", float(level), 0, _GAIN_TOP_WIDE) for level in levels}
-    top = _GAIN_TOP if max(gains.values(), default=0) <= _GAIN_TOP else _GAIN_TOP_WIDE
+    gains = {level: _number(query, f"g{level}", float(level), 0, MAX_GAIN) for level in levels}
+    unjudged = [name for name in query if re.fullmatch(r"g[0-9]+", name) and name not in {f"g{one}" for one in levels}]
+    if unjudged:
+        message = f"{unjudged[0][:40]} is the gain of no level here: they are {', '.join(map(str, levels))}"
+        raise InvalidInput(message, code="unknown_parameter", pointer=unjudged[0])
+    highest = max(gains.values(), default=0)
+    top = _GAIN_TOP if highest <= _GAIN_TOP else 10.0 ** math.ceil(math.log10(highest))
     labels = collection.level_labels
     return Controls(
         choice_in(query, "family", FAMILIES) or "nDCG",
@@ -118,7 +135,7 @@ def _level_label(level: int, labels: Mapping[str, Any]) -> str:
 
 
 def _number(query: Query, name: str, default: float, low: float, high: float) -> float:
-    text = query.get(name) or f"{default:g}"
+    text = query.get(name) or f"{default:.15g}"
     try:
         value = float(text) if text.isascii() and "_" not in text and len(text) < 20 else low - 1
     except ValueError:
@@ -129,17 +146,25 @@ def _number(query: Query, name: str, default: float, low: float, high: float) ->
 
 
 def _shortcuts(levels: list[int]) -> dict[str, str]:
-    """Settings that the literature has names for, as query strings."""
-    exponential = "&".join(f"g{level}={min(2.0**level - 1, _GAIN_TOP_WIDE):g}" for level in levels)
-    steep = "&".join(f"g{level}={min(10.0 ** (level - 1), _GAIN_TOP_WIDE):g}" for level in levels)
-    binary = "&".join(f"g{level}=1" for level in levels)
-    return {
-        "linear gains": "family=nDCG",
-        "exponential gains": f"family=nDCG&{exponential}",
-        "impatient user": f"family=nDCG&{steep}&dis=jk&b=2&depth=30",
-        "patient user": "family=nDCG&dis=jk&b=10&depth=200",
-        "RBP, binary": f"family=RBP&p=0.8&{binary}&depth=100",
-    }
+    """The presets as query strings of this page."""
+    return {name: urlencode(_settings(parse_measure(PRESETS[preset]), levels)) for name, preset in _PRESETS.items()}
+
+
+def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:
+    """Where the sliders stand for a measure; those that it leaves at their default are left out."""
+    given = measure.parameters
+    gains = np.ones(len(levels)) if given.get("rel") else given["gains"].of(np.array(levels, np.int64))
+    settings = {"family": measure.definition.name, "depth": f"{measure.cutoff}"}
+    settings |= {f"g{level}": f"{gain:.15g}" for level, gain in zip(levels, gains.tolist(), strict=True)}
+    return settings | {name: f"{given[name]}" for name in ("dis", "b", "p") if name in given}
+
+
+def _gains(levels: list[int], gains: list[float]) -> str:
+    """What the sliders say as parameters: under a name that fits all of them, which then holds for every level."""
+    for name in NAMED:
+        if GainMap(name).of(np.array(levels, np.int64)).tolist() == gains:
+            return f"gains={name}"
+    return "gains='" + ",".join(f"{level}:{gain:.15g}" for level, gain in zip(levels, gains, strict=True)) + "'"
 
 
 @dataclass(frozen=True)
@@ -174,6 +199,7 @@ def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
         "tau": None if combination.tau is None else f"{combination.tau:.3f}",
         "coefficient": "tau-b" if answer.official.ties or combination.ties else "tau",
         "qrels": answer.qrels,
+        "cautions": [caution.message for caution in answer.cautions],
         "shown": ShownFigure(figure, "collection-chart", arguments, {"measures": measure.name}),
     }
 

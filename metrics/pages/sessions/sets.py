@@ -138,6 +138,7 @@ def _values(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
     values = read_session_values(chosen=chosen, measures=measures)
     paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places))
     return {
+        "cautions": [caution.message for caution in values.cautions],
         "columns": columns_of(measures, None, True),
         "systems": _system_lines(values),
         "all": [_mean(measure, values.means[measure.name], len(chosen.places)) for measure in measures],

@@ -21,6 +21,7 @@ from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
 from metrics.services.queue.status import detailed_statuses
+from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
 from metrics.tables import Paging, TopicLine, columns_of, figure, mean_cell, metadata_lines, topic_lines
@@ -136,6 +137,7 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     return {
         "columns": columns_of(measures, sort, descending),
         "means": _means(values),
+        "cautions": [caution.message for caution in qrels_cautions(measures, evaluation.qrels)],
         "lines": _titled(run.collection, lines),
         "paging": paging,
     }

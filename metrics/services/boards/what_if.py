@@ -8,11 +8,13 @@ import numpy as np
 
 from metrics.engine.agreement.kendall import rank_correlations
 from metrics.engine.agreement.standings import has_ties, standings
+from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, computed_means, means_of
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection, Qrels, Run
@@ -62,6 +64,11 @@ class WhatIf:
     official: Combination
     combinations: list[Combination]
     tau: Matrix
+
+    @property
+    def cautions(self) -> list[Caution]:
+        """What is to be known of the measures under these judgements."""
+        return qrels_cautions([self.official.measure, *(one.measure for one in self.combinations)], self.qrels)
 
 
 def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:

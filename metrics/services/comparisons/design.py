@@ -22,7 +22,13 @@ from metrics.engine.grammar import Measure
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Options
 from metrics.services.boards.leaderboard import active_qrels
-from metrics.services.values.common_values import CommonValues, cautions_of, check_names, read_common_values
+from metrics.services.values.common_values import (
+    CommonValues,
+    cautions_of,
+    check_names,
+    qrels_cautions,
+    read_common_values,
+)
 from metrics.services.values.effort import (
     check_seconds,
     check_values,
@@ -128,7 +134,7 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         raise StatisticsError(message, code="too_few_runs")
     _check_work(query, len(evaluations), qrels.topics)
     values = read_common_values([evaluation.pk for evaluation in evaluations], query.measures)
-    designs = [_design(measure, common, query) for measure, common in zip(query.measures, values, strict=True)]
+    designs = [_design(measure, common, query, qrels) for measure, common in zip(query.measures, values, strict=True)]
     return Design(query, qrels, scores, [evaluation.run for evaluation in evaluations], designs)
 
 
@@ -145,7 +151,8 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
     check_seconds(seconds_of_plans(plans), f"{plans} topic set sizes", "ask for fewer differences", "differences")
 
 
-def _design(measure: Measure, common: CommonValues, query: DesignQuery) -> MeasureDesign:
+def _design(measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels) -> MeasureDesign:
+    cautions = [*qrels_cautions([measure], qrels), *cautions_of([measure], common.left_out)]
     options = Options(resamples=query.resamples, seed=query.seed)
     return MeasureDesign(
         measure,
@@ -153,7 +160,7 @@ def _design(measure: Measure, common: CommonValues, query: DesignQuery) -> Measu
         discriminative_power(common.values, query.test, query.alpha, options),
         _topic_sets(common, query),
         _swaps(common, query),
-        [*cautions_of([measure], common.left_out), *few_topics(common.topics)],
+        [*cautions, *few_topics(common.topics)],
     )
 
 

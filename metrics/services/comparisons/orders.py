@@ -17,7 +17,7 @@ from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
-from metrics.services.values.common_values import CommonValues, cautions_of, common_values
+from metrics.services.values.common_values import CommonValues, cautions_of, common_values, qrels_cautions
 from metrics.services.values.effort import check_seconds, check_values, seconds_of_orders
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import too_many_runs
@@ -100,6 +100,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
             kinds, has_ties(ranks).tolist(), ranks.tolist(), means.tolist(), strict=True
         )
     ]
+    unsuited = [caution for measure, qrels in kinds for caution in qrels_cautions([measure], qrels)]
     return Orders(
         query,
         scores,
@@ -110,7 +111,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
             OrderPair(a, b, found, (ranks[b] - ranks[a]).tolist())
             for (a, b), found in zip(pairs, agreements, strict=True)
         ],
-        [*cautions_of(query.measures, common.left_out), *few_topics(common.topics)],
+        [*dict.fromkeys(unsuited), *cautions_of(query.measures, common.left_out), *few_topics(common.topics)],
     )
 
 

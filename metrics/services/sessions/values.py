@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine import ENGINE_VERSION
+from metrics.engine.cautions import Caution
 from metrics.engine.errors import InvalidInput, NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Flags, Floats, Ints
@@ -46,6 +47,12 @@ class SetValues:
     vectors: dict[str, Floats]
     means: dict[str, Mean]
     systems: dict[str, list[Mean]]
+
+    @property
+    def cautions(self) -> list[Caution]:
+        """What is to be known of the measures where these levels are judged."""
+        levels = np.unique(self.chosen.judged.view.recall_base.level).tolist()
+        return [caution for measure in self.measures for caution in measure.cautions(levels)]
 
 
 def find_session_evaluation(*, session_set: SessionSet, version: int | None = None) -> SessionEvaluation:

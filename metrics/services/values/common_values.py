@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
+from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.ranking import Flags
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.services.values.judged_views import vectors_of
+from runs.models import Qrels
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,17 @@ def common_values(values: Matrix) -> CommonValues:
         message = f"2 topics are needed on which every run has a value, here are {topics}"
         raise StatisticsError(message, code="too_few_topics")
     return CommonValues(values[:, common], len(common) - topics)
+
+
+def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
+    """Say which measures do not suit these judgements: gains that leave out their levels, subtopics that they lack."""
+    named, levels = list(measures), [int(level) for level in qrels.levels]
+    cautions = [caution for measure in named for caution in measure.cautions(levels)]
+    of_subtopics = ", ".join(measure.name for measure in named if measure.definition.name in OF_SUBTOPICS)
+    if of_subtopics and not qrels.has_subtopics:
+        message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so that each topic is its only one"
+        cautions.append(Caution("no_subtopics", message))
+    return cautions
 
 
 def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
