@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from metrics.engine.grammar import Measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.values.values import is_stale
@@ -35,6 +36,11 @@ def read_from(evaluation: Evaluation) -> dict[str, Any]:
         "stale": is_stale(evaluation),
         "coverage": coverage(evaluation),
     }
+
+
+def aggregates_of(measures: Iterable[Measure]) -> dict[str, str]:
+    """What each measure's figure of a run is: mean, sum, geometric mean or pooled ratio."""
+    return {measure.name: measure.aggregate_name for measure in measures}
 
 
 def run_name(run: Run) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from metrics.api.boards.serializers import BoardStatisticsSerializer, CautionSerializer, StandingSerializer
+from metrics.engine.measures.undefined import REASONS
 from metrics.models import Evaluation
 from metrics.services.boards.states import BOARD_STATES
 
@@ -14,6 +15,13 @@ from metrics.services.boards.states import BOARD_STATES
 class MeanSerializer(serializers.Serializer[Any]):
     mean = serializers.FloatField(allow_null=True)
     topics = serializers.IntegerField(help_text="topics with a value")
+
+
+AGGREGATES = ("mean", "sum", "geometric mean", "pooled ratio")
+
+
+class RunMeanSerializer(MeanSerializer):
+    aggregate = serializers.ChoiceField(choices=AGGREGATES, help_text="what `mean` is of the topics' values")
 
 
 class BoundedMeanSerializer(MeanSerializer):
@@ -70,6 +78,9 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
 class TopicValuesSerializer(serializers.Serializer[Any]):
     topic_id = serializers.CharField()
     values = serializers.DictField(child=serializers.FloatField(allow_null=True))
+    undefined = serializers.DictField(
+        child=serializers.ChoiceField(choices=tuple(REASONS)), help_text="why a value is null, for each that is"
+    )
 
 
 class ReadFromSerializer(serializers.Serializer[Any]):
@@ -84,7 +95,11 @@ class ReadFromSerializer(serializers.Serializer[Any]):
 class RunValuesSerializer(ReadFromSerializer):
     """A run's values."""
 
-    means = serializers.DictField(child=MeanSerializer())
+    cautions = CautionSerializer(
+        many=True,
+        help_text="of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
+    )
+    means = serializers.DictField(child=RunMeanSerializer())
     topics = TopicValuesSerializer(many=True)
 
 

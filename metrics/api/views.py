@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.answers import coverage, number, numbers, read_from, run_name
-from metrics.api.boards.standings import row_statistics, standings_as_json
+from metrics.api.answers import aggregates_of, coverage, number, numbers, read_from, run_name
+from metrics.api.boards.standings import cautions_as_json, row_statistics, standings_as_json
 from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
 from metrics.api.serializers import (
     EvaluationSerializer,
@@ -36,7 +36,8 @@ from metrics.questions.unchanged import of_board, of_measures, of_scored_run, un
 from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.boards.standings import Standings, read_standings
 from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations
-from metrics.services.values.values import read_values
+from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.values import read_reasons, read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.models import Collection, Scope
 
@@ -53,13 +54,23 @@ class RunValuesView(APIView):
         evaluation = evaluation_in(query, found)
         values = read_values(evaluation=evaluation, measures=measures)
         columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
+        reasons = read_reasons(values)
         topics = [
-            {"topic_id": topic_id, "values": {name: column[index] for name, column in columns.items()}}
+            {
+                "topic_id": topic_id,
+                "values": {name: column[index] for name, column in columns.items()},
+                "undefined": {name: reason for name, column in reasons.items() if (reason := column[index])},
+            }
             for index, topic_id in enumerate(values.topic_ids)
         ]
+        aggregates = aggregates_of(measures)
         body = {
             **read_from(evaluation),
-            "means": {name: {"mean": mean, "topics": count} for name, (mean, count) in values.means.items()},
+            "cautions": cautions_as_json(qrels_cautions(measures, evaluation.qrels)),
+            "means": {
+                name: {"mean": mean, "topics": count, "aggregate": aggregates[name]}
+                for name, (mean, count) in values.means.items()
+            },
             "topics": topics,
         }
         return Response(body)

@@ -23,6 +23,7 @@ from metrics.engine.gains import GainMap
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition, Parameter
+from metrics.engine.measures.undefined import why_undefined
 from metrics.engine.ranking import Floats
 from metrics.engine.spelling import meant_measure
 
@@ -95,10 +96,18 @@ class Measure:
 
     def compute(self, run: JudgedRun) -> Floats:
         """The measure's value for every topic, NaN where it has none; shape (topics,)."""
-        parameters = self.parameters
-        if parameters.pop("judged_only", False):
-            run = run.condensed
-        return self.definition.compute(run, cutoff=self.cutoff, **parameters)
+        run, parameters = self._as_called(run)
+        return self.definition.compute(run, **parameters)
+
+    def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
+        """Of each topic without a value why it has none, a key of REASONS; `values` are those computed of the run."""
+        run, parameters = self._as_called(run)
+        return why_undefined(self.definition.name, run, values, parameters)
+
+    def _as_called(self, run: JudgedRun) -> tuple[JudgedRun, dict[str, Any]]:
+        """The run that the measure looks at, and what its function is called with beside it."""
+        parameters = {"cutoff": self.cutoff, **self.parameters}
+        return (run.condensed if parameters.pop("judged_only", False) else run), parameters
 
     @property
     def pools(self) -> bool:
@@ -135,9 +144,8 @@ class Measure:
     def _pooled(self, run: JudgedRun | None) -> float:
         if self.definition.pooled is None or run is None:
             raise ValueError(f"the mean of {self} is made from the run, not from its values per topic")
-        parameters = self.parameters
-        judged_only = parameters.pop("judged_only", False)
-        return self.definition.pooled(run.condensed if judged_only else run, cutoff=self.cutoff, **parameters)
+        run, parameters = self._as_called(run)
+        return self.definition.pooled(run, **parameters)
 
 
 @lru_cache(maxsize=10_000)

@@ -233,7 +233,7 @@ def test_known_documents_are_kept_with_the_run_and_measured(api: APIClient, coll
         "RecallEffort(expected=2)": [1, None, None],
     }
     means = api.get(run["url"] + "values/", {"measures": "Novelty"}).json()["means"]
-    assert means == {"Novelty": {"mean": 0.25, "topics": 2}}
+    assert means == {"Novelty": {"mean": 0.25, "topics": 2, "aggregate": "mean"}}
 
 
 def test_a_run_without_known_documents_has_null_and_says_so(api: APIClient, collection: str) -> None:
@@ -244,6 +244,7 @@ def test_a_run_without_known_documents_has_null_and_says_so(api: APIClient, coll
     assert api.get(run["url"] + "values/", {"measures": "Coverage"}).json()["means"]["Coverage"] == {
         "mean": None,
         "topics": 0,
+        "aggregate": "mean",
     }
     assert api.get(run["url"] + "known/").status_code == 404
 

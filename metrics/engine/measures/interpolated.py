@@ -28,7 +28,8 @@ def interpolated_precision(
     Range: 0 to 1
     Source: trec_eval 10 m_iprec_at_recall, trec_eval 9 and before (rounding='9'); Baeza-Yates and Ribeiro-Neto,
     Modern Information Retrieval, chapter 4 (interp='interval')
-    Elsewhere: the tables of Modern Information Retrieval are interp='ceiling' with rounding='exact', not its formula
+    Elsewhere: IPrec of ir_measures, and what pytrec_eval gives, is that of trec_eval 9: rounding='9'. The tables of
+    Modern Information Retrieval are interp='ceiling' with rounding='exact', not its formula
     """
     values: Floats = precision_at_recall(run, np.array([cutoff]), rel=rel, interp=interp, rounding=rounding)[:, 0]
     return values

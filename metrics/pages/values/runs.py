@@ -145,11 +145,13 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 
 def _means(values: RunValues) -> list[tuple[str, str, Any]]:
     """Name, definition's name and mean of each measure."""
-    judged, means = len(values.topic_ids), values.means
-    return [
-        (measure.name, measure.definition.name, mean_cell(measure, means[measure.name], judged))
-        for measure in values.measures
-    ]
+    judged, found = len(values.topic_ids), []
+    for measure in values.measures:
+        cell = mean_cell(measure, values.means[measure.name], judged)
+        aggregate = "" if measure.aggregate_name == "mean" else f"{measure.aggregate_name} over topics"
+        note = "; ".join(part for part in (aggregate, cell.note) if part)
+        found.append((measure.name, measure.definition.name, replace(cell, note=note)))
+    return found
 
 
 def _titled(collection: Collection, lines: list[TopicLine]) -> list[TopicLine]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation
-from metrics.services.values.judged_views import Mean, vectors_of
+from metrics.services.values.judged_views import Mean, load_view, vectors_of
 from runs.models import Run
 
 
@@ -47,6 +49,15 @@ def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues
     rows = [vectors[evaluation.pk, measure.name] for measure in measures]
     values = {row.measure: row.values for row in rows}
     return RunValues(evaluation, measures, values, {row.measure: (row.mean, row.topics) for row in rows})
+
+
+def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
+    """Of each measure without a value for some topic: why, topic by topic, a key of REASONS; None where it has one."""
+    lacking = [measure for measure in values.measures if np.isnan(values.vectors[measure.name]).any()]
+    if not lacking:
+        return {}
+    view = load_view(values.evaluation)
+    return {measure.name: measure.why_undefined(view, values.vectors[measure.name]) for measure in lacking}
 
 
 def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:

@@ -1,0 +1,120 @@
+"""Why a topic has no value: each measure that can be undefined, with its reasons in the order they are looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from metrics.engine.judged import JudgedRun
+from metrics.engine.ranking import Flags, Floats
+
+REASONS = {
+    "no_relevant_document": "no document of the topic is relevant",
+    "too_few_relevant_documents": "the topic has fewer relevant documents than the user is after",
+    "relevant_document_not_retrieved": "a relevant document that counts is not retrieved",
+    "collection_too_small": "the number of documents is smaller than what is retrieved or relevant",
+    "every_document_relevant": "the collection holds nothing but relevant documents",
+    "no_document_retrieved": "no document is retrieved",
+    "no_document_with_gain": "no judged document of the topic has a gain",
+    "no_gain_retrieved": "no document with a gain is retrieved",
+    "no_pair_of_documents": "the ranks hold no relevant or no non-relevant document",
+    "no_known_documents": "the run came without known documents",
+    "no_known_relevant_document": "the user knew no relevant document of the topic",
+    "no_relevant_document_retrieved": "no relevant document is retrieved",
+    "nothing_expected": "no number of relevant documents is expected",
+    "expected_not_reached": "the run does not reach the expected number of relevant documents",
+    "scores_left_out": "the scores of documents that were left out are not known",
+}
+
+# A reason and the topics it holds for; True for all.
+_Found = list[tuple[str, Flags | bool]]
+_Values = Mapping[str, Any]
+
+
+def why_undefined(name: str, run: JudgedRun, values: Floats, parameters: _Values) -> list[str | None]:
+    """The reason of each topic without a value, a key of REASONS, and None for a topic with one.
+
+    `parameters` are those of the measure, its cutoff among them; `values` what it made of the run.
+    """
+    missing = np.isnan(values)
+    reasons: list[str | None] = [None] * len(values)
+    for reason, holds in _RULES[name](run, parameters) if missing.any() else []:
+        for topic in np.flatnonzero(missing & holds).tolist():
+            reasons[topic] = reasons[topic] or reason
+    return reasons
+
+
+def _search_length(run: JudgedRun, values: _Values) -> _Found:
+    num_rel, needed = run.num_rel(values["rel"]), values.get("n", 1)
+    found: _Found = [("no_relevant_document", num_rel == 0), ("too_few_relevant_documents", num_rel < needed)]
+    if values["missing"] == "last":
+        found.append(("collection_too_small", values["documents"] < np.maximum(run.num_ret, num_rel)))
+    return [*found, ("relevant_document_not_retrieved", True)]
+
+
+def _normalised_recall(run: JudgedRun, values: _Values) -> _Found:
+    num_rel, documents = run.num_rel(values["rel"]), values["documents"]
+    return [
+        ("no_relevant_document", num_rel == 0),
+        ("collection_too_small", documents < np.maximum(run.num_ret, num_rel)),
+        ("every_document_relevant", documents == num_rel),
+        ("relevant_document_not_retrieved", True),
+    ]
+
+
+def _accuracy(run: JudgedRun, values: _Values) -> _Found:
+    return [("no_document_retrieved", run.num_ret == 0), ("no_pair_of_documents", True)]
+
+
+def _satisfaction(run: JudgedRun, values: _Values) -> _Found:
+    return [("no_relevant_document", True)]
+
+
+def _frustration(run: JudgedRun, values: _Values) -> _Found:
+    return [("no_document_retrieved", True)]
+
+
+def _relative_relevance(run: JudgedRun, values: _Values) -> _Found:
+    return [
+        ("no_document_with_gain", run.ideal_gains(values["gains"]).count() == 0),
+        ("scores_left_out", True),
+    ]
+
+
+def _half_life(run: JudgedRun, values: _Values) -> _Found:
+    return [("no_document_with_gain", run.ideal_gains(values["gains"]).count() == 0), ("no_gain_retrieved", True)]
+
+
+def _against_known(run: JudgedRun, values: _Values) -> _Found:
+    if run.known is None:
+        return [("no_known_documents", True)]
+    base = run.known.base
+    known = base.sum_where(base.level >= values["rel"])
+    return [("no_known_relevant_document", known == 0), ("no_relevant_document_retrieved", True)]
+
+
+def _against_expected(run: JudgedRun, values: _Values) -> _Found:
+    if values["expected"] is not None:
+        return [("expected_not_reached", True)]
+    expected = np.zeros(run.n_topics) if run.known is None else run.known.expected
+    return [("nothing_expected", expected == 0), ("expected_not_reached", True)]
+
+
+_RULES: dict[str, Callable[[JudgedRun, _Values], _Found]] = {
+    "SearchLength": _search_length,
+    "ASL": _search_length,
+    "ESL": _search_length,
+    "NormRecall": _normalised_recall,
+    "Accuracy": _accuracy,
+    "Satisfaction": _satisfaction,
+    "Total": _satisfaction,
+    "Frustration": _frustration,
+    "RelRelevance": _relative_relevance,
+    "RHL": _half_life,
+    "Coverage": _against_known,
+    "Novelty": _against_known,
+    "RelativeRecall": _against_expected,
+    "RecallEffort": _against_expected,
+}
