@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,7 +17,8 @@ from metrics.engine.errors import EvalHubError, FileReport, InvalidFile, Measure
 from metrics.engine.grammar import Measure
 from metrics.engine.judging import Judgements, ScoreType, judge
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
-from metrics.engine.trec_eval.columns import Answers, Scale, Settings, columns
+from metrics.engine.measures.undefined import REASONS
+from metrics.engine.trec_eval.columns import Answers, Column, Scale, Settings, columns
 from metrics.engine.trec_eval.requests import Request, read_requests
 from metrics.engine.trec_eval.table import Version
 from metrics.exports import EXPORTS
@@ -130,10 +131,26 @@ class _Command:
             )
             self._check(file, summary.report)
             answers = Answers(view, judgements.topic_ids, summary.tag or "", self._settings(), scale)
-            self._check_topics(file, answers)
+            self._check_topics(file, answers, summary.topics)
             topics = [judgements.topic_ids[topic].decode() for topic in answers.shown.tolist()]
-            return Sheet(file.name, topics, columns(answers, self.requests, self.measures), scale is not None)
+            return Sheet(file.name, topics, self._columns(file, answers), scale is not None)
         return None
+
+    def _columns(self, file: LocalFile, answers: Answers) -> list[Column]:
+        """The columns of every measure; one that fails is named and left out, and the others are shown."""
+        found: list[Column] = []
+        each: list[tuple[str, list[Request], list[Measure]]] = [(one.entry.name, [one], []) for one in self.requests]
+        each += [(measure.name, [], [measure]) for measure in self.measures]
+        for name, requests, measures in each:
+            try:
+                found += columns(answers, requests, measures)
+            except Exception as error:  # a fault of one measure, which says nothing of the others
+                self.failed = True
+                _say(f"{file.name}: {name} cannot be computed: {type(error).__name__}: {error}")
+        for column in found:
+            if column.undefined:
+                _say(f"{file.name}: warning: {_missing_values(column)}")
+        return found
 
     def _settings(self) -> Settings:
         options = self.options
@@ -163,10 +180,13 @@ class _Command:
         if names and qrels.judgements.subtopics is None:
             _say(f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration")
 
-    def _check_topics(self, file: LocalFile, answers: Answers) -> None:
+    def _check_topics(self, file: LocalFile, answers: Answers, topics: Iterable[str]) -> None:
         """Without a topic there is nothing to average; that topics are left out is said even without --verbose."""
-        if not len(answers.shown):
-            raise EvalHubError("no topic of the run has judgements")
+        if not answers.answered.any():
+            problem = f"no topic of the run has judgements{_other_case(topics, answers.topic_ids)}"
+            if not len(answers.shown):
+                raise EvalHubError(problem)
+            _say(f"{file.name}: warning: {problem}")
         missing = len(answers.topic_ids) - int(answers.answered.sum())
         if missing and not self.options.complete:
             total = len(answers.topic_ids)
@@ -186,6 +206,23 @@ class _Command:
         except OSError as error:
             self.failed = True
             _say(f"{file.name}: {error.strerror or error}")
+
+
+def _missing_values(column: Column) -> str:
+    """Which topics a figure is not over, and why."""
+    topics = column.defined + sum(column.undefined.values())
+    over = (
+        f"is over {column.defined} of {topics} topics" if column.defined else f"has no value for any of {topics} topics"
+    )
+    reasons = "; ".join(f"{REASONS[reason]} ({count})" for reason, count in column.undefined.items())
+    return f"{column.name} {over}: {reasons}"
+
+
+def _other_case(topics: Iterable[str], judged: list[bytes]) -> str:
+    """A pair of topics that differ in case only, where there is one."""
+    known = {topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace") for topic_id in judged}
+    pair = next(((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None)
+    return f"; the ids differ in case: {pair[0]!r} in the run, {pair[1]!r} in the judgements" if pair else ""
 
 
 def _put(content: bytes) -> None:

@@ -205,6 +205,14 @@ class JudgedRun:
             known=self.known and replace(self.known, rows=self.known.rows[kept]),
         )
 
+    def of_topics(self, chosen: Flags) -> Self:
+        """The same with nothing to find for the other topics, which so leave every sum over topics."""
+        base = self.recall_base
+        kept = chosen[base.topic]
+        return replace(
+            self, recall_base=RecallBase(base.topic[kept], base.level[kept], base.counts[kept], base.n_topics)
+        )
+
     def num_rel(self, rel: int = 1) -> Ints:
         """Size of the recall base per topic; shape (topics,)."""
         return self.once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))

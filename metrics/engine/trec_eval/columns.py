@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +49,9 @@ class Column:
     values: Sequence[Value] | None
     figure: Value
     has_figure: bool = True
+    # Of the topics that the figure is over: how many have a value, and how many have none for which reason.
+    defined: int = 0
+    undefined: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -239,8 +243,13 @@ def _relstring(answers: Answers, request: Request) -> Column:
 
 def _own(answers: Answers, measure: Measure) -> Column:
     """A measure of the grammar, averaged over the same topics; a topic without a value has no line."""
-    topics = answers.shown if not answers.settings.complete else np.arange(answers.view.n_topics)
+    complete = answers.settings.complete
+    topics = np.arange(answers.view.n_topics) if complete else answers.shown
     values = measure.compute(answers.cut)
-    figure, _ = measure.aggregate(values[topics])
-    lines = values[answers.shown].tolist()
-    return Column(measure.name, [None if math.isnan(value) else value for value in lines], figure)
+    # A ratio over all topics takes their ideals from the run: those of topics that are left out do not count.
+    chosen = answers.cut if complete else answers.cut.of_topics(answers.answered)
+    figure, defined = measure.aggregate(values[topics], chosen)
+    reasons = measure.why_undefined(answers.cut, values)
+    undefined = Counter(reason for topic in topics.tolist() if (reason := reasons[topic]))
+    lines = [None if math.isnan(value) else value for value in values[answers.shown].tolist()]
+    return Column(measure.name, lines, figure, defined=defined, undefined=undefined)

@@ -1,0 +1,102 @@
+"""What `evalhub eval` says of values that are missing or mean something unexpected, and measures that fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalhub.local import eval as command
+from tests.local.conftest import Call
+
+Files = tuple[Path, Path, Path]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Files:
+    """Judgements of three topics, a run that answers one of them and one that answers two."""
+    qrels, first, second = (tmp_path / name for name in ("q", "first", "second"))
+    qrels.write_text("1 0 a 4\n1 0 b 2\n2 0 x 1\n3 0 y 1\n")
+    first.write_text("1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n")
+    second.write_text("1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n2 Q0 z 1 1 t\n")
+    return qrels, first, second
+
+
+def shown(out: str) -> list[list[str]]:
+    return [line.split() for line in out.splitlines()]
+
+
+def test_a_ratio_over_all_topics_is_of_those_that_are_averaged(call: Call, three: Files) -> None:
+    """6 of 6 over the first run's topic, 6 of 7 over the second's two, 6 of 8 over all three."""
+    name = "nCG(norm='average')@5"
+    status, out, _ = call("-m", name, *three)
+    assert (status, shown(out)) == (0, [[name, "all", "1.0000"], [name, "all", "0.8571"]])
+    assert shown(call("-c", "-m", name, "-m", "map", *three)[1])[1] == [name, "all", "0.7500"]
+    by_topic = shown(call("-q", "-m", name, "-m", "map", *three)[1])
+    assert [row for row in by_topic if row[1] == "1"] == [["map", "1", "1.0000"], [name, "1", "1.0000"]] * 2
+    assert shown(call("-n", "-q", "-m", name, *three)[1]) == [[name, "1", "1.0000"], [name, "1", "1.0000"],
+                                                             [name, "2", "0.0000"]]  # fmt: skip
+
+
+def test_a_measure_that_fails_takes_no_other_with_it(call: Call, three: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = command.columns
+
+    def failing(answers: object, requests: object, measures: list[object]) -> object:
+        if [str(measure) for measure in measures] == ["AP"]:
+            raise ValueError("no such thing")
+        return whole(answers, requests, measures)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(command, "columns", failing)
+    status, out, said = call("-c", "-m", "map", "-m", "AP", "-m", "RR", *three)
+    assert status == 1
+    assert [row[0] for row in shown(out)] == ["map", "RR"] * 2
+    assert said == "".join(f"{run}: AP cannot be computed: ValueError: no such thing\n" for run in three[1:])
+
+
+def test_a_figure_over_some_topics_says_how_many_and_why(call: Call, three: Files) -> None:
+    qrels, run, _ = three
+    status, out, said = call("-c", "-m", "SearchLength", "-m", "Coverage", "-m", "AP", qrels, run)
+    assert (status, [row[0] for row in shown(out)]) == (0, ["SearchLength", "AP"])
+    assert said.splitlines() == [
+        f"{run}: warning: SearchLength is over 1 of 3 topics: a relevant document that counts is not retrieved (2)",
+        f"{run}: warning: Coverage has no value for any of 3 topics: the run came without known documents (3)",
+    ]
+
+
+def test_the_number_of_documents_serves_every_measure_that_needs_it(call: Call, three: Files) -> None:
+    qrels, run, _ = three
+    asked = ["-c", "-m", "NormRecall(missing='last')", "-m", "ASL(missing='last')", "-m", "utility(d=1)", "-m", "ASL"]
+    status, out, _ = call("-N", 100, *asked, qrels, run)
+    names = [row[0] for row in shown(out)]
+    assert (status, names) == (0, [
+        "NormRecall(missing='last',documents=100)", "ASL(missing='last',documents=100)", "utility(d=1,documents=100)",
+        "ASL",
+    ])  # fmt: skip
+    explicit = [part for name in names for part in ("-m", name)]
+    assert call("-N", 7, "-c", *explicit, qrels, run)[1] == out
+    assert "NormRecall needs documents" in call("-m", "NormRecall", qrels, run)[2]
+
+
+def test_gains_that_leave_levels_out_are_named(call: Call, three: Files) -> None:
+    qrels, run, _ = three
+    asked = ["-m", "nDCG(gains='0-1-10-100')@2", "-m", "CG(gains='1:1,2:10')@2", "-m", "ndcg.1=5", "-m", "nDCG@2"]
+    said = call("-c", *asked, qrels, run)[2].splitlines()
+    assert [line.split(": ")[:4] for line in said] == [
+        [str(qrels), "warning", "gains_completed", "nDCG(gains='0-1-10-100')@2"],
+        [str(qrels), "warning", "gain_order", "CG(gains='1:1,2:10')@2"],
+        [str(qrels), "warning", "gain_order", "ndcg_1=5"],
+    ]
+
+
+def test_no_topic_in_common_is_always_said(call: Call, three: Files, tmp_path: Path) -> None:
+    qrels, run = tmp_path / "upper", tmp_path / "lower"
+    qrels.write_text("Q1 0 a 1\n")
+    run.write_text("q1 Q0 a 1 1 t\n")
+    cause = "no topic of the run has judgements; the ids differ in case: 'q1' in the run, 'Q1' in the judgements"
+    assert call("-c", "-m", "map", qrels, run) == (
+        0,
+        "map                   \tall\t0.0000\n",
+        f"{run}: warning: {cause}\n",
+    )
+    assert call("-m", "map", qrels, run) == (1, "", f"{run}: error: {cause}\n")
+    assert call("-c", "-m", "map", three[0], run)[2] == f"{run}: warning: no topic of the run has judgements\n"
