@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, special, stats
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.effect_sizes import (
@@ -51,9 +53,37 @@ def test_intervals_of_many_pairs_are_those_of_each_alone() -> None:
     np.testing.assert_allclose(np.array(many)[:, :40], few, atol=1e-5)
 
 
-def test_a_huge_statistic_has_an_interval_that_joins_the_others() -> None:
-    (below, beyond), _ = noncentrality(np.array([29.9, 30.1]), 49, 0.95)
-    assert 0 < beyond - below < 0.4
+def chance_below(t: float, freedom: int, noncentral: float) -> float:
+    """P(T <= t) by integration: of Phi(t s - nc) over s, whose square is chi-square over its degrees of freedom."""
+    density = stats.chi(freedom, scale=1 / np.sqrt(freedom)).pdf
+    turn, width = noncentral / t, 9 / t
+    ends = [0.0, max(0.0, turn - width), turn + width, np.inf]
+    parts = [
+        integrate.quad(lambda s: special.ndtr(t * s - noncentral) * density(s), a, b, epsabs=1e-12, limit=200)[0]
+        for a, b in pairwise(ends)
+    ]
+    return float(sum(parts))
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 49, 999])
+@pytest.mark.parametrize("t", [30.1, 60.0, 200.0, 5000.0])
+def test_a_huge_statistic_has_the_interval_that_it_just_allows(freedom: int, t: float) -> None:
+    (low,), (high,) = noncentrality(np.array([t]), freedom, 0.95)
+    assert chance_below(t, freedom, low) == pytest.approx(0.975, abs=2e-4)
+    assert chance_below(t, freedom, high) == pytest.approx(0.025, abs=2e-4)
+
+
+def test_intervals_of_many_pairs_with_huge_statistics_are_those_of_each_alone() -> None:
+    t = np.concatenate([np.random.default_rng(2).normal(0, 3, 3000), [-2000.0, -900.0, 31.0, 600.0, 999.0, 1001.0]])
+    for freedom in (1, 49):
+        many, few = noncentrality(t, freedom, 0.95), noncentrality(t[-30:], freedom, 0.95)
+        np.testing.assert_allclose(np.array(many)[:, -30:], few, rtol=1e-4, atol=1e-4)
+
+
+def test_two_topics_have_no_hedges_g() -> None:
+    sizes = sizes_of(np.array([[0.5, 0.9], [0.1, 0.2]]))
+    assert np.isnan([sizes.hedges_g.value[0], sizes.hedges_g.low[0], sizes.hedges_g.high[0]]).all()
+    assert sizes.cohen_d.value[0] > 0
 
 
 @pytest.mark.parametrize(

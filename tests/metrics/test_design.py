@@ -95,9 +95,9 @@ def test_topic_set_sizes_against_scipy(anonymous: APIClient, board: Collection, 
         assert width_by_scipy(narrow, variance) <= detection["difference"] < width_by_scipy(narrow - 1, variance)
         anova = detection["topics_anova"]
         for topics, enough in ((anova, True), (anova - 1, False)):
-            bound = stats.f.ppf(0.95, RUNS - 1, RUNS * (topics - 1))
+            bound = stats.f.ppf(0.95, RUNS - 1, (RUNS - 1) * (topics - 1))
             shift = topics * detection["difference"] ** 2 / (2 * variance)
-            assert (stats.ncf.sf(bound, RUNS - 1, RUNS * (topics - 1), shift) >= 0.9) is np.bool_(enough)
+            assert (stats.ncf.sf(bound, RUNS - 1, (RUNS - 1) * (topics - 1), shift) >= 0.9) is np.bool_(enough)
     assert found["detections"][2]["topics_t"] is found["detections"][2]["topics_anova"] is None
     assert found["detections"][2]["topics_interval"] is None
 

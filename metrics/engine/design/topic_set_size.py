@@ -46,13 +46,14 @@ def power_of_t(topics: int, difference: float, variance: float, alpha: float = 0
 
 
 def power_of_anova(topics: int, runs: int, difference: float, variance: float, alpha: float = 0.05) -> float:
-    """The chance that a one-way analysis of variance finds that the best and the worst of some runs differ so much.
+    """The chance that `anova` finds that the best and the worst of some runs differ so much.
 
-    Formula: P(F' > F(m - 1, m (n - 1), 1 - alpha)), F' noncentral with n difference^2 / (2 variance): all other runs in
-    the middle, which is hardest to find
+    Formula: P(F' > F(m - 1, (m - 1)(n - 1), 1 - alpha)), F' noncentral with n difference^2 / (2 variance): all other
+    runs in the middle, which is hardest to find. Of two runs it is `power_of_t`
+    Elsewhere: Sakai's tables are of a one-way analysis, with m (n - 1) degrees of freedom: a topic fewer at most
     """
     _check_size(topics, difference, variance)
-    above, below = runs - 1, runs * (topics - 1)
+    above, below = runs - 1, (runs - 1) * (topics - 1)
     bound = float(special.fdtri(above, below, 1 - alpha))
     shift = topics * difference**2 / (2 * variance)
     if shift > 100 * (above * bound + 100):

@@ -16,7 +16,7 @@ from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, check, 
 # Sparck Jones, Journal of Documentation 30(4), 1974, as Tampere RN-2002-2 reads her: up to 5 per cent, beyond 10.
 _NOTICEABLE, _MATERIAL = 0.05, 0.10
 # Noncentralities that SciPy finds; more t statistics than knots are read from a curve through those.
-_LARGEST_T, _KNOTS = 30.0, 512
+_LARGEST_T, _KNOTS = 1000.0, 512
 READINGS = ("none", "marginal", "noticeable", "material")
 
 
@@ -104,12 +104,14 @@ def cohen_d(difference: Floats, error: Floats, topics: int, confidence: float) -
 def hedges_g(cohen: Estimate, topics: int) -> Estimate:
     """Hedges's g: Cohen's d without its bias in small samples.
 
-    Formula: g = J d_z, J = Gamma(m / 2) / (sqrt(m / 2) Gamma((m - 1) / 2)), m = n - 1
+    Formula: g = J d_z, J = Gamma(m / 2) / (sqrt(m / 2) Gamma((m - 1) / 2)), m = n - 1; none for two topics
     Source: Hedges, Journal of Educational Statistics 6(2), 1981
     """
     half = (topics - 1) / 2
-    # With two topics the correction is 0: nothing is known of the spread.
-    factor = float(np.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / np.sqrt(half)) if topics > 2 else 0.0
+    # With two topics the correction would be 0, whatever the values.
+    factor = (
+        float(np.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / np.sqrt(half)) if topics > 2 else np.nan
+    )
     return Estimate(cohen.value * factor, cohen.low * factor, cohen.high * factor)
 
 
@@ -136,10 +138,13 @@ def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, F
     known = size <= _LARGEST_T
     knots = np.unique(size[known])
     if len(knots) > _KNOTS:
-        knots = np.linspace(knots[0], knots[-1], _KNOTS)
-    # Beyond what SciPy inverts, the normal approximation.
-    margin = special.ndtri((1 + confidence) / 2) * np.sqrt(1 + np.square(size) / (2 * freedom))
-    near, far = size - margin, size + margin
+        # Close to each other where the curve bends most.
+        knots = np.sinh(np.linspace(np.arcsinh(knots[0]), np.arcsinh(knots[-1]), _KNOTS))
+    # Beyond what SciPy inverts: the spread of the estimated deviation, and the little that the mean adds to it.
+    levels = (1 + confidence) / 2, (1 - confidence) / 2
+    shares = [np.abs(1 - np.sqrt(special.chdtri(freedom, level) / freedom)) for level in levels]
+    below, above = (np.hypot(size * share, special.ndtri(levels[0])) for share in shares)
+    near, far = size - below, size + above
     if len(knots):
         ends = [special.nctdtrinc(freedom, (1 + side * confidence) / 2, knots) for side in (1, -1)]
         near[known], far[known] = (_through(knots, end, size[known]) for end in ends)
