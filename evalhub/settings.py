@@ -222,6 +222,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",
         "StateEnum": "metrics.models.Evaluation.State",
+        "VerdictEnum": "metrics.engine.significance.verdicts.VERDICTS",
         "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
     },
 }

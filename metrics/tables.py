@@ -121,7 +121,18 @@ def signed(value: float) -> str:
     return "0.0000" if text in ("+0.0000", "-0.0000") else text.replace("-", "\N{MINUS SIGN}")
 
 
+def statistic(value: float) -> str:
+    """A test's statistic: four digits, and all of a rank sum's whole ones, never in powers of ten."""
+    text = f"{value:.4g}"
+    if abs(float(text)) >= 1000:
+        text = f"{value:,.1f}".removesuffix(".0")
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def probability(value: float) -> str:
+    """A p value; nothing where there is none (NaN)."""
+    if math.isnan(value):
+        return NOTHING
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 

@@ -74,12 +74,11 @@ def test_sums_of_squares_add_up_to_the_whole_variation() -> None:
     assert sum(source.freedom for source in anova.sources) == values.size - 1
 
 
-def test_differences_without_a_residual_are_certain() -> None:
+def test_differences_without_a_residual_are_not_tested() -> None:
     values = np.arange(5.0)[:, None] + np.arange(10.0)
     anova, tukey = OMNIBUS["anova"](values), compare("tukey_hsd", values)
-    assert (anova.statistic, anova.p_value, anova.effect) == (None, 0.0, 1.0)
-    assert tukey.p_value.tolist() == [0.0] * 10
-    assert np.isnan(tukey.statistic).all()
+    assert (anova.statistic, np.isnan(anova.p_value), anova.effect) == (None, True, 1.0)
+    assert np.isnan([tukey.p_value, tukey.statistic, tukey.low, tukey.high]).all()
 
 
 def naive_randomised_tukey(values: Matrix, resamples: int) -> Matrix:

@@ -9,8 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from runs.models import Run
+from runs.models import Run, User
 from tests.conftest import GOOD, POOR
+from tests.metrics.scored import make_scored, simulated
 
 # Without the query of the token: read as anybody. The most that each may ask the first time.
 ENDPOINTS = {
@@ -53,7 +54,6 @@ ENDPOINTS = {
     "runs/{run}/charts/curve.json": 3,
     "collections/small/charts/what-if.json": 8,
     "collections/small/charts/significance.json": 8,
-    "collections/small/charts/ranks.json": 8,
     "collections/small/charts/curves.json": 9,
     "collections/small/charts/rankings.json?runs={run},{other}&topic=1": 9,
     "runs/{run}/evaluations/": 2,
@@ -70,6 +70,14 @@ def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable
         answer = anonymous.get("/api/v1/" + path.format(run=run.pk, other=other.pk))
     assert answer.status_code == 200
     assert len(queries) <= ENDPOINTS[path], "\n".join(query["sql"] for query in queries)
+
+
+def test_the_chart_of_ranks_is_made_from_few_queries(alice: User, anonymous: APIClient) -> None:
+    """Of more topics than the small collection has: ranks of so few are not resampled."""
+    make_scored("scored", alice.personal_team, simulated(3, 10))
+    with CaptureQueriesContext(connection) as queries:
+        assert anonymous.get("/api/v1/collections/scored/charts/ranks.json").status_code == 200
+    assert len(queries) <= 8
 
 
 KINDS = (

@@ -27,5 +27,10 @@ def test_every_line_of_the_readme_works(embedded: Server, tmp_path: Path) -> Non
     assert [len(problem["errors"]) for problem in problems] == [2]
     plain, sure = (answer for answer in answers if "results" in answer)
     assert [row["run"]["tag"] for row in plain["results"]] == ["dense", "bm25"]
-    assert [row["statistics"]["tier"] for row in sure["results"]] == [1, 2]
+    # Two topics tell nothing apart.
+    assert [row["statistics"]["tier"] for row in sure["results"]] == [None, None]
+    (compared,) = next(answer for answer in answers if "comparison" in answer)["measures"]
+    tests = compared["pairs"][0]["tests"]
+    for test in ("paired_t", "wilcoxon"):
+        assert (tests[test]["significant"], tests[test]["withheld"]) == (False, "too_few_topics")
     assert any(line.startswith("| dense") for line in lines)

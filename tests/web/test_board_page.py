@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 from itertools import pairwise
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None
         p = against["p_adjusted"]
         assert cells[4] == ("< 0.0001" if p < 0.0001 else f"{p:.4f}")
     assert "Minus r3" in pinned
-    assert "Holm p" in pinned
+    assert "p (Holm)" in pinned
     assert links_of(pinned, "no baseline") == ["?measures=AP&offset=0#leaderboard"]
 
 
@@ -126,6 +127,20 @@ def test_a_baseline_that_is_none_leaves_the_board(browser: Client, board: Collec
     assert "is not a ranked run of this board" in html
     assert len(rows_of(html)) == 12
     assert links_of(html, "Without a baseline") == ["?#leaderboard"]
+
+
+def test_the_notes_tell_how_the_order_was_tested(browser: Client, board: Collection) -> None:
+    baseline = links_of(page(browser, BOARD), "make r0 the baseline")[0].partition("baseline=")[2].partition("#")[0]
+    for test, told, families, head in (
+        ("paired_t", "paired t test, Holm's correction over {}, alpha = 0.05", ("66 pairs", "11 pairs"), "p (Holm)"),
+        ("randomised_tukey_hsd", "randomised Tukey HSD test, counting for {} at once, alpha = 0.05", ("66 pairs",),
+         "p for all pairs"),
+    ):  # fmt: skip
+        text = unescape(text_of(page(browser, BOARD, statistics="all", test=test, baseline=baseline)))
+        assert head in text
+        notes = text.split("How sure")[1]
+        assert notes.count("alpha = 0.05") == 2
+        assert {family for family in ("66 pairs", "11 pairs") if told.format(family) in notes} == set(families)
 
 
 def test_what_takes_long_comes_after_the_page(

@@ -22,7 +22,7 @@ from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all,
 ROLES = ("anonymous", "participant", "member", "owner", "other", "staff", "reader")
 TOPICS = "1\tone\n2\ttwo\n3\tthree\n"
 # The chart of an address that has others than a run.
-CHARTS = {"collection-chart": "what-if", "session-chart": "curves", "stored-comparison-chart": "ranks"}
+CHARTS = {"collection-chart": "what-if", "session-chart": "curves", "stored-comparison-chart": "significance"}
 KNOWN = "1 a\n1 expected 2\n2 u\n"
 
 

@@ -167,7 +167,7 @@ def _board_text(board: dict[str, Any]) -> str:
         lines.append(
             f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  {row['statistics']['tier']:>4}"
         )
-    lines.append(f"A tier holds runs that a paired t test (Holm) does not separate from its best by {board['sort']}.")
+    lines.append(f"In a tier a paired t test (Holm) separates no run from its best by {board['sort']}.")
     return "\n".join(lines)
 
 
@@ -193,4 +193,5 @@ def _sessions_text(compared: dict[str, Any]) -> str:
         f"  {one['system']:<14} {one['mean']:.4f}  of {one['with_value']} sessions" for one in compared["systems"]
     ]
     pair = compared["pairs"][0]
-    return "\n".join([*lines, f"  difference {pair['difference']:.4f}, p = {pair['p_value']:.3g}"])
+    p_value = "no p" if pair["p_value"] is None else f"p = {pair['p_value']:.3g}"
+    return "\n".join([*lines, f"  difference {pair['difference']:.4f}, {p_value}"])

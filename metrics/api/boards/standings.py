@@ -21,14 +21,14 @@ def standings_as_json(standings: Standings) -> dict[str, Any]:
         "runs": len(standings.places),
         "topics": standings.topics,
         "test": query.test,
-        "correction": query.correction,
+        "correction": query.corrected_by,
         "alpha": query.alpha,
         "confidence": query.confidence,
         "resamples": query.resamples if TESTS[query.test].draws else None,
         "seed": query.seed,
         "tiers": _tiers_as_json(standings.tiers),
         "ranks": {"resamples": query.rank_resamples} if standings.ranks else None,
-        "baseline": _baseline_as_json(standings.baseline, query.baseline),
+        "baseline": _baseline_as_json(standings.baseline, query.baseline, query.test),
         "cautions": cautions_as_json(standings.cautions),
     }
 
@@ -63,12 +63,13 @@ def _tiers_as_json(tiers: Tiering | None) -> dict[str, Any] | None:
     }
 
 
-def _baseline_as_json(contrast: Contrast | None, baseline: str | None) -> dict[str, Any] | None:
+def _baseline_as_json(contrast: Contrast | None, baseline: str | None, test: str) -> dict[str, Any] | None:
     if contrast is None:
         return None
     return {
         "run": baseline,
         "family": contrast.family,
+        "intervals": TESTS[test].intervals,
         "significant": contrast.significant,
         "cautions": cautions_as_json(contrast.cautions),
     }

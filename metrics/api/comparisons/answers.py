@@ -148,7 +148,7 @@ def omnibus_as_json(result: OmnibusResult) -> dict[str, Any]:
     return {
         "statistic": result.statistic,
         "freedom": list(result.freedom),
-        "p_value": result.p_value,
+        "p_value": number(result.p_value),
         "effect": result.effect,
         "sources": [asdict(source) for source in result.sources],
         "cautions": [asdict(caution) for caution in result.cautions],
@@ -164,6 +164,7 @@ def _family_as_json(answer: Answer, compared: Compared, family: Family) -> dict[
         "draws": entry.draws,
         "correction": family.correction,
         "family": family.size,
+        "intervals": entry.intervals,
         "significant": int(np.count_nonzero(family.significant & visible_pairs(answer, compared))),
         "cautions": [asdict(caution) for caution in cautions],
         "groups": _groups(answer, compared, family.tiers),
@@ -222,8 +223,14 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "low": number(verdict.low),
         "high": number(verdict.high),
         "statistic": number(verdict.statistic),
-        "p_value": verdict.p_value,
-        "p_adjusted": verdict.p_adjusted,
+        "p_value": number(verdict.p_value),
+        "p_adjusted": number(verdict.p_adjusted),
         "exact": verdict.exact,
         "significant": verdict.significant,
+        **verdict_as_json(verdict.better, verdict.withheld),
     }
+
+
+def verdict_as_json(better: int, withheld: str) -> dict[str, str | None]:
+    """Which way the first of a pair differs significantly, and why nothing is said of it."""
+    return {"verdict": {1: "better", -1: "worse"}.get(better), "withheld": withheld or None}

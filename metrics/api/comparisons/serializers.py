@@ -9,7 +9,8 @@ from rest_framework import serializers
 from metrics.api.boards.serializers import CautionSerializer
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.effect_sizes import READINGS
-from metrics.engine.significance.pairs import MAX_RESAMPLES, TIES, ZEROS
+from metrics.engine.significance.pairs import INTERVALS, MAX_RESAMPLES, TIES, ZEROS
+from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.models import Comparison
 from metrics.services.comparisons.comparison import MAX_RUNS
 from runs.models import Collection
@@ -61,11 +62,15 @@ class BoundedSerializer(serializers.Serializer[Any]):
 class VerdictSerializer(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True, help_text="of the interval of the mean difference")
     high = serializers.FloatField(allow_null=True)
-    statistic = serializers.FloatField(allow_null=True, help_text="null where it is infinite")
-    p_value = serializers.FloatField()
-    p_adjusted = serializers.FloatField(help_text="corrected over the family")
+    statistic = serializers.FloatField(allow_null=True, help_text="null where there is none")
+    p_value = serializers.FloatField(allow_null=True, help_text="null where the test cannot be made")
+    p_adjusted = serializers.FloatField(allow_null=True, help_text="corrected over the family")
     exact = serializers.BooleanField(help_text="p is of the exact distribution")
-    significant = serializers.BooleanField(help_text="p_adjusted < alpha")
+    significant = serializers.BooleanField(help_text="whether there is a verdict")
+    verdict = serializers.ChoiceField(choices=VERDICTS, allow_null=True, help_text="of a against b")
+    withheld = serializers.ChoiceField(
+        choices=REASONS[1:], allow_null=True, help_text="why there is no verdict, whatever p is"
+    )
 
 
 class SplitPairSerializer(serializers.Serializer[Any]):
@@ -98,10 +103,11 @@ class FamilySerializer(serializers.Serializer[Any]):
     paired = serializers.BooleanField()
     draws = serializers.BooleanField(help_text="depends on resamples and seed")
     correction = serializers.CharField(allow_null=True, help_text="null where p counts for all pairs by itself")
-    family = serializers.IntegerField(help_text="number of pairs that p is corrected for")
-    significant = serializers.IntegerField(help_text="number of pairs")
+    family = serializers.IntegerField(help_text="number of pairs that p counts for")
+    intervals = serializers.ChoiceField(choices=INTERVALS, help_text="whether each holds alone, or all at once")
+    significant = serializers.IntegerField(help_text="number of pairs with a verdict")
     cautions = CautionSerializer(many=True)
-    groups = GroupsSerializer(many=True, allow_null=True, help_text="null with a baseline")
+    groups = GroupsSerializer(many=True, allow_null=True, help_text="null with a baseline or without a test")
 
 
 class SourceSerializer(serializers.Serializer[Any]):
@@ -116,7 +122,7 @@ class SourceSerializer(serializers.Serializer[Any]):
 class OmnibusSerializer(serializers.Serializer[Any]):
     statistic = serializers.FloatField(allow_null=True)
     freedom = serializers.ListField(child=serializers.FloatField())
-    p_value = serializers.FloatField()
+    p_value = serializers.FloatField(allow_null=True, help_text="null where the test cannot be made")
     effect = serializers.FloatField(help_text="partial eta squared, Kendall's W or epsilon squared")
     sources = SourceSerializer(many=True)
     cautions = CautionSerializer(many=True)

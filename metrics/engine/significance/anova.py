@@ -55,7 +55,7 @@ def analyse(values: Matrix) -> OmnibusResult:
     return OmnibusResult(
         by_run.statistic,
         (runs - 1, parts.freedom),
-        by_run.p_value if by_run.p_value is not None else 1.0,
+        float("nan") if by_run.p_value is None else by_run.p_value,
         parts.runs / explained if explained else 0.0,
         sources,
         (*few_topics(topics), *uneven_spread(parts.residuals)),
@@ -84,7 +84,7 @@ def _squares(values: Floats | Matrix) -> float:
 def _source(name: str, squares: float, freedom: int, parts: TwoWay) -> Source:
     size = squares * parts.scale**2
     if parts.residual == 0:
-        return Source(name, size, freedom, size / freedom, None if squares else 0.0, 0.0 if squares else 1.0)
+        return Source(name, size, freedom, size / freedom, None if squares else 0.0, None if squares else 1.0)
     statistic = squares / freedom / (parts.residual / parts.freedom)
     return Source(
         name, size, freedom, size / freedom, statistic, float(special.fdtrc(freedom, parts.freedom, statistic))

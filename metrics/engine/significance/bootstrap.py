@@ -9,7 +9,7 @@ from scipy import special
 
 from metrics.engine.kernels.sizes import BINS
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import few_resamples, few_topics
+from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, untested
 from metrics.engine.significance.pair_pass import count_shifted, quantiles
 from metrics.engine.significance.paired_t import moments
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
@@ -38,15 +38,17 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Assumes: topics that are a random sample, and enough of them to stand for their population
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 14 and 16; for retrieval Sakai, SIGIR
     2006, and Smucker, Allan and Carterette, CIKM 2007 (shift method)
-    Note: Identical runs have p = 1. The same topics serve all pairs. The statistic is the mean difference. The
-    interval takes the first 10,000 resamples at most, fewer from 50,000 pairs on.
+    Note: Identical runs have p = 1. A difference that is the same on every topic is so in every resample: no p. The
+    same topics serve all pairs. The statistic is the mean difference. The interval takes the first 10,000 resamples at
+    most, fewer from 50,000 pairs on.
     """
     check(values, "a bootstrap test")
     plan = Plan(draw_weights, options.resamples, options.seed, options.threads, options.watch)
     extreme, below = apart_from_huge(values, first, second, partial(_count, plan=plan))
     difference, low, high = _bca(values, first, second, below / (2 * options.resamples), options)
-    cautions = (*few_topics(values.shape[1]), *few_resamples(options, len(first), True))
-    p_value = (extreme + 1) / (options.resamples + 1)
+    p_value = np.where(np.isnan(low), np.nan, (extreme + 1) / (options.resamples + 1))
+    few = few_topics(values.shape[1], "so few do not stand for their population, and the bootstrap finds too much")
+    cautions = (*few, *untested(p_value, CONSTANT), *few_resamples(options, len(first), True))
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, low, high, difference, p_value, exact, cautions)
 
@@ -81,4 +83,5 @@ def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Opti
     place, bins = np.empty(wanted, np.int32), np.empty(BINS, np.int64)
     quantiles(sums, first, second, _REACH * topics * error, levels, place, bins, found)
     ends = difference[:, None] + found / topics
+    ends[(error == 0) & (difference != 0)] = np.nan
     return difference, ends[:, 0], ends[:, 1]

@@ -12,19 +12,43 @@ FEW_TOPICS = 25
 # Above this share of topics without a difference, few are left to decide.
 _MANY_TIES = 0.5
 _SURE = 0.01
+# A smaller p is below any usual level.
+_SMALL = 0.001
+
+# What few topics mean for a test, and why another has no p.
+FEW_FOR_SPREAD = "the spread is taken from so few, and only large differences are found"
+FEW_FOR_RANKS = "the distribution of rank sums is a rough approximation with so few"
+CONSTANT = "the difference is the same on every topic"
 
 
-def few_topics(topics: int) -> list[Caution]:
+def few_topics(topics: int, consequence: str = "differences must be large to be found") -> list[Caution]:
+    """`consequence` says what few topics mean for the test."""
     if topics >= FEW_TOPICS:
         return []
-    return [Caution("few_topics", f"only {topics} topics: differences must be large to be found")]
+    return [Caution("few_topics", f"only {topics} topics: {consequence}")]
 
 
-def constant_differences(statistic: Floats) -> list[Caution]:
-    if not np.isnan(statistic).any():
+def few_degrees(freedom: int) -> list[Caution]:
+    """The same of an analysis of several factors: what is left of the values when these are taken out."""
+    if freedom >= FEW_TOPICS:
         return []
-    message = "some differences are the same on every topic: their p is 0 and they have no statistic"
-    return [Caution("constant_difference", message)]
+    message = f"only {freedom} degrees of freedom are left: differences must be large to be found"
+    return [Caution("few_degrees_of_freedom", message)]
+
+
+def smallest_p(p_value: float) -> str:
+    """What few topics mean for an exact test, which has no smaller p than this one."""
+    if p_value < _SMALL:
+        return "differences must be large to be found"
+    return f"no difference, however large, has a p below {p_value:.2g}"
+
+
+def untested(p_value: Floats, why: str) -> list[Caution]:
+    """Where the test has no statistic and so no p (NaN); `why` says what does not vary."""
+    many = int(np.count_nonzero(np.isnan(p_value)))
+    if not many:
+        return []
+    return [Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so that there is no p")]
 
 
 def skewed(asymmetry: Floats, topics: int, consequence: str) -> list[Caution]:
@@ -32,7 +56,7 @@ def skewed(asymmetry: Floats, topics: int, consequence: str) -> list[Caution]:
     many = int(np.count_nonzero(25 * np.square(asymmetry) >= topics))
     if not many:
         return []
-    message = f"the differences of {_pairs(many)} are skewed for {topics} topics: {consequence}"
+    message = f"the differences of {pairs_in_words(many)} are skewed for {topics} topics: {consequence}"
     return [Caution("skewed_differences", message)]
 
 
@@ -41,13 +65,13 @@ def heavy_ties(tied: Floats) -> list[Caution]:
     many = int(np.count_nonzero((tied > _MANY_TIES) & (tied < 1)))
     if not many:
         return []
-    return [Caution("heavy_ties", f"{_pairs(many)} tie on more than half of the topics: few topics decide")]
+    return [Caution("heavy_ties", f"{pairs_in_words(many)} tie on more than half of the topics: few topics decide")]
 
 
 def ties_lost_to_rounding(many: int) -> list[Caution]:
     if not many:
         return []
-    message = f"in {_pairs(many)} differences are unequal by rounding only: ties='rounded' makes them tie"
+    message = f"in {pairs_in_words(many)} differences are unequal by rounding only: ties='rounded' makes them tie"
     return [Caution("ties_lost_to_rounding", message)]
 
 
@@ -92,5 +116,5 @@ def skewness(squares: Matrix, centred: Matrix) -> Floats:
     return found
 
 
-def _pairs(number: int) -> str:
+def pairs_in_words(number: int) -> str:
     return f"{number:,} pair{'s' if number != 1 else ''}"

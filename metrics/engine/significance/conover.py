@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metrics.engine.ranking import Ints
-from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics, untested
 from metrics.engine.significance.friedman import rank_by_topic
 from metrics.engine.significance.paired_t import mean_interval, t_test
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
@@ -18,7 +18,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     ranks; (n - 1)(k - 1) degrees of freedom
     Assumes: topics that are independent, and that Friedman's test has found a difference
     Source: Conover, Practical Nonparametric Statistics, 3rd edition, 1999, section 5.8
-    Note: p is of the pair alone and wants a correction; it depends on all runs. Identical runs have p = 1.
+    Note: p is of the pair alone and wants a correction; it depends on all runs. Identical runs have p = 1. Where every
+    topic ranks the runs alike there is nothing to divide by: no statistic and no p.
     """
     check(values, "Conover's test", runs=2)
     runs, topics = values.shape
@@ -26,7 +27,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     freedom = (topics - 1) * (runs - 1)
     left = topics * ranked.squares - float(np.square(ranked.sums).sum())
     error = np.full(len(first), np.sqrt(2 * max(left, 0.0) / freedom))
-    statistic, p_value = t_test(ranked.sums[first] - ranked.sums[second], error, freedom)
+    apart = ranked.sums[first] - ranked.sums[second]
+    statistic, p_value = t_test(apart, error, freedom)
     interval = mean_interval(values, first, second, options.confidence)
     exact = np.zeros(len(first), np.bool_)
-    return PairedResult(*interval, statistic, p_value, exact, tuple(few_topics(topics)))
+    cautions = (*few_topics(topics, FEW_FOR_RANKS), *untested(p_value, "every topic ranks the runs alike"))
+    return PairedResult(*interval, statistic, p_value, exact, cautions, apart)

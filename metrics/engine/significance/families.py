@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
+from metrics.engine.significance.cautions import heavy_ties
 from metrics.engine.significance.pairs import (
     DEFAULTS,
     Caution,
@@ -18,8 +20,19 @@ from metrics.engine.significance.pairs import (
     PairedResult,
     all_pairs,
     baseline_pairs,
+    chunks,
+    noise_of,
 )
 from metrics.engine.significance.tiers import Tiers, tiers
+from metrics.engine.significance.verdicts import (
+    MIN_TOPICS,
+    NO_SPREAD,
+    OTHER_DIRECTION,
+    Verdicts,
+    adjust,
+    decide,
+)
+from metrics.engine.significance.verdicts import cautions_of as cautions_of_verdicts
 
 
 @dataclass(frozen=True)
@@ -51,10 +64,10 @@ USUAL_RULE = Rule()
 
 @dataclass(frozen=True)
 class Family:
-    """One test's result with an adjusted p and a verdict for each pair; tiers and groups where all pairs are given.
+    """One test's result with an adjusted p and a verdict for each pair.
 
     `correction` is None where the test's own p counts for all pairs already; `size` is the number of pairs that p
-    values are corrected for.
+    values are corrected for. There are tiers and groups where all pairs are given and any of them can have a verdict.
     """
 
     test: str
@@ -62,28 +75,92 @@ class Family:
     correction: str | None
     result: PairedResult
     adjusted: Floats
-    significant: Flags
+    verdicts: Verdicts
     tiers: Tiers | None
+
+    @property
+    def significant(self) -> Flags:
+        """The pairs with a verdict."""
+        return self.verdicts.significant
+
+    def of(self, rows: Ints, pairs: Ints) -> Family:
+        """Some of the runs and pairs, by their places; p, verdicts and groups stay those of the whole family."""
+        entries = {field.name: getattr(self.result, field.name) for field in fields(self.result)}
+        kept: dict[str, Any] = {name: entry[pairs] for name, entry in entries.items() if isinstance(entry, np.ndarray)}
+        separated = self.tiers and Tiers(
+            self.tiers.tier[rows], tuple(self.tiers.groups[row] for row in rows.tolist() if self.tiers.groups)
+        )
+        return replace(
+            self,
+            result=replace(self.result, **kept),
+            adjusted=self.adjusted[pairs],
+            verdicts=self.verdicts.of(pairs),
+            tiers=separated,
+        )
 
 
 def compare_family(
-    values: Matrix, pairs: Pairs, test: str, rule: Rule, options: Options = DEFAULTS, *, lower_is_better: bool = False
+    values: Matrix,
+    pairs: Pairs,
+    test: str,
+    rule: Rule,
+    options: Options = DEFAULTS,
+    *,
+    lower_is_better: bool = False,
+    with_groups: bool = True,
 ) -> Family:
     """Compare the pairs under one test; `values` has shape (runs, topics).
 
     Raises StatisticsError for fewer than 2 topics.
     """
-    entry = TESTS[test]
+    entry, topics = TESTS[test], values.shape[1]
     first, second = pairs.indices()
     result = entry.compare(values, first, second, options)
     correction = None if entry.simultaneous else rule.correction
-    adjusted = CORRECTIONS[correction](result.p_value) if correction else result.p_value
-    significant: Flags = adjusted < rule.alpha
+    adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
+    verdicts = decide(result, adjusted, rule.alpha, topics)
+    cautions = [*result.cautions, *_of_ties(values, pairs, test, result), *_of_assumption(values, test, rule)]
+    result = replace(result, cautions=(*cautions, *cautions_of_verdicts(verdicts, topics)))
     separated = None
-    if pairs.baseline is None:
-        separated = tiers(values.mean(axis=1), first, second, significant, lower_is_better=lower_is_better)
-    size = pairs.runs * (pairs.runs - 1) // 2 if entry.simultaneous else pairs.number
-    return Family(test, size, correction, result, adjusted, significant, separated)
+    if pairs.baseline is None and topics >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
+        means = values.mean(axis=1)
+        separated = tiers(
+            means, first, second, verdicts.significant, lower_is_better=lower_is_better, with_groups=with_groups
+        )
+    size = family_size(test, pairs)
+    return Family(test, size, correction, result, adjusted, verdicts, separated)
+
+
+def family_size(test: str, pairs: Pairs) -> int:
+    """How many pairs p values count for: a simultaneous test counts for all pairs of the runs, whichever are asked."""
+    return pairs.runs * (pairs.runs - 1) // 2 if TESTS[test].simultaneous else pairs.number
+
+
+def _of_ties(values: Matrix, pairs: Pairs, test: str, result: PairedResult) -> list[Caution]:
+    """Pairs that few topics decide, for tests that do not count ties themselves."""
+    if not TESTS[test].paired or any(caution.code == "heavy_ties" for caution in result.cautions):
+        return []
+    first, second = pairs.indices()
+    shares = [
+        np.count_nonzero(np.abs(values[a] - values[b]) <= noise_of(values, a, b)[:, None], axis=1) / values.shape[1]
+        for a, b in chunks(first, second, values.shape[1])
+    ]
+    return heavy_ties(np.concatenate(shares))
+
+
+def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
+    """Where a test follows up the finding of a test of all runs at once, and that one finds nothing."""
+    entry = TESTS[test]
+    if not entry.assumes_omnibus or entry.omnibus is None:
+        return []
+    p_value = OMNIBUS[entry.omnibus](values).p_value
+    if p_value < rule.alpha:
+        return []
+    message = (
+        f"{entry.omnibus} finds no difference of the runs (p = {p_value:.2g}), and {test} assumes that it does: what "
+        "it finds here is not to be relied on"
+    )
+    return [Caution("omnibus_not_significant", message)]
 
 
 def disagreements(families: Sequence[Family]) -> Ints:
@@ -91,7 +168,7 @@ def disagreements(families: Sequence[Family]) -> Ints:
     split = np.zeros(len(families[0].significant), np.bool_)
     for means in (family for family in families if not TESTS[family.test].ranks):
         for ranks in (family for family in families if TESTS[family.test].ranks):
-            split |= means.significant != ranks.significant
+            split |= (means.significant != ranks.significant) | ranks.verdicts.have(OTHER_DIRECTION)
     return np.flatnonzero(split)
 
 
@@ -111,6 +188,11 @@ def check_known(tests: Iterable[str], correction: str) -> None:
 def _check(what: str, name: str, known: list[str]) -> None:
     if name not in known:
         message = f"unknown {what} {name[:40]!r}; known: {', '.join(known)}"
+        if what == "test" and name in OMNIBUS:
+            message = (
+                f"{name} tests all runs at once and is not asked for: anova and friedman come with a comparison by "
+                f"themselves from 3 runs on, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
+            )
         raise StatisticsError(message, code=f"unknown_{what}", pointer=what)
 
 

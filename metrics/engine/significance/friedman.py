@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Floats
-from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import ROUNDING, Matrix, check
@@ -47,9 +47,9 @@ def analyse(values: Matrix) -> OmnibusResult:
     ranked = rank_by_topic(values)
     untied = 1 - ranked.ties / (topics * runs * (runs**2 - 1))
     if untied <= 0:
-        return OmnibusResult(0.0, (runs - 1,), 1.0, 0.0, cautions=tuple(few_topics(topics)))
+        return OmnibusResult(0.0, (runs - 1,), 1.0, 0.0, cautions=tuple(few_topics(topics, FEW_FOR_RANKS)))
     spread = 12 / (topics * runs * (runs + 1)) * float(np.square(ranked.sums).sum()) - 3 * topics * (runs + 1)
     statistic = max(spread, 0.0) / untied
     p_value = float(special.chdtrc(runs - 1, statistic))
-    cautions = tuple(few_topics(topics))
+    cautions = tuple(few_topics(topics, FEW_FOR_RANKS))
     return OmnibusResult(statistic, (runs - 1,), p_value, statistic / (topics * (runs - 1)), cautions=cautions)

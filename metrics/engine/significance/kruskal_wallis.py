@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from metrics.engine.significance.cautions import few_topics, unpaired
+from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics, unpaired
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import ROUNDING, Matrix, check
@@ -26,7 +26,7 @@ def analyse(values: Matrix) -> OmnibusResult:
     size = values.size
     ranks, ties = rank_rows(values.reshape(1, -1), ROUNDING * np.abs(values).max(keepdims=True).ravel())
     untied = 1 - float(ties[0]) / (size**3 - size)
-    cautions = (*unpaired(), *few_topics(topics))
+    cautions = (*unpaired(), *few_topics(topics, FEW_FOR_RANKS))
     if untied <= 0:
         return OmnibusResult(0.0, (runs - 1,), 1.0, 0.0, cautions=cautions)
     sums = ranks.reshape(runs, topics).sum(axis=1)

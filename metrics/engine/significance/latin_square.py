@@ -9,7 +9,7 @@ from scipy import special
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.omnibus import OmnibusResult, Source
 from metrics.engine.significance.pairs import ROUNDING
 
@@ -57,10 +57,10 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     return OmnibusResult(
         systems.statistic,
         (systems.freedom, freedom),
-        1.0 if systems.p_value is None else systems.p_value,
+        float("nan") if systems.p_value is None else systems.p_value,
         systems.squares / explained if explained else 0.0,
         (*sources, Source("residual", residual, freedom, residual / freedom)),
-        tuple(few_topics(int(factors[1].max()) + 1)),
+        tuple(few_degrees(freedom)),
     )
 
 
@@ -101,7 +101,7 @@ def _source(name: str, without: _Fit, full: _Fit, freedom: int, sessions: int, s
     if degrees < 1:
         return Source(name, size, degrees, 0.0)
     if full.residual == 0:
-        return Source(name, size, degrees, size / degrees, None if squares else 0.0, 0.0 if squares else 1.0)
+        return Source(name, size, degrees, size / degrees, None if squares else 0.0, None if squares else 1.0)
     statistic = squares / degrees / (full.residual / freedom)
     p_value = float(special.fdtrc(degrees, freedom, statistic))
     return Source(name, size, degrees, size / degrees, statistic, p_value)

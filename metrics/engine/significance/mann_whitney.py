@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.significance.cautions import few_topics, unpaired
+from metrics.engine.significance.cautions import few_topics, smallest_p, unpaired
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
 from metrics.engine.significance.welch_t import unpaired_interval
@@ -30,8 +30,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     parts = [_compare(values, *chunk) for chunk in chunks(first, second, values.shape[1])]
     statistic, p_value, exact = (np.concatenate(part) for part in zip(*parts, strict=True))
     interval = unpaired_interval(values, first, second, options.confidence)
-    cautions = (*unpaired(), *few_topics(values.shape[1]))
-    return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions)
+    topics = values.shape[1]
+    cautions = (*unpaired(), *few_topics(topics, smallest_p(2 / float(special.binom(2 * topics, topics)))))
+    return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, statistic - topics**2 / 2)
 
 
 def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Flags]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metrics.engine.ranking import Ints
-from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics
 from metrics.engine.significance.friedman import rank_by_topic
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
@@ -29,4 +29,4 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     p_value = tail(np.abs(statistic), runs)
     interval = mean_interval(values, first, second, options.confidence)
     exact = np.zeros(len(first), np.bool_)
-    return PairedResult(*interval, statistic, p_value, exact, tuple(few_topics(topics)))
+    return PairedResult(*interval, statistic, p_value, exact, tuple(few_topics(topics, FEW_FOR_RANKS)), statistic)

@@ -22,8 +22,9 @@ class Source:
 
 @dataclass(frozen=True)
 class OmnibusResult:
-    """Whether the runs differ at all: statistic (None where infinite), its degrees of freedom, p and a size of effect.
+    """Whether the runs differ at all: statistic, its degrees of freedom, p and a size of effect.
 
+    Statistic and p are None and NaN where the runs leave nothing to divide by, so that there is no test.
     `effect` is the share of the variation that the runs explain: partial eta squared, Kendall's W or epsilon squared.
     """
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import constant_differences, few_topics, skewed, skewness
+from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, skewed, skewness, untested
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks
 
 _SKEWED = "Student's t is then an approximation, to be held against the sign test"
@@ -18,24 +18,29 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Formula: t = mean(d) / (sd(d) / sqrt(n)), d the per-topic differences, n - 1 degrees of freedom
     Assumes: differences from a normal distribution, or enough topics for their mean to be near one
     Source: Student (1908); for retrieval Hull, SIGIR 1993
-    Note: Identical runs have p = 1. A difference that is the same on every topic has no spread: p = 0 and no
-    statistic.
+    Note: Identical runs have p = 1. A difference that is the same on every topic has no spread: no statistic, no p.
     """
     check(values, "a paired t test")
     topics = values.shape[1]
     difference, error, asymmetry = moments(values, first, second)
     statistic, p_value = t_test(difference, error, topics - 1)
-    margin = special.stdtrit(topics - 1, (1 + options.confidence) / 2) * error
+    margin = margin_of(difference, error, topics - 1, options.confidence)
     exact = np.zeros(len(first), np.bool_)
-    cautions = (*few_topics(topics), *constant_differences(statistic), *skewed(asymmetry, topics, _SKEWED))
+    cautions = (*few_topics(topics, FEW_FOR_SPREAD), *untested(p_value, CONSTANT), *skewed(asymmetry, topics, _SKEWED))
     return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
 
 
 def mean_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
     """The mean difference of each pair and both ends of its t interval."""
     difference, error, _ = moments(values, first, second)
-    margin = special.stdtrit(values.shape[1] - 1, (1 + confidence) / 2) * error
+    margin = margin_of(difference, error, values.shape[1] - 1, confidence)
     return difference, difference - margin, difference + margin
+
+
+def margin_of(difference: Floats, error: Floats, freedom: int | Floats, confidence: float) -> Floats:
+    """Half the width of each t interval; NaN for a difference without spread, of which nothing is known."""
+    margin: Floats = special.stdtrit(freedom, (1 + confidence) / 2) * error
+    return np.where((error == 0) & (difference != 0), np.nan, margin)
 
 
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
@@ -45,13 +50,13 @@ def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, F
 
 
 def t_test(difference: Floats, error: Floats, freedom: int | Floats) -> tuple[Floats, Floats]:
-    """Statistic and two-sided p of each pair; without spread p is 1 for no difference, else 0 and no statistic."""
+    """Statistic and two-sided p of each pair; without spread 0 and 1 for no difference, else NaN."""
     spread = error > 0
     statistic = np.full(len(difference), np.nan)
     np.divide(difference, error, out=statistic, where=spread)
     statistic[~spread & (difference == 0)] = 0.0
     p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
-    return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, 0.0))
+    return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, np.nan))
 
 
 def moments(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:

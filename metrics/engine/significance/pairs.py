@@ -15,6 +15,7 @@ from metrics.engine.ranking import Flags, Floats, Ints
 Matrix = npt.NDArray[np.float64]
 
 MAX_RESAMPLES = 10_000_000
+INTERVALS = ("each_pair", "simultaneous")
 ZEROS, TIES = ("drop", "pratt"), ("exact", "rounded")
 # Values that agree to so many of the larger one are equal: the same figure summed in another order.
 ROUNDING = 1e-12
@@ -70,10 +71,13 @@ DEFAULTS = Options()
 
 @dataclass(frozen=True)
 class PairedResult:
-    """One entry per pair: mean difference, bounds of its interval, test statistic (NaN where infinite), p value.
+    """One entry per pair: mean difference, bounds of its interval, test statistic, p value.
 
-    `exact` marks the pairs whose p is of the exact distribution under the null hypothesis, not of an approximation or
-    a sample of it. The interval is always one of the mean difference: Student's, where the test has none of its own.
+    Statistic and p are NaN where differences without spread leave nothing to test with, and so are bounds of an
+    interval that would have no width. `exact` marks the pairs whose p is of the exact distribution under the null
+    hypothesis, not of an approximation or a sample of it. The interval is always one of the mean difference: Student's,
+    where the test has none of its own. `direction` is of the test's own statistic: above 0 where it says that the first
+    run's values are higher, below 0 where lower; None for a test of means, which points as the mean difference does.
     """
 
     difference: Floats
@@ -83,6 +87,13 @@ class PairedResult:
     p_value: Floats
     exact: Flags
     cautions: tuple[Caution, ...] = ()
+    direction: Floats | None = None
+
+    @property
+    def leaning(self) -> Floats:
+        """Which way the test points: 1, 0 or -1."""
+        found: Floats = np.sign(self.difference if self.direction is None else self.direction)
+        return found
 
 
 PairedTest = Callable[[Matrix, Ints, Ints, Options], PairedResult]
@@ -97,16 +108,24 @@ class SignificanceTest:
     """An entry of TESTS.
 
     `simultaneous` marks tests whose p values already count for all pairs of the runs given: no correction belongs on
-    top. `draws` marks those that read `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about
-    means; `omnibus` names the test of all runs at once that a post-hoc test goes with.
+    top; `joint_intervals` those whose intervals hold for all these pairs as well. `draws` marks those that read
+    `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means; `omnibus` names the test of
+    all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes its finding.
     """
 
     compare: PairedTest
     paired: bool = True
     simultaneous: bool = False
+    joint_intervals: bool = False
     draws: bool = False
     ranks: bool = False
     omnibus: str | None = None
+    assumes_omnibus: bool = False
+
+    @property
+    def intervals(self) -> str:
+        """Whether each interval holds alone or all of them at once; one of INTERVALS."""
+        return INTERVALS[self.joint_intervals]
 
 
 def all_pairs(runs: int) -> tuple[Ints, Ints]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from metrics.engine.kernels.sizes import TILE
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import few_resamples, few_topics
+from metrics.engine.significance.cautions import few_resamples, few_topics, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
 from metrics.engine.significance.resampling import (
@@ -36,7 +36,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     exact = topics < options.resamples.bit_length()
     p_value = _every_flip(values, first, second, options) if exact else _flips(values, first, second, options)
     difference, low, high = mean_interval(values, first, second, options.confidence)
-    cautions = (*few_topics(topics), *few_resamples(options, len(first), not exact))
+    cautions = (*few_topics(topics, smallest_p(2.0 ** (1 - topics))), *few_resamples(options, len(first), not exact))
     return PairedResult(difference, low, high, difference, p_value, np.full(len(first), exact), cautions)
 
 

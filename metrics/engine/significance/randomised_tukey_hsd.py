@@ -28,7 +28,10 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     at_least = len(ranges) - np.searchsorted(ranges, least_of(whole, first, second))
     p_value = (at_least + 1) / (len(ranges) + 1)
     difference = differences_of_means(values, first, second)
-    margin = _unit(values, whole) * np.quantile(ranges, options.confidence, method="higher") / values.shape[1]
+    least, reach = least_of(whole, first, second), np.quantile(ranges, options.confidence, method="higher")
+    margin = _unit(values, whole) * reach / values.shape[1]
+    # A difference that ties with the end of the range ties for the interval as it does for p.
+    margin = np.where(least <= reach, np.maximum(margin, np.abs(difference)), margin)
     # Each pair is held against all pairs at once: one finding needs no correction.
     cautions = (*few_topics(values.shape[1]), *few_resamples(options, 1, True))
     exact = np.zeros(len(first), np.bool_)

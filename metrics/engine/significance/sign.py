@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import few_topics, heavy_ties
+from metrics.engine.significance.cautions import few_topics, heavy_ties, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
 
@@ -27,8 +27,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     p_value = np.minimum(2 * special.bdtr(np.minimum(wins, losses), trials.astype(np.int64), 0.5), 1.0)
     interval = mean_interval(values, first, second, options.confidence)
     tied = 1 - trials / values.shape[1]
-    cautions = (*few_topics(values.shape[1]), *heavy_ties(tied))
-    return PairedResult(*interval, wins, p_value, np.ones(len(first), np.bool_), cautions)
+    cautions = (*few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1]))), *heavy_ties(tied))
+    return PairedResult(*interval, wins, p_value, np.ones(len(first), np.bool_), cautions, wins - losses)
 
 
 def _count(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Floats, Floats]:

@@ -6,9 +6,11 @@ import numpy as np
 
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
-from metrics.engine.significance.cautions import constant_differences, few_topics, uneven_spread
+from metrics.engine.significance.cautions import FEW_FOR_SPREAD, few_topics, uneven_spread, untested
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, noise_of
 from metrics.engine.significance.studentized_range import critical, tail
+
+_NO_RESIDUAL = "the runs differ by the same on every topic"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
@@ -19,7 +21,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     Assumes: normal residuals of one spread for all runs
     Source: Tukey (1953); for retrieval Carterette, TOIS 30(1), 2012, and Sakai (2018)
     Note: p already counts for all pairs of the runs given, also where only some pairs are asked for. The statistic
-    bears the sign of the difference. Identical runs have p = 1.
+    bears the sign of the difference. Identical runs have p = 1. Runs that differ by the same on every topic leave no
+    residual: no statistic and no p.
     """
     check(values, "Tukey's test", runs=2)
     parts = two_way(values)
@@ -31,10 +34,11 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
         margin = critical(1 - options.confidence, len(values), parts.freedom) * error
     else:
         statistic = np.where(difference == 0, 0.0, np.nan)
-        p_value, margin = np.where(difference == 0, 1.0, 0.0), 0.0
+        p_value = np.where(difference == 0, 1.0, np.nan)
+        margin = np.where(difference == 0, 0.0, np.nan)
     cautions = (
-        *few_topics(values.shape[1]),
-        *constant_differences(statistic),
+        *few_topics(values.shape[1], FEW_FOR_SPREAD),
+        *untested(p_value, _NO_RESIDUAL),
         *uneven_spread(parts.residuals),
     )
     exact = np.zeros(len(first), np.bool_)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import constant_differences, few_topics, unpaired
-from metrics.engine.significance.paired_t import t_test
+from metrics.engine.significance.cautions import FEW_FOR_SPREAD, few_topics, unpaired, untested
+from metrics.engine.significance.paired_t import margin_of, t_test
 from metrics.engine.significance.pairs import DEFAULTS, ROUNDING, Matrix, Options, PairedResult, check
 from metrics.engine.significance.tukey_hsd import differences_of_means
+
+_CONSTANT = "no value of either run differs from its mean"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
@@ -20,13 +21,14 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     of freedom
     Assumes: samples of different topics, normal or large
     Source: Welch, Biometrika 34, 1947
-    Note: For runs on different topics: on the same ones it misses what a paired test finds.
+    Note: For runs on different topics: on the same ones it misses what a paired test finds. Where no value of either
+    run differs from its mean there is no spread: no statistic and no p.
     """
     check(values, "Welch's t test")
     difference, error, freedom = _parts(values, first, second)
     statistic, p_value = t_test(difference, error, freedom)
-    margin = special.stdtrit(freedom, (1 + options.confidence) / 2) * error
-    cautions = (*unpaired(), *few_topics(values.shape[1]), *constant_differences(statistic))
+    margin = margin_of(difference, error, freedom, options.confidence)
+    cautions = (*unpaired(), *few_topics(values.shape[1], FEW_FOR_SPREAD), *untested(p_value, _CONSTANT))
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
 
@@ -43,8 +45,8 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
     difference = means[first] - means[second]
     difference[np.abs(difference) <= ROUNDING * np.abs(means).max()] = 0.0
     statistic, p_value = t_test(difference, error, freedom)
-    margin = special.stdtrit(freedom, (1 + options.confidence) / 2) * error
-    cautions = (*few_topics(int(sizes.min())), *constant_differences(statistic))
+    margin = margin_of(difference, error, freedom, options.confidence)
+    cautions = (*few_topics(int(sizes.min()), FEW_FOR_SPREAD), *untested(p_value, _CONSTANT))
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, exact, cautions)
 
@@ -52,7 +54,7 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
 def unpaired_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
     """The difference of means of each pair and both ends of Welch's interval."""
     difference, error, freedom = _parts(values, first, second)
-    margin = special.stdtrit(freedom, (1 + confidence) / 2) * error
+    margin = margin_of(difference, error, freedom, confidence)
     return difference, difference - margin, difference + margin
 
 

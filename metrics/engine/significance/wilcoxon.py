@@ -8,14 +8,13 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.significance.cautions import few_topics, heavy_ties, ties_lost_to_rounding
+from metrics.engine.significance.cautions import few_topics, heavy_ties, smallest_p, ties_lost_to_rounding
 from metrics.engine.significance.midranks import midranks
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
 
-# Up to so many topics SciPy has the exact distribution: by its table, and with ties or zeros by trying every sign.
+# p is exact up to so many topics: by the table of the distribution, and with ties or zeros by trying every sign.
 _TABLE, _EVERY_SIGN = 50, 13
-_ROWS = 1_024
 _ONE = np.uint64(1)
 
 
@@ -23,26 +22,32 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     """Two-sided signed rank test of each pair, with the t interval of the mean difference.
 
     Formula: W = the smaller of the sums of the ranks of |d| over positive and over negative differences, ties sharing
-    the middle of their ranks. p is exact up to 50 topics where no difference is zero and none tie, and up to 13 in any
-    case; else normal with the variance corrected for ties and no correction for continuity, as SciPy chooses
+    the middle of their ranks. p is exact up to 50 topics where no difference is zero and none tie, and up to 13
+    differences other than zero in any case; else normal with the variance corrected for ties and no correction for
+    continuity
     Assumes: differences that scatter symmetrically about their median
     Source: Wilcoxon, Biometrics Bulletin 1(6), 1945; zeros='pratt': Pratt, JASA 54, 1959
-    Elsewhere: for SciPy 0.3 - 0.2 and 0.4 - 0.3 do not tie, as their last bits differ; so by default here, with a
-    caution, and ties='rounded' makes them tie
+    Elsewhere: SciPy takes the normal distribution where zeros leave 13 differences or fewer of more topics; for it
+    0.3 - 0.2 and 0.4 - 0.3 do not tie, as their last bits differ; so by default here, with a caution, and
+    ties='rounded' makes them tie
     Note: Identical runs have p = 1. Zero differences are dropped before ranking, or after it for zeros='pratt'.
     """
     check(values, "Wilcoxon's test")
     parts = [_compare(values, *chunk, options) for chunk in chunks(first, second, values.shape[1])]
-    statistic, p_value, exact, zero, lost = (np.concatenate(part) for part in zip(*parts, strict=True))
+    statistic, leaning, p_value, exact, zero, lost = (np.concatenate(part) for part in zip(*parts, strict=True))
     interval = mean_interval(values, first, second, options.confidence)
-    cautions = (*few_topics(values.shape[1]), *heavy_ties(zero), *ties_lost_to_rounding(int(lost.sum())))
-    return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions)
+    few = few_topics(values.shape[1], smallest_p(2.0 ** (1 - values.shape[1])))
+    cautions = (*few, *heavy_ties(zero), *ties_lost_to_rounding(int(lost.sum())))
+    return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, leaning)
 
 
 def _compare(
     values: Matrix, first: Ints, second: Ints, options: Options
-) -> tuple[Floats, Floats, Flags, Floats, Flags]:
-    """The statistic, p, whether it is exact, the share of zero differences, and whether rounding has undone a tie."""
+) -> tuple[Floats, Floats, Floats, Flags, Floats, Flags]:
+    """The statistic, which way it points, p, whether that is exact, the share of zeros, and lost ties.
+
+    A tie is lost where rounding has undone it.
+    """
     topics, pratt = values.shape[1], options.zeros == "pratt"
     noise, differences = noise_of(values, first, second), values[first] - values[second]
     if options.ties == "rounded":
@@ -61,10 +66,11 @@ def _compare(
     clean = (ties == 0) & (zeros == 0) & (topics <= _TABLE)
     if clean.any():
         p_value[clean] = _table(topics)[statistic[clean].astype(np.int64)]
-    rest = ~clean & (topics <= _EVERY_SIGN)
+    # Zeros stand before all others and have no sign to try.
+    rest = ~clean & (left <= _EVERY_SIGN)
     if rest.any():
-        p_value[rest] = _every_sign(ranks[rest], statistic[rest])
-    return statistic, p_value, clean | rest, zeros / topics, lost
+        p_value[rest] = _every_sign(ranks[rest, -_EVERY_SIGN:], statistic[rest])
+    return statistic, whole - 2 * below, p_value, clean | rest, zeros / topics, lost
 
 
 def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
@@ -102,21 +108,30 @@ def _normal(statistic: Floats, ranked: Floats | int, skipped: Floats, ties: Floa
 @lru_cache
 def _table(n: int) -> Floats:
     """Two-sided p of every W from 0 to the middle, for n differences without ties."""
+    return np.minimum(2 * _share_below(tuple(range(1, n + 1))), 1.0)
+
+
+def _every_sign(ranks: Matrix, statistic: Floats) -> Floats:
+    """Two-sided p by all 2^n ways to give signs to the ranks, counted once for all pairs of the same ranks."""
+    # Twice the rank is whole where ties share the middle of theirs.
+    doubled = np.ascontiguousarray(2 * ranks, np.int32)
+    rows = doubled.view(np.dtype((np.void, doubled.dtype.itemsize * doubled.shape[1]))).ravel()
+    _, places, which = np.unique(rows, return_index=True, return_inverse=True)
+    shares = [_share_below(tuple(row)) for row in doubled[places].tolist()]
+    starts = np.cumsum([0, *map(len, shares[:-1])])
+    at = starts[which.ravel()] + (2 * statistic).astype(np.int64)
+    p_value: Floats = np.minimum(2 * np.concatenate(shares)[at], 1.0)
+    return p_value
+
+
+@lru_cache(maxsize=1 << 12)
+def _share_below(ranks: tuple[int, ...]) -> Floats:
+    """For every sum from 0 on, the share of the ways to choose among these ranks that add up to it or less."""
     ways = np.ones(1)
-    for rank in range(1, n + 1):
+    for rank in ranks:
         longer = np.zeros(len(ways) + rank)
         longer[: len(ways)] += ways
         longer[rank:] += ways
         ways = longer
-    return np.minimum(2 * np.cumsum(ways) / 2.0**n, 1.0)
-
-
-def _every_sign(ranks: Matrix, statistic: Floats) -> Floats:
-    """Two-sided p by all 2^n ways to give signs to the ranks."""
-    topics = ranks.shape[1]
-    signs = (np.arange(2**topics)[:, None] >> np.arange(topics) & 1).astype(np.float64)
-    p_value = np.empty(len(ranks))
-    for at in range(0, len(ranks), _ROWS):
-        part = slice(at, at + _ROWS)
-        p_value[part] = 2 * np.mean(signs @ ranks[part].T <= statistic[part], axis=0)
-    return np.minimum(p_value, 1.0)
+    share: Floats = np.cumsum(ways) / 2.0 ** len(ranks)
+    return share

@@ -13,7 +13,8 @@ from metrics.services.boards.standings import Standings
 from runs.models import Collection
 
 _AGAINST = (
-    "difference", "low", "high", "relative", "statistic", "p_value", "p_adjusted", "mark", "wins", "ties", "losses",
+    "difference", "low", "high", "relative", "statistic", "p_value", "p_adjusted", "mark", "withheld", "wins",
+    "ties", "losses",
 )  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def _inputs(standings: Standings) -> dict[str, Any]:
         "statistics_of": standings.measure.name,
         "statistics_topics": standings.topics,
         "test": query.test,
-        "correction": query.correction,
+        "correction": query.corrected_by or "by the test",
         "alpha": query.alpha,
         "confidence": query.confidence,
         "resamples": query.resamples if TESTS[query.test].draws else None,

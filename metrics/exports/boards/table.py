@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from metrics.engine.grammar import Measure
 from metrics.engine.significance import TESTS
+from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
-from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
+from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES, corrected_over, too_few, withheld_pairs
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standings import Standings
 from metrics.services.comparisons.shown_pairs import names_of
@@ -75,7 +76,9 @@ def _caption(
 
 def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str]) -> list[str]:
     sentences = []
-    if standings.baseline:
+    if standings.topics is not None and standings.topics < MIN_TOPICS:
+        return [too_few(standings.topics)]
+    if standings.baseline and not all(row.withheld for row in standings.baseline.rows if row is not None):
         baseline = next(
             (name for run, name in names.items() if str(run.pk) == standings.query.baseline), "the baseline"
         )
@@ -83,17 +86,25 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
             f"Marked by {board.sort.name} are runs that are significantly better (up) or worse (down) than {baseline}."
         )
     if standings.tiers:
-        sentences.append("A tier holds the runs that the test does not separate from the best run of it.")
+        sentences.append(
+            "In a tier the test separates no run from the best one of it; runs of different tiers need not differ."
+        )
     if standings.baseline or standings.tiers:
         sentences.append(_test(standings))
+    if standings.baseline:
+        sentences += withheld_pairs(row.withheld for row in standings.baseline.rows if row is not None)
     return sentences
 
 
 def _test(standings: Standings) -> str:
-    query, simultaneous = standings.query, TESTS[standings.query.test].simultaneous
+    query = standings.query
     parts = {"the tiers": standings.tiers, "the marks": standings.baseline}
-    families = " and ".join(f"{part.family:,} pairs for {name}" for name, part in parts.items() if part)
-    corrected = "counting for" if simultaneous else f"{CORRECTION_NAMES[query.correction]} over"
+    sizes = {name: part.family for name, part in parts.items() if part}
+    if query.corrected_by is None:
+        corrected = corrected_over(None, max(sizes.values()))
+    else:
+        families = " and ".join(f"{size:,} pairs for {name}" for name, size in sizes.items())
+        corrected = f"{CORRECTION_NAMES[query.correction]} over {families}"
     drawn = f", B = {query.resamples:,}, seed {query.seed}" if TESTS[query.test].draws else ""
     used = f" on {standings.topics} topics" if standings.topics is not None else ""
-    return f"Test: {TEST_NAMES[query.test]}{used}, {corrected} {families}, alpha = {query.alpha:g}{drawn}."
+    return f"Test: {TEST_NAMES[query.test]}{used}, {corrected}, alpha = {query.alpha:g}{drawn}."

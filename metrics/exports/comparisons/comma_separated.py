@@ -8,7 +8,9 @@ from typing import Any
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import InvalidInput
 from metrics.engine.ranking import Ints
+from metrics.engine.significance import TESTS
 from metrics.exports.comma_separated import written
+from metrics.exports.comparisons.table import BETTER, WORSE
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
     Bounded,
@@ -54,7 +56,11 @@ def _rows(collection: Collection, answer: Answer, tables: list[tuple[Compared, I
         for pair in shown_pairs(answer, compared, chosen):
             for verdict in pair.verdicts:
                 family = families[verdict.test]
-                corrected = {"correction": family.correction or "by the test", "family": family.size}
+                corrected = {
+                    "correction": family.correction or "by the test",
+                    "family": family.size,
+                    "intervals": TESTS[family.test].intervals,
+                }
                 yield {**_pair(compared, pair, verdict), **corrected, **inputs}
 
 
@@ -79,6 +85,8 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         "p_adjusted": verdict.p_adjusted,
         "exact": str(verdict.exact).lower(),
         "significant": str(verdict.significant).lower(),
+        "verdict": {1: BETTER, -1: WORSE}.get(verdict.better, ""),
+        "withheld": verdict.withheld,
         "relative_difference": pair.relative,
         "reading": pair.reading,
         **_bounded("cohen_d", pair.cohen_d),

@@ -8,7 +8,8 @@ from metrics.engine.errors import InvalidInput
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
-from metrics.exports.comparisons.words import how_tested
+from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
+from metrics.exports.comparisons.words import how_tested, too_few, withheld_pairs
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
@@ -78,7 +79,7 @@ def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
     (family,) = compared.families
     digits = 1 if compared.measure.definition.aggregate is Aggregate.SUM else 4
     means = compared.values.mean(axis=1).tolist()
-    marks = _letters(family) or _against(compared, family)
+    marks = _letters(family) if compared.pairs.baseline is None else _against(compared, family)
     rows = rows_of(answer, compared)
     texts = {row: f"{means[row]:.{digits}f}" for row in rows}
     best = texts[rows[0]] if rows else ""
@@ -86,7 +87,7 @@ def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
 
 
 def _letters(family: Family) -> dict[int, str]:
-    """By row; the number of the tier where there are more groups than letters. Nothing with a baseline."""
+    """By row; the number of the tier where there are more groups than letters. Nothing where no pair is tested."""
     if family.tiers is None:
         return {}
     tiers = family.tiers
@@ -94,15 +95,11 @@ def _letters(family: Family) -> dict[int, str]:
 
 
 def _against(compared: Compared, family: Family) -> dict[int, str]:
-    """Which rows are significantly better or worse than the baseline; rows are best first."""
-    first, second = compared.pairs.indices()
-    pairs = zip(first.tolist(), second.tolist(), family.significant.tolist(), strict=True)
-    signs = (family.result.difference > 0) != compared.measure.definition.lower_is_better
-    return {
-        row: BETTER if better else WORSE
-        for (row, _, significant), better in zip(pairs, signs.tolist(), strict=True)
-        if significant
-    }
+    """Which rows are significantly better or worse than the baseline."""
+    rows, _ = compared.pairs.indices()
+    better = family.verdicts.better(compared.measure.definition.lower_is_better)
+    said = {1: BETTER, -1: WORSE}
+    return {row: said[way] for row, way in zip(rows.tolist(), better.tolist(), strict=True) if way}
 
 
 def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
@@ -115,14 +112,38 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
         "The best of each column is bold.",
         _marks(answer, names),
         f"Test: {how_tested(answer)}.",
+        *_few(answer),
+        *withheld_pairs(_withheld(answer)),
     ]
 
 
+def _few(answer: Answer) -> list[str]:
+    """The columns without marks, where others have some."""
+    few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
+    if not few or len(few) == len(answer.results):
+        return []
+    return [f"No verdicts by {', '.join(few)}: fewer than {MIN_TOPICS} topics have a value of every run."]
+
+
+def _withheld(answer: Answer) -> list[str]:
+    """Why pairs have no verdict, of all measures."""
+    families = [family for compared in answer.results for family in compared.families]
+    return [REASONS[reason] for family in families for reason in family.verdicts.withheld.tolist()]
+
+
 def _marks(answer: Answer, names: dict[Run, str]) -> str:
+    most = max(compared.topics for compared in answer.results)
+    if most < MIN_TOPICS:
+        return too_few(most)
+    if all(_withheld(answer)):
+        return "No pair has a verdict."
     if answer.query.baseline is not None:
         baseline = next((name for run, name in names.items() if str(run.pk) == answer.query.baseline), "the baseline")
         return f"Marked are runs that are significantly better (up) or worse (down) than {baseline}."
     tiers = [family.tiers for compared in answer.results for family in compared.families]
     if all(letters_of(found) for found in tiers if found):
         return "Runs that share a letter are not significantly different."
-    return "Raised numbers are tiers: in each, no run is significantly different from the best one of it."
+    return (
+        "Raised numbers are tiers: in each, no run is significantly different from the best one of it; runs of "
+        "different tiers need not differ."
+    )

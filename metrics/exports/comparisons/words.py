@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from metrics.engine.significance import TESTS
-from metrics.engine.significance.families import Family
+from metrics.engine.significance.families import Family, family_size
+from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, TOO_FEW_TOPICS
 from metrics.services.comparisons.stored import Answer
 
 TEST_NAMES = {
@@ -28,6 +32,36 @@ CORRECTION_NAMES = {
     "none": "no correction",
 }
 
+WITHHELD = {
+    TOO_FEW_TOPICS: "too few topics",
+    NO_SPREAD: "cannot be tested",
+    OTHER_DIRECTION: "points the other way",
+}
+
+
+def too_few(topics: int) -> str:
+    """Why there is nothing significant, nor not significant, on so few topics."""
+    return f"No verdicts: {topics} topics are too few to tell a difference from chance, {MIN_TOPICS} are needed."
+
+
+def verdict_text(significant: bool, withheld: str) -> str:
+    """Yes or no to the question whether a difference is significant, or why there is no answer."""
+    return WITHHELD.get(withheld) or ("yes" if significant else "no")
+
+
+def withheld_pairs(reasons: Iterable[str | None]) -> list[str]:
+    """A sentence for each reason for which pairs have no verdict, with how many."""
+    counts = Counter(reasons)
+    said = {
+        NO_SPREAD: "could not be tested, as the differences have no spread",
+        OTHER_DIRECTION: "had no verdict, as the test and the difference of means point different ways",
+    }
+    return [f"{_pairs(counts[reason])} {words}." for reason, words in said.items() if counts[reason]]
+
+
+def _pairs(number: int) -> str:
+    return f"{number:,} pair{'s' if number != 1 else ''}"
+
 
 def how_tested(answer: Answer, family: Family | None = None) -> str:
     """Test, correction with its family, level, and B and seed of a test that draws; the first test unless one is given.
@@ -41,8 +75,21 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
 
 def corrected(family: Family) -> str:
     """What is done for the number of pairs."""
-    if family.size == 1:
+    return corrected_over(family.correction, family.size)
+
+
+def corrected_over(correction: str | None, pairs: int) -> str:
+    """What is done for so many pairs; without a correction the test itself counts for all of them."""
+    if pairs == 1:
         return "one pair, nothing to correct"
-    if family.correction is None:
-        return f"counting for {family.size:,} pairs at once"
-    return f"{CORRECTION_NAMES[family.correction]} over {family.size:,} pairs"
+    if correction is None:
+        return f"counting for {pairs:,} pairs at once"
+    return f"{CORRECTION_NAMES[correction]} over {pairs:,} pairs"
+
+
+def named_family(answer: Answer, test: str) -> str:
+    """The pairs that were tested together, as a sentence names them; some tests count for all pairs in any case."""
+    pairs, against = answer.entrants.pairs, ""
+    if pairs.baseline is not None and not TESTS[test].simultaneous:
+        against = " with the baseline"
+    return f"the {family_size(test, pairs):,} pairs of {pairs.runs:,} runs{against}"

@@ -10,12 +10,21 @@ from dataclasses import dataclass, replace
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
-from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
+from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.comparisons.words import TEST_NAMES, corrected_over
 from metrics.pages.parts import Query
 from metrics.questions.parameters import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
-from metrics.services.boards.standings import MAX_RUNS, PARTS, Standings, StandingsQuery, read_standings
+from metrics.services.boards.standings import (
+    MAX_RUNS,
+    PARTS,
+    Contrast,
+    Standings,
+    StandingsQuery,
+    Tiering,
+    read_standings,
+)
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
 
 NONE = "none"
@@ -32,12 +41,32 @@ class BoardStatistics:
     later: bool = False
 
     @property
-    def test(self) -> str:
-        return TEST_NAMES[self.standings.query.test]
+    def tiers_tested(self) -> str:
+        return self._tested(self.standings.tiers)
 
     @property
-    def correction(self) -> str:
-        return CORRECTION_NAMES[self.standings.query.correction]
+    def baseline_tested(self) -> str:
+        return self._tested(self.standings.baseline)
+
+    def _tested(self, part: Tiering | Contrast | None) -> str:
+        query = self.standings.query
+        if part is None:
+            return ""
+        return f"{TEST_NAMES[query.test]}, {corrected_over(query.corrected_by, part.family)}, alpha = {query.alpha:g}"
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few topics for a verdict."""
+        topics = self.standings.topics
+        return topics is not None and topics < MIN_TOPICS
+
+    @property
+    def baseline_corrected(self) -> str:
+        """What stands above the p values against the baseline."""
+        corrected_by = self.standings.query.corrected_by
+        if corrected_by is None:
+            return "p for all pairs"
+        return "p" if corrected_by == "none" else f"p ({corrected_by.replace('_', ' ').title()})"
 
     @property
     def cautions(self) -> list[str]:
@@ -57,10 +86,10 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
     """What the page of a board says beside its means; where not `at_once`, only as much as holds nobody up.
 
     StatisticsError where the address asks for what cannot be made. What stands on every page is left out instead, and
-    a caution says so.
+    a caution says so; a board without a ranked run has none.
     """
     asked = asked_statistics(query)
-    if asked is None:
+    if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
         return None
     board = replace(board, measures=[board.sort])
     if query.get("statistics"):

@@ -9,6 +9,7 @@ from functools import cached_property
 from uuid import UUID
 
 from metrics.engine.grammar import Measure
+from metrics.exports.comparisons.words import WITHHELD
 from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
 from metrics.services.boards.leaderboard import Leaderboard, Row
@@ -121,7 +122,9 @@ class BoardLine:
     def ranks_note(self) -> str:
         """How often the run is first where the topics are drawn again."""
         share = self.standing.share_first if self.standing else None
-        return "" if share is None else f"first in {100 * share:.0f} % of the samples of topics"
+        if share is None:
+            return ""
+        return f"first, tied or alone, in {100 * share:.0f} % of the samples of topics: not its chance to be the best"
 
     @property
     def tier_note(self) -> str:
@@ -277,5 +280,9 @@ def _percent(standings: Standings) -> str:
 def _against(against: AgainstBaseline) -> Against:
     low, high = signed(against.low), signed(against.high)
     topics = f"better on {against.wins}, equal on {against.ties}, worse on {against.losses} topics"
-    note = f"interval {low} to {high}, p {probability(against.p_value)} uncorrected; {topics}"
+    p_value = "no p" if math.isnan(against.p_value) else f"p {probability(against.p_value)} uncorrected"
+    interval = "no interval" if math.isnan(against.low) else f"interval {low} to {high}"
+    note = f"{interval}, {p_value}; {topics}"
+    if against.withheld:
+        note += f"; no verdict: {WITHHELD[against.withheld]}"
     return Against(signed(against.difference), probability(against.p_adjusted), against.mark or "", note)

@@ -12,7 +12,10 @@ from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.curves import CURVES, MAX_DEPTH
+from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
+from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.comparisons.words import too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text, asked_of
 from metrics.pages.parts import ShownFigure
@@ -40,6 +43,16 @@ class Shown:
     @property
     def family(self) -> Family:
         return self.compared.families[0]
+
+    @property
+    def joint_intervals(self) -> bool:
+        """Whether the intervals hold for all pairs at once."""
+        return TESTS[self.family.test].joint_intervals and self.family.size > 1
+
+    @property
+    def too_few(self) -> str:
+        """Why there are no verdicts, where there are too few topics for any."""
+        return too_few(self.compared.topics) if self.compared.topics < MIN_TOPICS else ""
 
     @property
     def rows(self) -> list[int]:

@@ -12,7 +12,8 @@ from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
-from metrics.exports.comparisons.words import TEST_NAMES, corrected
+from metrics.engine.significance.verdicts import REASONS
+from metrics.exports.comparisons.words import TEST_NAMES, WITHHELD, corrected, verdict_text
 from metrics.pages.comparisons.words import ASKS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
@@ -25,7 +26,7 @@ from metrics.services.comparisons.shown_pairs import (
     visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
-from metrics.tables import NOTHING, figure, probability, signed
+from metrics.tables import NOTHING, figure, probability, signed, statistic
 from runs.models import Run
 
 MATRIX_RUNS = 25
@@ -83,7 +84,7 @@ def _means(answer: Answer) -> list[dict[int, str]]:
 
 @dataclass(frozen=True)
 class PairLine:
-    """A pair as figures by the first test, and its interval as x positions between 0 and 200."""
+    """A pair as figures by the first test, and its interval as x positions between 0 and 200, none without one."""
 
     pair: ShownPair
     verdict: Verdict
@@ -95,12 +96,13 @@ class PairLine:
     relative: str
     effect: str
     drawn: dict[str, str]
+    said: str
 
 
 def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
     """Some pairs of a comparison; every interval is drawn on the same scale, which has zero and all pairs in it."""
     result = compared.families[0].result
-    low, high = min(0.0, float(result.low.min())), max(0.0, float(result.high.max()))
+    low, high = (float(choose([0.0, *end])) for choose, end in ((np.nanmin, result.low), (np.nanmax, result.high)))
     scale = 200 / ((high - low) or 1.0)
     names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
     return [_pair_line(pair, names, low, scale) for pair in pairs]
@@ -114,13 +116,19 @@ def _pair_line(pair: ShownPair, names: Mapping[Run, str], low: float, scale: flo
         verdict,
         (names[pair.a], names[pair.b]),
         signed(pair.difference),
-        f"{signed(verdict.low)} to {signed(verdict.high)}",
+        ends(verdict),
         probability(verdict.p_value),
         probability(verdict.p_adjusted),
         percent(pair.relative),
         NOTHING if math.isnan(pair.hedges_g.value) else two_decimals(pair.hedges_g.value),
-        {name: f"{(value - low) * scale:.1f}" for name, value in places.items()},
+        {} if math.isnan(verdict.low) else {name: f"{(value - low) * scale:.1f}" for name, value in places.items()},
+        verdict_text(verdict.significant, verdict.withheld),
     )
+
+
+def ends(verdict: Verdict) -> str:
+    """The interval of a pair as text."""
+    return NOTHING if math.isnan(verdict.low) else f"{signed(verdict.low)} to {signed(verdict.high)}"
 
 
 def percent(share: float) -> str:
@@ -151,6 +159,7 @@ class QuestionLine:
     p_adjusted: str
     interval: str
     significant: bool
+    said: str
 
 
 def question_lines(pair: ShownPair) -> list[QuestionLine]:
@@ -164,11 +173,12 @@ def _question_line(verdict: Verdict) -> QuestionLine:
         title[0].upper() + title[1:],
         ASKS[verdict.test],
         "ranks or signs" if TESTS[verdict.test].ranks else "means",
-        NOTHING if math.isnan(verdict.statistic) else f"{verdict.statistic:.4g}".replace("-", "\N{MINUS SIGN}"),
+        NOTHING if math.isnan(verdict.statistic) else statistic(verdict.statistic),
         probability(verdict.p_value) + (" (exact)" if verdict.exact else ""),
         probability(verdict.p_adjusted),
-        f"{signed(verdict.low)} to {signed(verdict.high)}",
+        ends(verdict),
         verdict.significant,
+        verdict_text(verdict.significant, verdict.withheld),
     )
 
 
@@ -199,7 +209,7 @@ def family_lines(answer: Answer, compared: Compared) -> list[FamilyLine]:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """The row's run against the column's: `verdict` is better or worse where that is significant."""
+    """The row's run against the column's: `verdict` is better or worse where there is one."""
 
     text: str
     verdict: str = ""
@@ -218,12 +228,13 @@ def matrix_lines(answer: Answer, compared: Compared, family: Family) -> list[tup
 
 def _matrix_cells(compared: Compared, family: Family) -> dict[tuple[int, int], MatrixCell]:
     """By both rows; empty on the diagonal."""
-    lower = compared.measure.definition.lower_is_better
+    better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
+    withheld = [WITHHELD.get(REASONS[reason]) for reason in family.verdicts.withheld.tolist()]
     cells = {(row, row): MatrixCell("") for row in range(compared.pairs.runs)}
     first, second = (side.tolist() for side in compared.pairs.indices())
-    figures = zip(family.result.difference.tolist(), family.adjusted.tolist(), family.significant.tolist(), strict=True)
-    for i, j, (difference, p_value, significant) in zip(first, second, figures, strict=True):
-        for a, b, value in ((i, j, difference), (j, i, -difference)):
-            verdict = ("better" if (value > 0) != lower else "worse") if significant else ""
-            cells[a, b] = MatrixCell(signed(value), verdict, f"corrected p {probability(p_value)}")
+    figures = zip(family.result.difference.tolist(), family.adjusted.tolist(), better, withheld, strict=True)
+    for i, j, (difference, p_value, way, reason) in zip(first, second, figures, strict=True):
+        note = f"corrected p {probability(p_value)}{f': {reason}' if reason else ''}"
+        for a, b, sign in ((i, j, 1), (j, i, -1)):
+            cells[a, b] = MatrixCell(signed(sign * difference), {1: "better", -1: "worse"}.get(sign * way, ""), note)
     return cells

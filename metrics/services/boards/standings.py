@@ -19,10 +19,12 @@ from metrics.engine.differences import differences
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
-from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import relative_difference
-from metrics.engine.significance.pairs import Caution, Options, PairedResult, all_pairs, baseline_pairs
-from metrics.engine.significance.tiers import letters_of, tiers
+from metrics.engine.significance.families import Family, Pairs, Rule, compare_family
+from metrics.engine.significance.pairs import ROUNDING, Caution, Options
+from metrics.engine.significance.tiers import letters_of
+from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, mean_intervals, without_interval
@@ -36,12 +38,13 @@ from metrics.services.values.common_values import (
 from metrics.services.values.effort import check_seconds, check_values, seconds_of_ranks, seconds_of_test
 
 PARTS = ("intervals", "tiers", "ranks", "baseline")
+_MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
 # Of more runs there are hundreds of groups, and hundreds in a row: nothing that could be read.
 MAX_GROUPED_RUNS = 200
 _CACHE_SECONDS = 3600
 # Another one whenever what is remembered is made or held otherwise: a cache outlives an update.
-_SHAPE = 1
+_SHAPE = 2
 _T = TypeVar("_T")
 
 
@@ -59,10 +62,18 @@ class StandingsQuery:
     rank_resamples: int = 2_000
     seed: int = 0
 
+    @property
+    def corrected_by(self) -> str | None:
+        """The correction that is applied: None where the test's own p counts for all pairs."""
+        return None if TESTS[self.test].simultaneous else self.correction
+
 
 @dataclass(frozen=True)
 class Tiering:
-    """Tier and letters of the groups of each run, in the order of the board; `groups` is None for too many runs."""
+    """Tier and letters of the groups of each run, in the order of the board; `groups` is None for too many runs.
+
+    `family` is how many pairs p counts for.
+    """
 
     tier: list[int]
     groups: list[list[str]] | None
@@ -82,7 +93,10 @@ class RankSpread:
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """One run minus the baseline; a win is a topic on which the run is the better one."""
+    """One run minus the baseline; a win is a topic on which the run is the better one.
+
+    `mark` is None without a verdict, and `withheld` says why there is none whatever p is: one of REASONS.
+    """
 
     difference: float
     low: float
@@ -92,6 +106,7 @@ class AgainstBaseline:
     p_value: float
     p_adjusted: float
     mark: str | None
+    withheld: str | None
     wins: int
     ties: int
     losses: int
@@ -99,7 +114,10 @@ class AgainstBaseline:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Every other run against the baseline, in the order of the board: None for the baseline itself."""
+    """Every other run against the baseline, in the order of the board: None for the baseline itself.
+
+    `family` is how many pairs p counts for.
+    """
 
     rows: list[AgainstBaseline | None]
     family: int
@@ -165,6 +183,12 @@ class _Entrants:
     def common(self) -> CommonValues:
         return read_common_values(self.ids, [self.measure])[0]
 
+    def topics(self, common: CommonValues) -> tuple[int, int, bool]:
+        """How many are common and left out, and whether the runs have another order by their arithmetic means there."""
+        means = common.values.mean(axis=1)
+        steps = np.diff(means if self.descending else -means)
+        return common.topics, common.left_out, bool((steps > ROUNDING * np.abs(means).max()).any())
+
     @cached_property
     def identity(self) -> str:
         """The same for whoever may see the board, and another one as soon as a run, a mean or the order is."""
@@ -206,19 +230,29 @@ def _compared(
         return Standings(query, board.sort, places, cautions=[few])
     _check_work(query, len(places), board.qrels.topics)
     try:
-        topics, left_out = _remembered(entrants, "topics", (), _topics)
+        topics, left_out, reordered = _remembered(entrants, "topics", (), entrants.topics)
     except StatisticsError as error:
         return Standings(query, board.sort, places, cautions=[Caution(error.code, error.message)])
-    parts = query.parts
+    parts, enough = query.parts, topics >= MIN_TOPICS
+    cautions = cautions_of([board.sort], left_out)
+    if not enough and {"tiers", "ranks"} & set(parts):
+        message = f"no tiers and no rank intervals: {topics} topics are too few for them, {MIN_TOPICS} are needed"
+        cautions.append(Caution("no_verdict", message))
+    elif reordered:
+        message = (
+            "by the arithmetic means that are tested the runs have another order: tiers and rank intervals have it"
+        )
+        cautions.append(Caution("other_order", message))
+    tiering, untiered = _tiering(entrants, query) if enough and "tiers" in parts else (None, [])
     return Standings(
         query,
         board.sort,
         places,
         topics,
-        _tiering(entrants, query) if "tiers" in parts else None,
-        _rank_spread(entrants, query) if "ranks" in parts else None,
+        tiering,
+        _rank_spread(entrants, query) if enough and "ranks" in parts else None,
         _contrast(entrants, query, against) if against is not None else None,
-        cautions=cautions_of([board.sort], left_out),
+        cautions=[*cautions, *untiered],
     )
 
 
@@ -257,10 +291,6 @@ def _remembered(entrants: _Entrants, part: str, options: tuple[object, ...], mak
     return cast(_T, known)
 
 
-def _topics(common: CommonValues) -> tuple[int, int]:
-    return common.topics, common.left_out
-
-
 def _options(query: StandingsQuery) -> Options:
     """Only what the test reads: what it does not makes no other answer."""
     if not TESTS[query.test].draws:
@@ -268,26 +298,25 @@ def _options(query: StandingsQuery) -> Options:
     return Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
 
 
-def _tiering(entrants: _Entrants, query: StandingsQuery) -> Tiering:
-    def make(common: CommonValues) -> Tiering:
-        first, second = all_pairs(len(entrants.ids))
-        result = TESTS[query.test].compare(common.values, first, second, _options(query))
-        separated = _adjusted(query, result) < query.alpha
+def _tiering(entrants: _Entrants, query: StandingsQuery) -> tuple[Tiering | None, list[Caution]]:
+    """None where no pair can be tested, with the cautions that say so."""
+
+    def make(common: CommonValues) -> tuple[Tiering | None, list[Caution]]:
         grouped = len(entrants.ids) <= MAX_GROUPED_RUNS
-        lower = not entrants.descending
-        found = tiers(entrants.means, first, second, separated, lower_is_better=lower, with_groups=grouped)
-        letters = letters_of(found) if grouped else None
-        cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
+        family = compare_family(
+            common.values, Pairs(len(entrants.ids)), query.test, Rule(query.correction, query.alpha), _options(query),
+            lower_is_better=not entrants.descending, with_groups=grouped,
+        )  # fmt: skip
+        cautions = [*not_corrected_again(query.test, query.correction), *family.result.cautions]
+        if family.tiers is None:
+            return None, cautions
+        letters = letters_of(family.tiers) if grouped else None
         if letters is None:
             message = f"groups have letters on boards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
             cautions.append(Caution("groups_left_out", message))
-        return Tiering(
-            found.tier.tolist(),
-            None if letters is None else [list(text) for text in letters],
-            len(first),
-            int(separated.sum()),
-            cautions,
-        )
+        groups = None if letters is None else [list(text) for text in letters]
+        found = int(family.significant.sum())
+        return Tiering(family.tiers.tier.tolist(), groups, family.size, found, cautions), []
 
     return _remembered(entrants, "tiers", (_options(query), query.test, query.correction, query.alpha), make)
 
@@ -304,41 +333,28 @@ def _rank_spread(entrants: _Entrants, query: StandingsQuery) -> RankSpread:
 
 def _contrast(entrants: _Entrants, query: StandingsQuery, against: int) -> Contrast:
     def make(common: CommonValues) -> Contrast:
-        first, second = baseline_pairs(len(entrants.ids), against)
-        result = TESTS[query.test].compare(common.values, first, second, _options(query))
-        adjusted = _adjusted(query, result)
-        rows = _against(common, entrants.measure, against, query.alpha, result, adjusted)
-        cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
-        return Contrast(rows, len(first), int(np.count_nonzero(adjusted < query.alpha)), cautions)
+        pairs, rule = Pairs(len(entrants.ids), against), Rule(query.correction, query.alpha)
+        family = compare_family(common.values, pairs, query.test, rule, _options(query))
+        rows = _against(common, entrants.measure, against, family)
+        cautions = [*not_corrected_again(query.test, query.correction), *family.result.cautions]
+        return Contrast(rows, family.size, int(family.significant.sum()), cautions)
 
     options = (_options(query), query.test, query.correction, query.alpha, against)
     return _remembered(entrants, "baseline", options, make)
 
 
-def _against(
-    common: CommonValues, measure: Measure, against: int, alpha: float, result: PairedResult, adjusted: Floats
-) -> list[AgainstBaseline | None]:
-    lower = measure.definition.lower_is_better
+def _against(common: CommonValues, measure: Measure, against: int, family: Family) -> list[AgainstBaseline | None]:
+    lower_is_better, result = measure.definition.lower_is_better, family.result
     base = common.values[against]
     others = np.delete(common.values, against, axis=0)
     relative = relative_difference(result.difference, np.full(len(others), base.mean()))
-    columns = (result.difference, result.low, result.high, relative, result.statistic, result.p_value, adjusted)
+    columns = (result.difference, result.low, result.high, relative, result.statistic, result.p_value, family.adjusted)
+    marks = [_MARKS[better] for better in family.verdicts.better(lower_is_better).tolist()]
+    withheld = [REASONS[reason] or None for reason in family.verdicts.withheld.tolist()]
+    figures = zip(np.array(columns).T.tolist(), marks, withheld, strict=True)
     rows: list[AgainstBaseline | None] = []
-    for values, (d, low, high, share, t, p, p_adjusted) in zip(others, np.array(columns).T.tolist(), strict=True):
-        counts = differences(values, base, lower_is_better=lower)
-        mark = _mark(d, p_adjusted < alpha, lower)
-        rows.append(
-            AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, counts.wins, counts.ties, counts.losses)
-        )
+    for values, ((d, low, high, share, t, p, p_adjusted), mark, reason) in zip(others, figures, strict=True):
+        counts = differences(values, base, lower_is_better=lower_is_better)
+        counted = (counts.wins, counts.ties, counts.losses)
+        rows.append(AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, reason, *counted))
     return [*rows[:against], None, *rows[against:]]
-
-
-def _mark(difference: float, significant: bool, lower_is_better: bool) -> str | None:
-    if not significant or difference == 0:
-        return None
-    return "better" if (difference > 0) != lower_is_better else "worse"
-
-
-def _adjusted(query: StandingsQuery, result: PairedResult) -> Floats:
-    simultaneous = TESTS[query.test].simultaneous
-    return result.p_value if simultaneous else CORRECTIONS[query.correction](result.p_value)

@@ -22,6 +22,7 @@ from metrics.engine.significance.families import (
 )
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
+from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import cautions_of as cautions_of_values
@@ -165,10 +166,10 @@ def _omnibus(runs: int, tests: list[str]) -> list[str]:
 
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     """Where the analysis of variance and Friedman's test do not agree whether the runs differ at all."""
-    if not {"anova", "friedman"} <= set(compared.omnibus):
+    if not {"anova", "friedman"} <= set(compared.omnibus) or compared.topics < MIN_TOPICS:
         return []
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))
-    if (anova < rule.alpha) == (friedman < rule.alpha):
+    if np.isnan(anova) or (anova < rule.alpha) == (friedman < rule.alpha):
         return []
     message = f"means and ranks disagree: analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
     return [Caution("omnibus_tests_disagree", message)]

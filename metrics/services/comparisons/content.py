@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,14 @@ from metrics.engine.significance.families import Family, Pairs, Rule
 from metrics.engine.significance.omnibus import OmnibusResult, Source
 from metrics.engine.significance.pairs import Caution, Options, PairedResult
 from metrics.engine.significance.tiers import Tiers
+from metrics.engine.significance.verdicts import decide
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery, Entrants
 
 # What the result depends on; threads do not change it.
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
-_ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact")
+_ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact", "direction")
+# Another one whenever tests, verdicts or what is kept of them change: answers of another version are not shown.
+STATISTICS_VERSION = 2
 _HEADER = "header"
 
 
@@ -32,6 +35,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         "qrels": entrants.qrels.pk,
         "scores": entrants.scores,
         "engine_version": ENGINE_VERSION,
+        "statistics_version": STATISTICS_VERSION,
         "evaluations": [evaluation.pk for evaluation in entrants.evaluations],
         "baseline": entrants.baseline,
         "measures": [measure.name for measure in query.measures],
@@ -66,7 +70,8 @@ def encode(results: list[Compared]) -> bytes:
         arrays[f"{number}"] = compared.values
         for family in compared.families:
             arrays[f"{number}.{family.test}.adjusted"] = family.adjusted
-            arrays.update({f"{number}.{family.test}.{name}": getattr(family.result, name) for name in _ARRAYS})
+            kept = replace(family.result, direction=family.result.leaning)
+            arrays.update({f"{number}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS})
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return zstandard.compress(buffer.getbuffer())
@@ -121,8 +126,8 @@ def _families(number: str, head: dict[str, Any], arrays: Any, query: ComparisonQ
         result = PairedResult(**{name: arrays[f"{at}.{name}"] for name in _ARRAYS}, cautions=_cautions(kept))
         adjusted, tiers = arrays[f"{at}.adjusted"], kept["tiers"]
         groups = tiers and Tiers(np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"]))
-        significant = adjusted < query.rule.alpha
-        yield Family(kept["test"], kept["size"], kept["correction"], result, adjusted, significant, groups)
+        verdicts = decide(result, adjusted, query.rule.alpha, arrays[number].shape[1])
+        yield Family(kept["test"], kept["size"], kept["correction"], result, adjusted, verdicts, groups)
 
 
 def _omnibus(kept: dict[str, Any]) -> OmnibusResult:

@@ -11,6 +11,7 @@ import numpy as np
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.effect_sizes import READINGS, EffectSizes, Estimate, effect_sizes
 from metrics.engine.significance.families import Family
+from metrics.engine.significance.verdicts import REASONS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer
 from runs.models import Run
@@ -42,7 +43,12 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one test says of a pair."""
+    """What one test says of `a` against `b`.
+
+    `better` is 1 where `a` is significantly better, -1 where it is worse, 0 without a verdict; `withheld`, one of
+    REASONS, says why there is none whatever p is. `leaning` is 1 where the test's own statistic speaks for `a`, -1
+    where it speaks for `b`.
+    """
 
     test: str
     low: float
@@ -51,7 +57,13 @@ class Verdict:
     p_value: float
     p_adjusted: float
     exact: bool
-    significant: bool
+    better: int
+    withheld: str
+    leaning: int
+
+    @property
+    def significant(self) -> bool:
+        return self.better != 0
 
 
 @dataclass(frozen=True)
@@ -129,7 +141,7 @@ def _shown(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[ShownPa
     lower = compared.measure.definition.lower_is_better
     sizes = effect_sizes(compared.values, first, second, answer.query.options, lower_is_better=lower)
     means = compared.values.mean(axis=1).tolist()
-    verdicts = zip(*(_verdicts(family, chosen) for family in compared.families), strict=True)
+    verdicts = zip(*(_verdicts(family, chosen, lower) for family in compared.families), strict=True)
     ends = zip(first.tolist(), second.tolist(), strict=True)
     for (i, j), figures, said in zip(ends, _figures(sizes), verdicts, strict=True):
         a, b = run_of(answer, compared, i), run_of(answer, compared, j)
@@ -148,8 +160,10 @@ def _bounded(estimate: Estimate) -> list[Bounded]:
     return [Bounded(*figures) for figures in zip(*columns, strict=True)]
 
 
-def _verdicts(family: Family, chosen: Ints) -> list[Verdict]:
-    result = family.result
-    columns = (result.low, result.high, result.statistic, result.p_value, family.adjusted, result.exact)
-    numbers = (column[chosen].tolist() for column in (*columns, family.significant))
-    return [Verdict(family.test, *figures) for figures in zip(*numbers, strict=True)]
+def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdict]:
+    result, verdicts = family.result, family.verdicts
+    withheld = [REASONS[reason] for reason in verdicts.withheld[chosen].tolist()]
+    leaning = (-1 if lower_is_better else 1) * result.leaning[chosen].astype(np.int64)
+    figures = (result.low, result.high, result.statistic, result.p_value, family.adjusted, result.exact)
+    numbers = (column[chosen].tolist() for column in (*figures, verdicts.better(lower_is_better)))
+    return [Verdict(family.test, *said) for said in zip(*numbers, withheld, leaning.tolist(), strict=True)]

@@ -23,7 +23,7 @@ from metrics.services.comparisons.comparison import (
     choose_entrants,
     compare_entrants,
 )
-from metrics.services.comparisons.content import canonical, decode, digest_of, encode, query_from
+from metrics.services.comparisons.content import STATISTICS_VERSION, canonical, decode, digest_of, encode, query_from
 from metrics.services.comparisons.workload import check_workload, estimate, fits_a_request, seconds_of
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
@@ -134,7 +134,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     query = replace(query, baseline=str(baseline.run_id) if baseline else None)
     gone = frozenset(place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at)
     content = Comparison.objects.filter(pk=stored.pk).values_list("content", flat=True).first()
-    if content is None:
+    if content is None or stored.query.get("statistics_version") != STATISTICS_VERSION:
         raise NotFound(f"comparison {stored.pk} was forgotten; ask for it again", code="not_found")
     return Answer(query, entrants, decode(bytes(content), query), stored, gone)
 

@@ -12,7 +12,8 @@ from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.ranking import Flags
-from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.families import check_known
 from metrics.engine.significance.pairs import Caution, Matrix
 from metrics.services.values.judged_views import vectors_of
 from runs.models import Qrels
@@ -75,10 +76,7 @@ def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
 
 def check_names(test: str, correction: str = "none") -> None:
     """StatisticsError for a test or a correction that nobody knows."""
-    for name, given, known in (("test", test, TESTS), ("correction", correction, CORRECTIONS)):
-        if given not in known:
-            message = f"unknown {name} {given!r}; known: {', '.join(known)}"
-            raise StatisticsError(message, code=f"unknown_{name}", pointer=name)
+    check_known([test], correction)
 
 
 def not_corrected_again(test: str, correction: str) -> list[Caution]:

@@ -1,0 +1,87 @@
+"""What may be said of a pair: the one rule that every badge, mark, tier and sentence asks.
+
+A pair has a verdict where its corrected p is below the level, there are enough topics, the test has a statistic, and
+that points the way of the difference of means which is shown beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.significance.cautions import pairs_in_words
+from metrics.engine.significance.pairs import Caution, Correction, PairedResult
+
+# With fewer topics an exact test of two runs cannot reach 0.05, and the others know nothing of the spread.
+MIN_TOPICS = 5
+# What a verdict says of the first run of a pair.
+VERDICTS = ("better", "worse")
+TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION = "too_few_topics", "no_spread", "other_direction"
+REASONS = ("", TOO_FEW_TOPICS, NO_SPREAD, OTHER_DIRECTION)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """One entry per pair.
+
+    `higher` is 1 where the first run's values are significantly higher, -1 where they are lower, 0 without a verdict.
+    `withheld` is an index into REASONS: why there is none, whatever p is; 0 where the test could be made and its p was
+    held against the level.
+    """
+
+    higher: Ints
+    withheld: Ints
+
+    @property
+    def significant(self) -> Flags:
+        found: Flags = self.higher != 0
+        return found
+
+    def better(self, lower_is_better: bool) -> Ints:
+        """1 where the first run is significantly better, -1 where it is worse, 0 without a verdict."""
+        return -self.higher if lower_is_better else self.higher
+
+    def of(self, pairs: Ints) -> Verdicts:
+        """Those of some of the pairs, by their places."""
+        return Verdicts(self.higher[pairs], self.withheld[pairs])
+
+    def have(self, reason: str) -> Flags:
+        """The pairs without a verdict for this reason."""
+        found: Flags = self.withheld == REASONS.index(reason)
+        return found
+
+
+def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) -> Verdicts:
+    """The verdict of each pair at the level `alpha`, from its corrected p; `topics` are those compared."""
+    below = adjusted < alpha
+    means = np.sign(result.difference)
+    withheld = np.zeros(len(adjusted), np.int64)
+    withheld[below & (result.leaning != means)] = REASONS.index(OTHER_DIRECTION)
+    withheld[np.isnan(adjusted)] = REASONS.index(NO_SPREAD)
+    if topics < MIN_TOPICS:
+        withheld[:] = REASONS.index(TOO_FEW_TOPICS)
+    higher = np.where(below & (withheld == 0), means, 0).astype(np.int64)
+    return Verdicts(higher, withheld)
+
+
+def adjust(p_values: Floats, correction: Correction) -> Floats:
+    """Corrected p values; a pair that cannot be tested (NaN) counts in the family as one with p = 1 and stays NaN."""
+    untested = np.isnan(p_values)
+    return np.where(untested, np.nan, correction(np.where(untested, 1.0, p_values)))
+
+
+def cautions_of(verdicts: Verdicts, topics: int) -> Iterator[Caution]:
+    """Why pairs have no verdict. What has no spread is told by the test itself."""
+    if verdicts.have(TOO_FEW_TOPICS).any():
+        message = f"no verdicts: {topics} topics are too few to tell a difference from chance, {MIN_TOPICS} are needed"
+        yield Caution("no_verdict", message)
+    others = int(np.count_nonzero(verdicts.have(OTHER_DIRECTION)))
+    if others:
+        message = (
+            f"in {pairs_in_words(others)} the test, which does not ask about means, is significant and does not point "
+            "the way of the difference of means: no verdict"
+        )
+        yield Caution(OTHER_DIRECTION, message)
