@@ -20,6 +20,8 @@ preload_app = True
 timeout = 120
 graceful_timeout = 25
 keepalive = 5
+# Addresses name the runs that are compared: 170 ids and the rest; gunicorn reads no more bytes than these.
+limit_request_line = 8190
 # A process that leaks is replaced before it matters; not all of them at once.
 max_requests = 20_000
 max_requests_jitter = 2_000

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.cache import cache
@@ -18,6 +17,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from metrics.api.comparisons.addresses import pair_page
 from metrics.api.comparisons.charts import COMPARED_CHARTS
 from metrics.api.parameters import CONFIDENCE, FILTER, SCORES, VERSION, parameter
 from metrics.charts.boards.means import means_figure
@@ -41,11 +41,11 @@ from metrics.questions.parameters import (
     measure_in,
     query_of,
     recall_query,
-    run_id_in,
     share_in,
     what_if_query,
 )
 from metrics.questions.rankings import topic_in
+from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_board, of_collection, unchanged
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.leaderboard import read_leaderboard
@@ -107,8 +107,8 @@ def _topics(asked: Asked) -> Figure:
     found = read_difference(collection=asked.run.collection, query=query)
     names = {"run": found.a.run.tag, "other": found.b.run.tag}
     differences = list(zip(found.qrels.topic_ids, found.topics.values.tolist(), strict=True))
-    both = urlencode({"measures": measure.name, "runs": f"{asked.run.pk},{other}"})
-    ranking = f"{reverse('comparison-page', args=[asked.run.collection.slug])}?{both}&topic="
+    runs = f"{asked.run.pk},{other}"
+    ranking = f"{pair_page(asked.run.collection.slug, measure.name, asked.query)}&runs={runs}&topic="
     return paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
-from uuid import UUID
 
 from django.http import QueryDict
 from rest_framework.request import Request
@@ -32,6 +31,7 @@ from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS, USERS, Grid, too_many_combinations
 from metrics.models import Evaluation
+from metrics.questions.run_ids import family_in, run_id_in, run_ids_in
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import BoardQuery
 from metrics.services.boards.standings import PARTS, StandingsQuery
@@ -159,14 +159,16 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         zeros=choice_in(parameters, "zeros", ZEROS) or DEFAULTS.zeros,
         ties=choice_in(parameters, "ties", TIES) or DEFAULTS.ties,
     )
+    runs = run_ids_in(parameters)
     return ComparisonQuery(
         measures=list(dict.fromkeys(measures)),
-        runs=run_ids_in(parameters),
-        baseline=_run_id(parameters["baseline"], "baseline") if parameters.get("baseline") else None,
+        runs=runs,
+        baseline=run_id_in(parameters, "baseline"),
         tests=list(dict.fromkeys(test.strip() for test in tests.split(",") if test.strip())) or ["paired_t"],
         rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
         options=options,
         scores=scores_in(parameters),
+        family=family_in(parameters, runs),
     )
 
 
@@ -178,32 +180,11 @@ def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> Pai
         message = f"{shown:,} results asked for; at most {MAX_VERDICTS:,}: ask for fewer with limit="
         raise InvalidInput(message, code="too_many_values", pointer="limit")
     return PairSelection(
-        run=run_in(parameters),
+        run=run_id_in(parameters, "run"),
         sort=choice_in(parameters, "sort", PAIR_ORDERS) or PAIR_ORDERS[0],
         offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
         limit=limit,
     )
-
-
-def run_in(parameters: Mapping[str, str]) -> str | None:
-    """The run that pairs are asked for of."""
-    return _run_id(parameters["run"], "run") if parameters.get("run") else None
-
-
-def run_ids_in(parameters: Mapping[str, str]) -> list[str]:
-    """The runs that are named; none where all are meant."""
-    return [_run_id(run, "runs") for run in parameters.get("runs", "").split(",") if run]
-
-
-def run_id_in(parameters: Mapping[str, str], name: str) -> str | None:
-    return _run_id(parameters[name], name) if parameters.get(name) else None
-
-
-def _run_id(text: str, name: str) -> str:
-    try:
-        return str(UUID(text.strip()))
-    except ValueError as error:
-        raise InvalidInput(f"{text[:40]!r} is not the id of a run", pointer=name) from error
 
 
 def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:

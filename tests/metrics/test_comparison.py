@@ -145,7 +145,7 @@ def test_a_baseline_makes_a_family_of_its_own(api: APIClient, values: Matrix) ->
     whole = ask(api)
     baseline = whole["measures"][0]["means"][2]["run"]
     answer = ask(api, baseline=baseline, tests="paired_t,tukey_hsd")
-    assert answer["family"] == {"kind": "baseline", "baseline": baseline, "pairs": 5}
+    assert answer["family"] == {"kind": "baseline", "baseline": baseline, "runs": 6, "pairs": 5}
     (measure,) = answer["measures"]
     first, second = baseline_pairs(RUNS, 2)
     expected = CORRECTIONS["holm"](TESTS["paired_t"].compare(values, first, second, Options()).p_value)

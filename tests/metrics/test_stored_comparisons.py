@@ -349,7 +349,7 @@ def test_a_deleted_baseline_leaves_no_pair(api: APIClient, ids: list[str], slow:
     stored = made(Comparison.objects.get())
     api.delete(f"/api/v1/runs/{ids[2]}/")
     answer = api.get(address(stored)).json()
-    assert answer["family"] == {"kind": "baseline", "baseline": None, "pairs": 4}
+    assert answer["family"] == {"kind": "baseline", "baseline": None, "runs": 5, "pairs": 4}
     assert (answer["measures"][0]["pairs"], ids[2] in str(answer)) == ([], False)
     assert api.get(f"{address(stored)}export/tex/", {}).status_code == 400
     assert b"".join(api.get(f"{address(stored)}export/csv/").streaming_content) == b""

@@ -15,7 +15,7 @@ from metrics.engine.significance.families import Family, disagreements
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.tiers import Tiers, letters_of
 from metrics.models import Comparison
-from metrics.services.comparisons.comparison import Compared, split_omnibus
+from metrics.services.comparisons.comparison import Compared, one_of_many, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
     Bounded,
     PairSelection,
@@ -64,7 +64,7 @@ def answer_as_json(
     return {
         "comparison": status,
         **_inputs(collection, answer),
-        "cautions": _deleted(answer),
+        "cautions": [*_deleted(answer), *_chosen(answer)],
         "runs": [{"id": run.pk, "team": run.team.slug, "tag": run.tag} for run in runs],
         "measures": results,
         "sort": selection.sort,
@@ -86,6 +86,7 @@ def _inputs(collection: Collection, answer: Answer) -> dict[str, Any]:
         "family": {
             "kind": "all_pairs" if answer.entrants.baseline is None else "baseline",
             "baseline": None if answer.entrants.baseline in answer.gone else query.baseline,
+            "runs": len(answer.entrants.evaluations),
             "pairs": answer.entrants.pairs.number,
         },
         "correction": query.rule.correction,
@@ -113,6 +114,11 @@ def _deleted(answer: Answer) -> list[dict[str, str]]:
     many = len(answer.gone)
     message = f"{many} of the compared runs were deleted since: they are not shown, but p values count them"
     return [{"code": "runs_deleted", "message": message}]
+
+
+def _chosen(answer: Answer) -> list[dict[str, str]]:
+    caution = one_of_many(answer.entrants, answer.query)
+    return [asdict(caution)] if caution else []
 
 
 def _compared_as_json(answer: Answer, compared: Compared, selection: PairSelection) -> dict[str, Any]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from urllib.parse import urlencode
 
-from django.urls import reverse
-
+from metrics.api.comparisons.addresses import pair_address
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.figure import Figure
@@ -14,8 +12,9 @@ from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import InvalidInput, StatisticsError
 from metrics.engine.significance.families import Family
-from metrics.questions.parameters import comparison_query, curve_query, measure_in, run_ids_in, scores_in
+from metrics.questions.parameters import comparison_query, curve_query, measure_in, scores_in
 from metrics.questions.rankings import topic_in
+from metrics.questions.run_ids import run_ids_in
 from metrics.services.comparisons.compared_ranks import read_rank_intervals
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer, look_up_comparison
@@ -51,12 +50,6 @@ def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
     if family is None:
         raise InvalidInput(f"{test[:40]!r} was not asked for here", code="unknown_test", pointer="tests")
     return compared, family
-
-
-def pair_address(answer: Answer, compared: Compared) -> str:
-    """Where two runs are compared alone, but for their ids at its end."""
-    page = reverse("comparison-page", args=[answer.entrants.qrels.collection.slug])
-    return f"{page}?{urlencode({'measures': compared.measure.name})}&runs="
 
 
 def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Query], Figure]:

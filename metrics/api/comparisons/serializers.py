@@ -23,6 +23,12 @@ class AskedComparisonSerializer(serializers.Serializer[Any]):
 
     measures = serializers.ListField(child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False)
     runs = serializers.ListField(child=serializers.UUIDField(), max_length=MAX_RUNS, required=False)
+    family = serializers.ListField(
+        child=serializers.CharField(max_length=36),
+        max_length=MAX_RUNS,
+        required=False,
+        help_text="the runs that `runs` were found among, or all",
+    )
     baseline = serializers.UUIDField(required=False)
     tests = serializers.ListField(child=serializers.ChoiceField(choices=list(TESTS)), required=False)
     correction = serializers.ChoiceField(choices=list(CORRECTIONS), required=False)
@@ -166,7 +172,8 @@ class ComparedMeasureSerializer(serializers.Serializer[Any]):
 class PairFamilySerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=("all_pairs", "baseline"))
     baseline = serializers.UUIDField(allow_null=True)
-    pairs = serializers.IntegerField()
+    runs = serializers.IntegerField(help_text="that were tested together; `runs` of the answer may be some of them")
+    pairs = serializers.IntegerField(help_text="that were tested together")
 
 
 class ComparedRunSerializer(serializers.Serializer[Any]):

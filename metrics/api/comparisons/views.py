@@ -30,7 +30,8 @@ from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
-from metrics.questions.parameters import comparison_query, pair_selection, query_of, run_in
+from metrics.questions.parameters import comparison_query, pair_selection, query_of
+from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.comparisons.stored import (
@@ -113,7 +114,7 @@ class StoredComparisonView(APIView):
         stored = stored_comparison(request, comparison)
         if stored.state != Comparison.State.COMPARED:
             return Response({"comparison": _status(request, stored)})
-        answer = read_stored_comparison(stored)
+        answer = _read(request, stored)
         selection = pair_selection(query_of(request), answer.query)
         url, told = request.build_absolute_uri(), _status(request, stored)
         return Response(answer_as_json(stored.qrels.collection, answer, selection, url, told))
@@ -139,7 +140,7 @@ class StoredComparisonExport(APIView):
         check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
-        return _file(request, stored.qrels.collection, read_stored_comparison(stored), kind)
+        return _file(request, stored.qrels.collection, _read(request, stored), kind)
 
 
 class StoredComparisonChart(APIView):
@@ -164,7 +165,7 @@ class StoredComparisonChart(APIView):
         check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
-        answer = read_stored_comparison(stored)
+        answer = _read(request, stored)
         # Runs may be deleted from it.
         return picture(None, form, lambda: ANSWER_CHARTS[chart](answer, query).draw(look))
 
@@ -176,6 +177,11 @@ def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Compa
     if found is None:
         raise Http404(f"there is no comparison {comparison}")
     return found
+
+
+def _read(request: Request, stored: Comparison) -> Answer:
+    """All of a stored comparison, or the pairs of the runs that are named."""
+    return read_stored_comparison(stored).of(run_ids_in(query_of(request)))
 
 
 def _status(request: Request, stored: Comparison) -> Body:
@@ -196,7 +202,7 @@ def _accepted(request: Request, stored: Comparison) -> Response:
 
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
-    export, selection = EXPORTS[kind], PairSelection(run=run_in(query_of(request)))
+    export, selection = EXPORTS[kind], PairSelection(run=run_id_in(query_of(request), "run"))
     response = StreamingHttpResponse(export.render(collection, answer, selection), content_type=export.content_type)
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'
     return response

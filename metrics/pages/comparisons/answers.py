@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from metrics.api.comparisons.addresses import asked_of
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.engine import ENGINE_VERSION
@@ -15,15 +16,15 @@ from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.comparisons.words import too_few
+from metrics.exports.comparisons.words import named_family, too_few
 from metrics.models import Evaluation
-from metrics.pages.comparisons.controls import Text, asked_of
+from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
 from metrics.questions.parameters import curve_query, measure_in
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import rows_of, run_of
 from metrics.services.comparisons.stored import Answer
-from metrics.services.values.common_values import not_corrected_again
+from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together
 from runs.models import Collection
 
@@ -95,6 +96,7 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "measures": [one.measure.name for one in answer.results],
         "measure": compared.measure.name,
         "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
+        "lower": compared.measure.definition.lower_is_better,
         "cautions": _cautions(shown),
         "baseline": _baseline(shown),
         "confidence": f"{100 * answer.query.options.confidence:g} %",
@@ -105,10 +107,14 @@ def common_parts(shown: Shown) -> dict[str, Any]:
 
 def _cautions(shown: Shown) -> list[str]:
     answer, compared = shown.answer, shown.compared
-    cautions = [*compared.cautions, *split_omnibus(compared, answer.query.rule)]
+    unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
+    cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
+    messages = [caution.message for caution in cautions]
+    among = f"among {named_family(answer, shown.family.test)}: " if answer.narrowed else ""
     for family in compared.families:
-        cautions += [*not_corrected_again(family.test, answer.query.rule.correction), *family.result.cautions]
-    return list(dict.fromkeys(caution.message for caution in cautions))
+        messages += [caution.message for caution in not_corrected_again(family.test, answer.query.rule.correction)]
+        messages += [f"{among}{caution.message}" for caution in family.result.cautions]
+    return list(dict.fromkeys(messages))
 
 
 def _baseline(shown: Shown) -> Any:
@@ -121,8 +127,9 @@ def files(shown: Shown) -> list[tuple[str, str]]:
     stored, asked = shown.answer.stored, shown.asked
     if stored:
         kinds = ["csv", "md", "tex"] if len(shown.answer.query.tests) == 1 else ["csv"]
-        addresses = {kind: reverse("stored-comparison-export", args=[stored.pk, kind]) for kind in kinds}
-        addresses["json"] = reverse("stored-comparison", args=[stored.pk])
+        some = f"?{urlencode({'runs': ','.join(shown.answer.query.runs)})}" if shown.answer.narrowed else ""
+        addresses = {kind: reverse("stored-comparison-export", args=[stored.pk, kind]) + some for kind in kinds}
+        addresses["json"] = reverse("stored-comparison", args=[stored.pk]) + some
     else:
         slug, one = shown.collection.slug, {**asked, "tests": shown.family.test}
         addresses = {
@@ -140,6 +147,7 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
     sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
     chosen = {"measures": shown.compared.measure.name, "tests": shown.family.test}
     if shown.answer.stored:
+        chosen |= {"runs": ",".join(shown.answer.query.runs)} if shown.answer.narrowed else {}
         return ShownFigure(figure, "stored-comparison-chart", {"comparison": shown.answer.stored.pk}, chosen, *sizes)
     arguments = {"collection": shown.collection.slug}
     return ShownFigure(figure, "collection-chart", arguments, {**shown.asked, **chosen}, *sizes)

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from metrics.api.comparisons.addresses import USUAL
 from metrics.engine.errors import InvalidInput
 from metrics.engine.significance import CORRECTIONS, TESTS
-from metrics.engine.significance.pairs import DEFAULTS
+from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS
-from metrics.questions.parameters import run_ids_in
+from metrics.questions.run_ids import run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
-from metrics.services.comparisons.comparison import ComparisonQuery
 from runs.models import Collection, Qrels
 
 Text = Mapping[str, str]
 # So many runs can be ticked; a leaderboard's ticks reach the others.
 _LISTED = 300
 _NAMED = 24
-_USUAL = {"confidence": 0.95, "alpha": 0.05, "resamples": DEFAULTS.resamples, "seed": DEFAULTS.seed}
-_KEPT = ("scores", "zeros", "ties", "min_difference")
+_KEPT = ("scores", "min_difference", "family")
+
+# What Wilcoxon's test does with zeros and ties: parameter, label, usual choice, choices.
+_WILCOXON = (
+    (
+        "ties",
+        "Ties of Wilcoxon's test",
+        DEFAULTS.ties,
+        dict(zip(TIES, ("exact, to the last bit", "rounded, to 12 digits"), strict=True)),
+    ),
+    (
+        "zeros",
+        "Zeros of Wilcoxon's test",
+        DEFAULTS.zeros,
+        dict(zip(ZEROS, ("dropped", "ranked and then dropped (Pratt)"), strict=True)),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -59,11 +73,21 @@ class Controls:
     tests: list[Choice]
     corrections: list[Choice]
     numbers: dict[str, str]
+    wilcoxon: list[tuple[str, str, list[Choice]]]
     kept: dict[str, str]
 
     @property
     def chosen(self) -> list[RunChoice]:
         return [run for run in self.runs if run.chosen]
+
+    @property
+    def title(self) -> str:
+        """The two runs that are looked at closely; their teams too where one name is both's."""
+        if len(self.chosen) != 2:
+            return "Comparison"
+        first, second = self.chosen
+        named = [run.tag if first.tag != second.tag else f"{run.team}/{run.tag}" for run in (first, second)]
+        return " and ".join(named)
 
     @property
     def more(self) -> bool:
@@ -91,7 +115,15 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         text.get("baseline") or "",
         [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
         [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
-        {name: text.get(name) or str(usual) for name, usual in _USUAL.items()},
+        {name: text.get(name) or str(usual) for name, usual in USUAL.items()},
+        [
+            (
+                name,
+                title,
+                [Choice(choice, says, choice == (text.get(name) or usual)) for choice, says in choices.items()],
+            )
+            for name, title, usual, choices in _WILCOXON
+        ],
         {name: text[name] for name in _KEPT if text.get(name)},
     )
 
@@ -135,35 +167,3 @@ def address(collection: Collection, text: Text) -> str:
     query = urlencode({name: value for name, value in text.items() if value})
     page = reverse("comparison-page", args=[collection.slug])
     return f"{page}?{query}" if query else page
-
-
-def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str, str]:
-    """The same question as parameters, without what goes without saying; `runs` where it names none of its own."""
-    options, rule = query.options, query.rule
-    given: dict[str, Any] = {
-        "measures": ",".join(measure.name for measure in query.measures),
-        "runs": ",".join(query.runs or runs or []),
-        "baseline": query.baseline or "",
-        "tests": ",".join(query.tests),
-        "correction": rule.correction,
-        **{name: _unusual(value, _USUAL[name]) for name, value in _numbers(query).items()},
-        "scores": query.scores or "",
-        "zeros": _unusual(options.zeros, DEFAULTS.zeros),
-        "ties": _unusual(options.ties, DEFAULTS.ties),
-        "min_difference": _unusual(options.min_difference, DEFAULTS.min_difference),
-    }
-    return {name: str(value) for name, value in given.items() if value != ""}
-
-
-def _numbers(query: ComparisonQuery) -> dict[str, float]:
-    options = query.options
-    return {
-        "alpha": query.rule.alpha,
-        "confidence": options.confidence,
-        "resamples": options.resamples,
-        "seed": options.seed,
-    }
-
-
-def _unusual(value: Any, usual: Any) -> Any:
-    return "" if value == usual else value

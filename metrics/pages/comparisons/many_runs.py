@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from metrics.api.comparisons.charts import pair_address
+from metrics.api.comparisons.addresses import pair_address
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.agreement.intervals import RankIntervals
@@ -42,6 +42,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "omnibus": [(_OMNIBUS[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
         "split": _split(shown),
         "matrix": matrix_lines(answer, compared, family),
+        "pair_address": pair_address(answer, compared),
         "report": report(answer, compared, family, None),
     }
     status = max(

@@ -11,13 +11,15 @@ import numpy as np
 from django.urls import reverse
 
 from metrics.api.charts import RUN_CHARTS, Asked
+from metrics.api.comparisons.addresses import asked_of
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.significance import TESTS
+from metrics.exports.comparisons.words import named_family
 from metrics.pages.comparisons.answers import Shown, common_parts, curves_part
-from metrics.pages.comparisons.controls import address
 from metrics.pages.comparisons.tables import bounded, percent, question_lines
 from metrics.pages.comparisons.words import agreement, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
+from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs
 from metrics.services.values.two_rankings import Placed, RankingSide, read_two_rankings
 from metrics.tables import figure, signed
@@ -40,6 +42,8 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "names": _names(pair),
         "headline": headline(pair, shown.compared, shown.answer),
         "agreement": agreement(pair, alpha),
+        "found_among": named_family(shown.answer, shown.family.test) if shown.answer.narrowed else "",
+        "one_of_many": one_of_many(shown.answer.entrants, shown.answer.query),
         "questions": question_lines(pair),
         "family": shown.family,
         "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
@@ -66,7 +70,7 @@ def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
     """Name, figure, and its interval or what it means."""
     counts = f"{pair.wins}, {pair.ties}, {pair.losses}"
     return [
-        ("Difference of means", signed(pair.difference), ""),
+        ("Difference of means", signed(pair.difference), "before rounding"),
         ("Relative to the second", percent(pair.relative), "" if math.isnan(pair.relative) else pair.reading),
         ("Cohen's d", *bounded(pair.cohen_d)),
         ("Hedges's g", *bounded(pair.hedges_g)),
@@ -106,6 +110,8 @@ def _topic_line(shown: Shown, pair: ShownPair, topic_id: str, title: str, values
     measure, qrels = shown.compared.measure, shown.answer.entrants.qrels.version
     asked = urlencode({"topic": topic_id, "qrels": qrels})
     rankings = [f"{reverse('ranking-page', args=[run.pk])}?{asked}" for run in (pair.a, pair.b)]
+    # This very page, of a stored comparison or not.
+    here = urlencode({**{name: value for name, value in shown.text.items() if value}, "topic": topic_id})
     return TopicLine(
         topic_id,
         title,
@@ -113,7 +119,7 @@ def _topic_line(shown: Shown, pair: ShownPair, topic_id: str, title: str, values
         signed(values[0] - values[1]),
         values[0] - values[1],
         (rankings[0], rankings[1]),
-        f"{address(shown.collection, {**shown.text, 'topic': topic_id})}#rankings",
+        f"?{here}#rankings",
     )
 
 
@@ -121,6 +127,11 @@ def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
     first = int(shown.compared.pairs.indices()[0][0])
     asked = {"measure": shown.compared.measure.name, "other": str(pair.b.pk)}
     asked |= {"scores": shown.answer.query.scores} if shown.answer.query.scores else {}
+    if shown.answer.stored:
+        asked |= {"comparison": str(shown.answer.stored.pk)}
+    elif shown.answer.narrowed:
+        question = asked_of(shown.answer.query)
+        asked |= {name: question[name] for name in ("family", "baseline") if name in question}
     drawn = RUN_CHARTS["topics"](Asked(pair.a, shown.evaluation(first), asked))
     return run_figure(drawn, pair.a.pk, asked, "wide")
 

@@ -11,17 +11,19 @@ from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.request import Request
 
+from metrics.api.comparisons.addresses import asked_of
 from metrics.api.comparisons.views import stored_comparison
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, show
-from metrics.pages.comparisons.controls import Controls, Text, address, asked_of, make_controls
+from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
 from metrics.questions.parameters import comparison_query, text_of
+from metrics.questions.run_ids import run_ids_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
-from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants
 from metrics.services.comparisons.stored import (
     Answer,
     Outlook,
@@ -30,6 +32,7 @@ from metrics.services.comparisons.stored import (
     queue_comparison,
     read_stored_comparison,
 )
+from metrics.services.comparisons.workload import fits_a_request
 from metrics.services.queue.rounds import last_rounds
 from runs.api.access import check_scores, scored_collection, visible_collection
 from runs.models import Collection, Scope, can_see_scores
@@ -80,12 +83,18 @@ def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, 
 
 
 def _query(collection: Collection, text: Text, controls: Controls) -> ComparisonQuery:
-    """Of two runs every test of a pair is asked, after the ones that were asked for."""
+    """Of two runs every test of a pair is asked, after the ones that were asked for.
+
+    Of two that were found among others only where the whole family is tested at once: a verdict is of all of it.
+    """
     query = comparison_query(text, collection)
     named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
     if len(named or controls.runs) != 2:
         return query
-    return replace(query, tests=list(dict.fromkeys([*query.tests, *PAIRWISE])))
+    wider = replace(query, tests=list(dict.fromkeys([*query.tests, *PAIRWISE])))
+    if query.family is None:
+        return wider
+    return wider if fits_a_request(choose_entrants(collection=collection, query=wider), wider) else query
 
 
 def _add_parts(context: dict[str, Any], collection: Collection, text: Text) -> int:
@@ -135,12 +144,17 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
     collection = stored.qrels.collection
     text = text_of(request.GET)
     context: dict[str, Any] = {"collection": collection, "text": text, "stored": stored, "found": {}}
+    status = 200
     if stored.state == Comparison.State.COMPARED:
-        context["found"] = {"answer": read_stored_comparison(stored)}
+        status = fill(context, "found", _stored_answer, stored, text)
     else:
         context["found"] = {"waiting": stored, "asked": asked_of(*question_of(stored)), **_status(stored)}
-    status = _add_parts(context, collection, text)
+    status = max(status, _add_parts(context, collection, text))
     return render(request, "metrics/stored_comparison.html", context, status=status)
+
+
+def _stored_answer(stored: Comparison, text: Text) -> dict[str, Any]:
+    return {"answer": read_stored_comparison(stored).of(run_ids_in(text))}
 
 
 @page

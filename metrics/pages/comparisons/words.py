@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
-from metrics.exports.comparisons.words import TEST_NAMES, how_tested
+from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
+from metrics.exports.comparisons.words import (
+    CORRECTION_NAMES,
+    TEST_NAMES,
+    WITHHELD,
+    how_tested,
+    named_family,
+    too_few,
+    withheld_pairs,
+)
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import ShownPair, Verdict, names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
-from metrics.tables import figure, probability, signed
+from metrics.tables import figure, probability, signed, statistic
 from runs.models import Run
 
 ASKS = {
@@ -29,6 +39,10 @@ ASKS = {
 }
 
 
+# A p within so many times the level is close to it.
+_NEAR = 3
+
+
 @dataclass(frozen=True)
 class Headline:
     """Two runs: which is ahead, by how much, how sure that is, and on how many topics."""
@@ -36,14 +50,16 @@ class Headline:
     lead: str
     detail: str
     significant: bool
+    label: str
 
 
 def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     """By the first test; the run that is ahead is named first, whichever of the two it is."""
     name, verdict = compared.measure.name, pair.verdicts[0]
     names = names_of([pair.a, pair.b])
+    label = _label(verdict, answer)
     if pair.wins == pair.losses == 0:
-        return Headline(f"{names[pair.a]} and {names[pair.b]} have the same {name} on every topic.", "", False)
+        return Headline(f"{names[pair.a]} and {names[pair.b]} have the same {name} on every topic.", "", False, label)
     ahead, behind, sign = _sides(pair, compared)
     size = _size(compared, pair.difference)
     if pair.difference == 0:
@@ -51,14 +67,43 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     elif verdict.significant:
         lead = f"{names[ahead]} is better than {names[behind]} by {size} {name}"
     else:
-        lead = f"{names[ahead]} is ahead of {names[behind]} by {size} {name}, but not significantly"
+        plain = "" if verdict.withheld else ", but not significantly"
+        lead = f"{names[ahead]} is ahead of {names[behind]} by {size} {name}{plain}"
+    lead += _why_withheld(pair, verdict, compared, names)
     wins, losses = (pair.wins, pair.losses) if sign > 0 else (pair.losses, pair.wins)
-    low, high = _ends(verdict, compared, sign)
-    detail = (
-        f"{_percent(answer)} interval {low} to {high}; {_p(verdict)} by {_the(verdict.test)}; better on {_topics(wins)}"
-        f", worse on {losses:,}" + (f", equal on {pair.ties:,}." if pair.ties else ".")
+    # As the tables below have it, whichever run is ahead and whether lower is better or not.
+    difference = f"{names[pair.a]} minus {names[pair.b]}{_lower(compared)}"
+    said = f"{_interval(verdict, answer)}{_p(verdict, answer, f' by {_the(verdict.test)}')}{_exact(pair, answer)}"
+    detail = f"Of {difference}: {said}; better on {_topics(wins)}, worse on {losses:,}" + (
+        f", equal on {pair.ties:,}." if pair.ties else "."
     )
-    return Headline(f"{lead}.", detail, verdict.significant)
+    return Headline(f"{lead}.", detail, verdict.significant, label)
+
+
+def _label(verdict: Verdict, answer: Answer) -> str:
+    if verdict.withheld:
+        return f"no verdict: {WITHHELD[verdict.withheld]}"
+    return f"{'significant' if verdict.significant else 'not significant'} at {answer.query.rule.alpha:g}"
+
+
+def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]) -> str:
+    """What stands behind the difference of means where it has no verdict."""
+    if verdict.withheld == TOO_FEW_TOPICS:
+        return f"; {_topics(compared.topics)} are too few to tell that from chance"
+    if verdict.withheld == NO_SPREAD:
+        return f"; {_the(verdict.test)} cannot be made, as the differences have no spread"
+    if verdict.withheld == OTHER_DIRECTION:
+        favoured = pair.a if verdict.leaning > 0 else pair.b
+        return f", but {_the(verdict.test)}, which does not ask about means, speaks for {names[favoured]}"
+    return ""
+
+
+def _exact(pair: ShownPair, answer: Answer) -> str:
+    """The exact p of another test where the one asked for has none."""
+    other = next((one for one in pair.verdicts if one.exact and one.p_value == one.p_value), None)
+    if other is None or not math.isnan(pair.verdicts[0].p_value):
+        return ""
+    return f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
 
 
 def _sides(pair: ShownPair, compared: Compared) -> tuple[Run, Run, int]:
@@ -71,20 +116,29 @@ def _size(compared: Compared, difference: float) -> str:
     return figure(compared.measure, abs(difference))
 
 
-def _ends(verdict: Verdict, compared: Compared, sign: int) -> tuple[str, str]:
-    """The interval of how much better the run ahead is: its own difference, or that turned round."""
-    sign = -sign if compared.measure.definition.lower_is_better else sign
-    low, high = sorted((sign * verdict.low, sign * verdict.high))
-    return signed(low), signed(high)
+def _lower(compared: Compared) -> str:
+    return " (lower is better)" if compared.measure.definition.lower_is_better else ""
 
 
-def _p(verdict: Verdict) -> str:
+def _interval(verdict: Verdict, answer: Answer) -> str:
+    if math.isnan(verdict.low):
+        return ""
+    return f"{_percent(answer)} interval {signed(verdict.low)} to {signed(verdict.high)}; "
+
+
+def _p(verdict: Verdict, answer: Answer, by: str = "") -> str:
+    """The pair's p alone, and where it was tested together with others the p that decides."""
+    if math.isnan(verdict.p_value):
+        return f"no p{by}"
     text = probability(verdict.p_value)
     plain = f"p {text}" if text.startswith("<") else f"p = {text}"
-    if verdict.p_adjusted == verdict.p_value:
-        return plain
-    corrected = probability(verdict.p_adjusted)
-    return f"{plain}, corrected {corrected}"
+    if answer.entrants.pairs.number == 1:
+        return f"{plain}{by}"
+    family = named_family(answer, verdict.test)
+    if TESTS[verdict.test].simultaneous:
+        return f"{plain}{by}, counting for {family}"
+    correction = CORRECTION_NAMES[answer.query.rule.correction]
+    return f"{plain} alone{by}, {probability(verdict.p_adjusted)} with {correction} over {family}"
 
 
 def _percent(answer: Answer) -> str:
@@ -103,18 +157,36 @@ def _topics(number: int) -> str:
 
 def agreement(pair: ShownPair, alpha: float) -> str:
     """Whether the tests come to one verdict, and where they do not, which ones part."""
-    found = [verdict.test for verdict in pair.verdicts if verdict.significant]
-    missed = [verdict.test for verdict in pair.verdicts if not verdict.significant]
-    if len(pair.verdicts) < 2:
+    said = {reason: [one.test for one in pair.verdicts if one.withheld == reason] for reason in REASONS}
+    if len(pair.verdicts) < 2 or said[TOO_FEW_TOPICS]:
         return ""
-    if not missed or not found:
+    tested = [verdict for verdict in pair.verdicts if not verdict.withheld]
+    found = [verdict.test for verdict in tested if verdict.significant]
+    missed = [verdict.test for verdict in tested if not verdict.significant]
+    sentences = []
+    if len(tested) > 1 and not (missed and found):
         verdict = "significant" if found else "not significant"
-        return f"All {len(pair.verdicts)} tests agree: the difference is {verdict} at {alpha:g}."
-    text = (
-        f"The tests do not agree at {alpha:g}: the difference is significant by {_listed(found)}, "
-        f"not by {_listed(missed)}."
-    )
-    return f"{text} {_why(found, missed)}".strip()
+        whole = "All" if len(tested) == len(pair.verdicts) else "The other"
+        sentences.append(f"{whole} {len(tested)} tests agree: the difference is {verdict} at {alpha:g}.")
+    elif found and missed:
+        sentences.append(
+            f"The tests do not agree at {alpha:g}: the difference is significant by {_listed(found)}, "
+            f"not by {_listed(missed)}. {_why(found, missed, tested, alpha)}"
+        )
+    if said[NO_SPREAD]:
+        sentences.insert(0, f"{_begun(_listed(said[NO_SPREAD]))} cannot be made: the differences have no spread.")
+    if said[OTHER_DIRECTION]:
+        tests = _begun(_listed(said[OTHER_DIRECTION]))
+        sentences.append(f"{tests}, which {_do_not(said[OTHER_DIRECTION])} ask about means, found the other direction.")
+    return " ".join(sentences)
+
+
+def _begun(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _do_not(tests: list[str]) -> str:
+    return "does not" if len(tests) == 1 else "do not"
 
 
 def _listed(tests: list[str]) -> str:
@@ -122,7 +194,7 @@ def _listed(tests: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _why(found: list[str], missed: list[str]) -> str:
+def _why(found: list[str], missed: list[str], tested: list[Verdict], alpha: float) -> str:
     """What it means where tests of means and of ranks are on different sides."""
     sides = [{TESTS[test].ranks for test in tests} for tests in (found, missed)]
     if sides == [{False}, {True}]:
@@ -131,7 +203,9 @@ def _why(found: list[str], missed: list[str]) -> str:
         return (
             "The former ask about ranks or signs, the latter about means: many topics differ by little, or a few much."
         )
-    return "Their questions differ, and the answer is close to the level."
+    if all(alpha / _NEAR < verdict.p_value < alpha * _NEAR for verdict in tested):
+        return "Their questions differ, and every p is close to the level."
+    return "Their questions differ."
 
 
 def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair | None) -> str:
@@ -139,28 +213,43 @@ def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair |
     rows = rows_of(answer, compared)
     names = names_of([run_of(answer, compared, row) for row in rows])
     who = " and ".join(names.values()) if len(rows) == 2 else f"{len(rows)} runs"
+    found = f", found among {named_family(answer, family.test)}," if answer.narrowed else ""
     qrels = answer.entrants.qrels
     return (
-        f"We compared {who} by {compared.measure.name} on {compared.topics} topics of {qrels.collection.name} (qrels "
-        f"version {qrels.version}). Test (two-sided): {how_tested(answer, family)}. "
+        f"We compared {who}{found} by {compared.measure.name} on {compared.topics:,} topics of {qrels.collection.name} "
+        f"(qrels version {qrels.version}). Test (two-sided): {how_tested(answer, family)}. "
         f"{_outcome(answer, compared, family, pair)} Computed with EvalHub, engine version {_engine(answer)}."
     )
 
 
 def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair | None) -> str:
+    if compared.topics < MIN_TOPICS and pair is None:
+        return too_few(compared.topics)
     if pair is None:
-        return f"{int(family.significant.sum()):,} of {compared.pairs.number:,} differences are significant."
+        counted = f"{int(family.significant.sum()):,} of {compared.pairs.number:,} differences are significant."
+        reasons = [REASONS[reason] for reason in family.verdicts.withheld.tolist()]
+        return " ".join([counted, *withheld_pairs(reasons)])
     verdict = next(verdict for verdict in pair.verdicts if verdict.test == family.test)
-    names, statistic = names_of([pair.a, pair.b]), _statistic(verdict)
+    names = names_of([pair.a, pair.b])
+    interval = (
+        "no confidence interval"
+        if math.isnan(verdict.low)
+        else (f"{_percent(answer)} {_joint(family)}confidence interval {signed(verdict.low)} to {signed(verdict.high)}")
+    )
+    withheld = f" No verdict: {WITHHELD[verdict.withheld]}." if verdict.withheld else ""
     return (
         f"Mean {_mean(compared, pair.mean_a)} ({names[pair.a]}) and {_mean(compared, pair.mean_b)} ({names[pair.b]}), "
-        f"difference {signed(pair.difference)}, {_percent(answer)} confidence interval {signed(verdict.low)} to "
-        f"{signed(verdict.high)}, {statistic}{_p(verdict)}; Hedges's g = {_effect(pair)}."
+        f"difference {signed(pair.difference)}, {interval}{_lower(compared)}, {_statistic(verdict)}"
+        f"{_p(verdict, answer)}; Hedges's g = {_effect(pair)}.{withheld}"
     )
 
 
+def _joint(family: Family) -> str:
+    return "simultaneous " if TESTS[family.test].joint_intervals and family.size > 1 else ""
+
+
 def _statistic(verdict: Verdict) -> str:
-    return "" if verdict.statistic != verdict.statistic else f"statistic {verdict.statistic:.4g}, "
+    return "" if verdict.statistic != verdict.statistic else f"statistic {statistic(verdict.statistic)}, "
 
 
 def _effect(pair: ShownPair) -> str:

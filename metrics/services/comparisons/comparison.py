@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -37,7 +37,11 @@ _MANY = 3
 
 @dataclass(frozen=True)
 class ComparisonQuery:
-    """What a comparison is asked for: no runs means all, no baseline means all pairs."""
+    """What a comparison is asked for: no runs means all, no baseline means all pairs.
+
+    `family` names the runs that `runs` were found among, none meaning all: their pairs are tested and corrected
+    together, and those of `runs` are shown. None where `runs` are the family.
+    """
 
     measures: list[Measure]
     runs: list[str] = field(default_factory=list)
@@ -46,9 +50,15 @@ class ComparisonQuery:
     rule: Rule = USUAL_RULE
     options: Options = DEFAULTS
     scores: str | None = None
+    family: list[str] | None = None
 
     def __post_init__(self) -> None:
         check_known(self.tests, self.rule.correction)
+
+    @property
+    def tested(self) -> list[str]:
+        """The runs whose pairs are tested together; none means all."""
+        return self.runs if self.family is None else self.family
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,22 @@ class Compared:
         """What a reader must know of the measure here, whatever the test."""
         return cautions_of_values([self.measure], len(self.left_out))
 
+    def among(self, places: Container[int]) -> Compared:
+        """Some of the entrants, by their places, with the p values, verdicts and groups of the whole comparison."""
+        rows = np.array([row for row, place in enumerate(self.order) if place in places], np.int64)
+        first, second = self.pairs.indices()
+        pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
+        baseline = None if self.pairs.baseline is None else int(np.flatnonzero(rows == self.pairs.baseline)[0])
+        return replace(
+            self,
+            order=[self.order[row] for row in rows.tolist()],
+            values=self.values[rows],
+            pairs=Pairs(len(rows), baseline),
+            families=[family.of(rows, pairs) for family in self.families],
+            # They are about all of the runs.
+            omnibus={},
+        )
+
 
 def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
     """The evaluated runs that take part under the active judgements; stale ones do not.
@@ -96,7 +122,7 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
-    named = [*query.runs, *([query.baseline] if query.runs and query.baseline else [])]
+    named = [*query.tested, *([query.baseline] if query.tested and query.baseline else [])]
     evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS)
     if len(evaluations) < 2:
         message = f"a comparison needs two evaluated runs, here are {len(evaluations)}"
@@ -113,6 +139,20 @@ def _baseline(evaluations: list[Evaluation], baseline: str | None) -> int | None
         message = f"baseline {baseline} is not among the compared runs"
         raise StatisticsError(message, code="unknown_run", pointer="baseline")
     return ids.index(baseline)
+
+
+def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
+    """Two runs that are named and tested alone, although others of the collection could have been chosen as well."""
+    if not query.runs or len(entrants.evaluations) != 2:
+        return None
+    runs = Evaluation.objects.current(entrants.qrels, entrants.scores).evaluated().count()
+    if runs <= 2:
+        return None
+    message = (
+        f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen, and p is of this pair "
+        "alone: choose the pair beforehand, or open it from the comparison of all runs (family=all)"
+    )
+    return Caution("one_of_many_pairs", message)
 
 
 Told = Callable[[Measure, str], None]

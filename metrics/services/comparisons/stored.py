@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from metrics.engine.errors import Conflict, LimitReached, NotFound
+from metrics.engine.errors import Conflict, LimitReached, NotFound, StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.resampling import BLOCK
 from metrics.models import Comparison, Evaluation
@@ -50,6 +50,31 @@ class Answer:
     stored: Comparison | None = None
     gone: frozenset[int] = field(default_factory=frozenset)
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether fewer runs are shown than were tested together."""
+        return self.results[0].pairs.runs < len(self.entrants.evaluations)
+
+    def of(self, runs: list[str]) -> Answer:
+        """The pairs of some of its runs, tested and corrected among all that were compared; of none, all of it.
+
+        StatisticsError for a run that was not compared, or fewer than two.
+        """
+        if not runs:
+            return self
+        evaluations = enumerate(self.entrants.evaluations)
+        places = {str(evaluation.run_id): place for place, evaluation in evaluations if place not in self.gone}
+        wanted = dict.fromkeys([*runs, *([self.query.baseline] if self.query.baseline else [])])
+        missing = [run for run in wanted if run not in places]
+        if missing:
+            message = f"run {missing[0]} is not among the {len(places):,} compared runs"
+            raise StatisticsError(message, code="unknown_run", pointer="runs")
+        if len(wanted) < 2:
+            raise StatisticsError("a comparison needs two runs, here is 1", code="too_few_runs", pointer="runs")
+        query = replace(self.query, runs=list(wanted), family=self.query.tested)
+        shown = {places[run] for run in wanted}
+        return replace(self, query=query, results=[compared.among(shown) for compared in self.results])
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -68,10 +93,10 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return Answer(query, entrants, list(compare_entrants(entrants, query)))
+        return _made(entrants, query)
     stored = _find_or_queue(entrants, query)
     check_not_failed(stored)
-    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+    return _read(stored, query) if stored.state == Comparison.State.COMPARED else stored
 
 
 def check_not_failed(stored: Comparison) -> None:
@@ -89,11 +114,21 @@ def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Ans
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return Answer(query, entrants, list(compare_entrants(entrants, query)))
+        return _made(entrants, query)
     stored = _find(digest_of(canonical(entrants, query)))
     if stored is None:
         return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
-    return read_stored_comparison(stored) if stored.state == Comparison.State.COMPARED else stored
+    return _read(stored, query) if stored.state == Comparison.State.COMPARED else stored
+
+
+def _made(entrants: Entrants, query: ComparisonQuery) -> Answer:
+    answer = Answer(query, entrants, list(compare_entrants(entrants, query)))
+    return answer if query.family is None else answer.of(query.runs)
+
+
+def _read(stored: Comparison, query: ComparisonQuery) -> Answer:
+    answer = read_stored_comparison(stored)
+    return answer if query.family is None else answer.of(query.runs)
 
 
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:

@@ -1,0 +1,35 @@
+"""Reading the ids of runs out of a query string."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from metrics.engine.errors import InvalidInput
+
+
+def run_ids_in(parameters: Mapping[str, str], name: str = "runs") -> list[str]:
+    """The runs that are named; none where all are meant."""
+    return [_run_id(run, name) for run in parameters.get(name, "").split(",") if run]
+
+
+def run_id_in(parameters: Mapping[str, str], name: str) -> str | None:
+    return _run_id(parameters[name], name) if parameters.get(name) else None
+
+
+def family_in(parameters: Mapping[str, str], runs: list[str]) -> list[str] | None:
+    """The runs that `runs` are tested among; an empty list means all, None that they are tested among themselves."""
+    text = parameters.get("family", "").strip()
+    if not text or (text == "all" and not runs):
+        return None
+    if not runs:
+        message = "family names the runs among which others are tested: name those with runs="
+        raise InvalidInput(message, pointer="family")
+    return [] if text == "all" else list(dict.fromkeys([*run_ids_in({"family": text}, "family"), *runs]))
+
+
+def _run_id(text: str, name: str) -> str:
+    try:
+        return str(UUID(text.strip()))
+    except ValueError as error:
+        raise InvalidInput(f"{text[:40]!r} is not the id of a run", pointer=name) from error
