@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import Aggregate
+from metrics.services.boards.leaderboard import Row
 from metrics.services.values.judged_views import Mean
 from metrics.services.values.values import RunValues
 from runs.models import Collection, Qrels
@@ -21,12 +22,14 @@ NOTHING = "–"
 class Column:
     """A measure's column: how it is sorted now, and the order that a click on its name asks for.
 
-    `ends` are those of the scale on which intervals are drawn in it.
+    `ends` are those of the scale on which intervals are drawn in it; `title` says what its figures are where they are
+    no means.
     """
 
     name: str
     sorting: str
     next_order: str
+    title: str = ""
     ends: tuple[str, str] | None = None
 
     @property
@@ -75,7 +78,10 @@ class Paging:
 
 def columns_of(measures: list[Measure], sort: Measure | None, descending: bool) -> list[Column]:
     now, other = ("descending", "asc") if descending else ("ascending", "desc")
-    return [Column(m.name, now, other) if m == sort else Column(m.name, "", "desc") for m in measures]
+    titles = {measure: "" if aggregated(measure) == "means" else aggregated(measure) for measure in measures}
+    return [
+        Column(m.name, now, other, titles[m]) if m == sort else Column(m.name, "", "desc", titles[m]) for m in measures
+    ]
 
 
 def figure(measure: Measure, value: float | None) -> str:
@@ -85,11 +91,36 @@ def figure(measure: Measure, value: float | None) -> str:
     return f"{value:,.0f}" if measure.definition.aggregate is Aggregate.SUM else f"{value:.4f}"
 
 
-def mean_cell(measure: Measure, mean: Mean, judged: int, best: float | None = None) -> Cell:
-    """A mean; where not all judged topics have a value, the note says how many do."""
+def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = None) -> Cell:
+    """A mean; where not all judged topics have a value, the note says how many do.
+
+    Whoever has the text of the best mean, over as many topics, is as good.
+    """
     value, topics = mean
     note = f"{topics} of {judged} topics have a value" if topics != judged else ""
-    return Cell(figure(measure, value), value is not None and value == best, note)
+    text = figure(measure, value)
+    return Cell(text, best is not None and (text, topics) == (figure(measure, best[0]), best[1]), note)
+
+
+def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
+    """The best mean of each measure among the ranked rows, with its number of topics: of those over the most topics,
+    for a mean over fewer is no better by being higher."""
+    ranked = [row for row in rows if row.rank is not None]
+    best: dict[str, Mean] = {}
+    for measure in measures:
+        sign = -1.0 if measure.definition.lower_is_better else 1.0
+        means = [
+            (topics, sign * mean) for mean, topics in (row.values[measure.name] for row in ranked) if mean is not None
+        ]
+        if means:
+            topics, mean = max(means)
+            best[measure.name] = sign * mean, topics
+    return best
+
+
+def aggregated(measure: Measure) -> str:
+    """What the figures of a measure on a board are, in words."""
+    return "pooled ratios" if measure.pools else f"{measure.definition.aggregate.value}s"
 
 
 @dataclass(frozen=True)

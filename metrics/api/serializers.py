@@ -45,7 +45,10 @@ class RowSerializer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True)
     state = serializers.ChoiceField(choices=BOARD_STATES)
     stale = serializers.BooleanField()
-    code = serializers.CharField(allow_blank=True, help_text="why a run waits or failed, as in its status")
+    code = serializers.CharField(
+        allow_blank=True,
+        help_text="why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value",
+    )
     reason = serializers.CharField(allow_blank=True)
     run = RunNameSerializer()
     coverage = CoverageSerializer()
@@ -64,10 +67,19 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
     qrels = serializers.IntegerField()
     scores = serializers.CharField()
     measures = serializers.ListField(child=serializers.CharField())
+    aggregates = serializers.DictField(
+        child=serializers.ChoiceField(choices=AGGREGATES), help_text="what `mean` is, for each measure"
+    )
+    cautions = CautionSerializer(
+        many=True,
+        help_text="of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
+    )
     sort = serializers.CharField()
     order = serializers.CharField()
     count = serializers.IntegerField(help_text="rows of all pages: those that the filter shows")
     ranked = serializers.IntegerField(help_text="runs that have a rank, whatever the filter shows")
+    topics = serializers.IntegerField(help_text="topics that the mean of every ranked run covers")
+    provisional = serializers.BooleanField(help_text="whether runs are still to be evaluated, so that ranks may change")
     states = serializers.DictField(child=serializers.IntegerField())
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
@@ -168,6 +180,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
     run = serializers.UUIDField()
     mean = serializers.FloatField(allow_null=True)
     topics = serializers.IntegerField(help_text="topics with a value")
+    reason = serializers.CharField(allow_blank=True, help_text="why the run has no rank")
 
 
 class CombinationSerializer(serializers.Serializer[Any]):
@@ -194,7 +207,7 @@ class WhatIfSerializer(serializers.Serializer[Any]):
     coefficient = serializers.CharField(help_text="tau-b, or tau-a where no board has ties and both are the same")
     tau = serializers.ListField(
         child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="null where a board has no order: one run, or all of one rank",
+        help_text="of the runs that both boards rank; null where one has no order of them: one run, or all of one rank",
     )
 
 

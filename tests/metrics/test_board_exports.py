@@ -22,8 +22,8 @@ from tests.metrics.test_comparison_exports import structure_of
 
 BOARD = "/api/v1/collections/scored/leaderboard/"
 # Means of AP: 0.5, 0.75, 0.25; of the count: 3, 1, 2.
-AP = [[0.4, 0.5, 0.6], [0.7, 0.75, 0.8], [0.2, 0.25, 0.3]]
-COUNTS = [[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0]]
+AP = [[0.4, 0.5, 0.6, 0.45, 0.55], [0.7, 0.75, 0.8, 0.77, 0.73], [0.2, 0.25, 0.3, 0.22, 0.28]]
+COUNTS = [[1.0, 1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0, 0.0]]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ MARKDOWN = """\
 | 2 | r0 | 0.5000 | **3** |
 | 3 | r2 | 0.2500 | 2 |
 
-Means of 3 runs of Collection scored (qrels version 1) on 3 topics. Ranked by AP, highest first. \
+Values of 3 runs of Collection scored (qrels version 1) on 5 topics. NumRelRet: sums. Ranked by AP, highest first. \
 The best of each column is bold.
 """
 
@@ -75,7 +75,7 @@ def test_a_markdown_table(anonymous: APIClient, board: Collection) -> None:
 LATEX = r"""% needs \usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, \usepackage[T1]{fontenc}
 \begin{table}
   \centering
-  \caption{Means of 3 runs of Collection scored (qrels version 1) on 3 topics. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. A tier holds the runs that the test does not separate from the best run of it. Test: paired t test on 3 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
+  \caption{Values of 3 runs of Collection scored (qrels version 1) on 5 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. In a tier the test separates no run from the best one of it; runs of different tiers need not differ. Test: paired t test on 5 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
   \label{tab:scored}
   \begin{tabular}{rlllr}
     \toprule
@@ -157,8 +157,8 @@ def test_a_plain_csv_has_no_columns_of_statistics(anonymous: APIClient, board: C
     (row,) = rows_of(export(anonymous, "csv", filter="r1", measures="AP"))
     assert (row["rank"], float(row["AP"])) == ("1", 0.75)
     assert list(row) == [
-        "rank", "state", "team", "tag", "run", "submitted", "topics_answered", "topics_judged", "judged_at_10",
-        "tied_documents", "qrels", "engine_version", "AP", "AP topics", "collection", "scores",
+        "rank", "state", "reason", "team", "tag", "run", "submitted", "topics_answered", "topics_judged",
+        "judged_at_10", "tied_documents", "qrels", "engine_version", "AP", "AP topics", "collection", "scores",
     ]  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def test_text_of_others_is_text_in_every_file(anonymous: APIClient, bob: User, b
 
 
 def test_a_mean_that_is_not_there_and_the_best_where_less_is_better(anonymous: APIClient, alice: User) -> None:
-    values = np.array([AP, [[np.nan] * 3, [5.0, 6.0, 7.0], [2.0, 2.0, 2.0]]])
+    values = np.array([AP, [[np.nan] * 5, [5.0, 6.0, 7.0, 6.0, 6.0], [2.0] * 5]])
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         make_scored("scored", alice.personal_team, values, ["AP", "SearchLength"])
     Run.objects.get(tag="r0").evaluations.get().vectors.filter(measure="SearchLength").update(mean=None)

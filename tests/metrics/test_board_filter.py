@@ -238,8 +238,9 @@ def test_a_filter_needs_judgements_as_the_board_does(api: APIClient) -> None:
     assert api.get("/collections/empty/", {"filter": "a"}).status_code == 200
 
 
-def test_a_run_without_a_mean_is_ranked_last_and_found(anonymous: APIClient, board: Collection) -> None:
+def test_a_run_without_a_mean_is_unranked_and_found(anonymous: APIClient, board: Collection) -> None:
     nothing = {"AP": np.full((1, 30), np.nan), "P@10": np.full((1, 30), np.nan)}
     add_runs(Qrels.objects.get(active=True), [make_run(board, "empty")], nothing)
-    (row,) = body_of(anonymous, filter="tag:empty status:ranked")["results"]
-    assert (row["rank"], row["state"]) == (7, "ranked")
+    (row,) = body_of(anonymous, filter="tag:empty status:unranked")["results"]
+    assert (row["rank"], row["state"], row["code"]) == (None, "unranked", "no_value")
+    assert body_of(anonymous, filter="tag:empty status:ranked")["results"] == []

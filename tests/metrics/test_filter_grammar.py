@@ -69,7 +69,8 @@ REFUSED = {
     "-(a<b)": "character 3: a filter does not compare: a<b;",
     "AP≥0.5": "a filter does not compare: AP≥0.5",
     "a http://b": "character 3: there is no field http: here",
-    "status:done": "8: status:done is not known; status: takes one of ranked, stale, queued, evaluating, failed",
+    "status:done": "8: status:done is not known; status: takes one of ranked, unranked, stale, queued, evaluating, "
+    "failed",
     "x after:2026-02-30": "character 9: after:2026-02-30 is not known; after: takes a date such as 2026-01-31",
     "before:2026-W05-1": "takes a date such as 2026-01-31",
     "after:20260131": "takes a date such as 2026-01-31",

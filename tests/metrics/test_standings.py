@@ -248,13 +248,15 @@ def test_stale_and_unvalued_rows_take_no_part(anonymous: APIClient, alice: User,
         assert (refused.status_code, refused.json()["code"]) == (400, "unknown_run")
 
 
-def test_topics_without_a_value_of_every_run_are_left_out(anonymous: APIClient, alice: User, values: Matrix) -> None:
-    values[0, 3] = values[2, 7] = np.nan
+def test_topics_without_a_value_of_any_run_are_left_out_and_runs_on_fewer(
+    anonymous: APIClient, alice: User, values: Matrix
+) -> None:
+    values[:, 3] = values[2, 7] = np.nan
     make_board(alice.personal_team, {"AP": values})
     body = anonymous.get(BOARD, {"statistics": "tiers", "baseline": id_of("r0")}).json()
-    assert body["statistics"]["topics"] == TOPICS - 2
+    assert (body["statistics"]["topics"], body["statistics"]["runs"]) == (TOPICS - 1, RUNS - 1)
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["topics_left_out"]
-    common = np.delete(values, [3, 7], axis=1)
+    common = np.delete(values, 3, axis=1)
     (row,) = [row for row in body["results"] if row["run"]["tag"] == "r1"]
     expected = stats.ttest_rel(common[1], common[0]).pvalue
     assert row["statistics"]["baseline"]["p_value"] == pytest.approx(expected)
@@ -311,8 +313,8 @@ def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, 
     assert [caution["code"] for caution in pooled["statistics"]["cautions"]] == ["pooled_measure", "no_verdict"]
 
 
-def test_a_board_without_common_topics_says_so(anonymous: APIClient, alice: User) -> None:
-    make_board(alice.personal_team, {"AP": np.array([[1.0, np.nan, 0.5], [np.nan, 0.5, 0.25]])})
+def test_a_board_of_one_topic_says_so(anonymous: APIClient, alice: User) -> None:
+    make_board(alice.personal_team, {"AP": np.array([[1.0, np.nan, np.nan], [0.5, np.nan, np.nan]])})
     body = anonymous.get(BOARD, {"statistics": "all"}).json()
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_topics"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from tests.conftest import evaluate_all, upload
+from tests.conftest import GOOD, evaluate_all, upload
 
 # Subtopics history and prices of topic 1; topic 2 has one, and so does topic 3, without a relevant document.
 QRELS = """\
@@ -84,3 +84,64 @@ def test_the_leaderboard_ranks_by_a_measure_of_subtopics(api: APIClient, web: di
     submitted(api)
     body = api.get("/api/v1/collections/web/leaderboard/", {"measures": "strec@2", "sort": "strec@2"}).json()
     assert body["results"][0]["values"] == {"StRecall@2": {"mean": pytest.approx(0.5), "topics": 3}}
+
+
+# Judgements whose iterations are no subtopics
+
+ROUNDS = "1 0.5 a 1\n1 1 b 2\n2 1 a 1\n3 0.5 a 1\n3 1 c 0\n"
+BY_SUBTOPIC = "1 one a 1\n1 two a 0\n1 two b 2\n2 one a 1\n3 one a 1\n"
+WEB = "collections/unnamed/qrels/"
+
+
+@pytest.fixture
+def unnamed(api: APIClient) -> str:
+    fields = {"slug": "unnamed", "name": "Unnamed", "measures": ["StRecall@10", "AP"]}
+    assert api.post("/api/v1/collections/", fields).status_code == 201
+    return "unnamed"
+
+
+ANSWERS = "1 Q0 a 1 3 t\n1 Q0 x 2 2 t\n2 Q0 a 1 3 t\n3 Q0 a 1 3 t\n"
+
+
+def answer_of(api: APIClient, run: str) -> dict[str, Any]:
+    evaluate_all()
+    body: dict[str, Any] = api.get(f"/api/v1/runs/{run}/values/").json()
+    return body
+
+
+def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(api: APIClient, unnamed: str) -> None:
+    upload(api, WEB, ROUNDS)
+    run = upload(api, "collections/unnamed/runs/", ANSWERS).json()["id"]
+    said = {
+        "code": "no_subtopics",
+        "message": "StRecall@10: qrels v1 have no subtopics, so that each topic is its only one",
+    }
+    body = answer_of(api, run)
+    assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (1.0, [said])
+    upload(api, WEB, ROUNDS, iteration="subtopic")
+    body = answer_of(api, run)
+    assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (pytest.approx((1 / 2 + 1 + 1) / 3), [])
+    assert body["means"]["AP"]["mean"] == pytest.approx((1 / 2 + 1 + 1) / 3)
+
+
+@pytest.mark.parametrize(("content", "cautioned"), [(ROUNDS, True), (BY_SUBTOPIC, False)])
+def test_boards_comparisons_and_pages_say_that_there_are_no_subtopics(
+    api: APIClient, unnamed: str, content: str, cautioned: bool
+) -> None:
+    upload(api, WEB, content)
+    runs = [
+        upload(api, "collections/unnamed/runs/", text, tag=tag).json()["id"]
+        for tag, text in (("a", ANSWERS), ("b", GOOD))
+    ]
+    evaluate_all()
+    base = "/api/v1/collections/unnamed"
+    board = api.get(f"{base}/leaderboard/", {"measures": "AP,StRecall@10"}).json()["cautions"]
+    (compared,) = api.get(f"{base}/comparison/", {"measures": "StRecall@10"}).json()["measures"]
+    orders = api.get(f"{base}/orders/", {"measures": "StRecall@10,AP"}).json()["cautions"]
+    (design,) = api.get(f"{base}/design/", {"measures": "StRecall@10"}).json()["measures"]
+    for cautions in (board, compared["cautions"], orders, design["cautions"]):
+        assert ("no_subtopics" in {caution["code"] for caution in cautions}) is cautioned
+    for page in ("/collections/unnamed/", f"/runs/{runs[0]}/", "/collections/unnamed/comparison/?measure=StRecall@10"):
+        assert ("have no subtopics" in api.get(page).content.decode()) is cautioned, page
+    (other,) = api.get(f"{base}/comparison/", {"measures": "AP"}).json()["measures"]
+    assert "no_subtopics" not in {caution["code"] for caution in other["cautions"]}

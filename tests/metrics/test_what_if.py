@@ -121,7 +121,10 @@ def test_a_run_without_a_mean_is_last_and_has_no_rank(api: APIClient, board: dic
     (combination,) = api.get(WHAT_IF, {"measures": "SearchLength"}).json()["combinations"]
     last = combination["leaderboard"][-1]
     assert (last["rank"], last["mean"], last["topics"]) == (None, None, 0)
-    assert [place["rank"] for place in combination["leaderboard"]][:3] == [1, 1, 3]
+    # All three have two topics: breadth and poor the same, depth another one.
+    assert [place["rank"] for place in combination["leaderboard"]] == [1, 2, None, None]
+    why = ["mean of 2 topics that are not those of the ranked runs", "no topic has a value"]
+    assert [place["reason"] for place in combination["leaderboard"]] == ["", "", *why]
 
 
 def test_only_fresh_evaluations_of_live_runs_take_part(api: APIClient, board: dict[str, Run]) -> None:

@@ -307,11 +307,11 @@ def test_few_judged_documents_are_named(browser: Client, submit: Submit) -> None
     submit(GOOD)
     submit("1 Q0 a 1 9 far\n" + "".join(f"1 Q0 u{n} {n} {-n} far\n" for n in range(2, 11)))
     html = page(browser, SMALL, measures="AP")
-    assert [cells[-1] for cells in rows_of(html)] == ["1.00", "0.03 unjudged"]
+    assert [cells[-1] for cells in rows_of(html)] == ["1.00", "3 % judged"]
     assert "97 % of the first ten documents are unjudged and count as not relevant" in html
-    # Where Judged@10 is one of the measures, the word stands there.
+    # Where Judged@10 is one of the measures, the share stands there.
     shown = page(browser, SMALL, measures="AP,Judged@10")
-    assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "unjudged"]
+    assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "judged"]
 
 
 def test_one_run_has_nothing_to_be_compared_with(browser: Client, submit: Submit) -> None:

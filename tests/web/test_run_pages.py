@@ -122,3 +122,17 @@ def test_a_page_is_light(browser: Client, submit: Submit, path: str) -> None:
     run = submit("".join(f"{topic} Q0 d{rank} {rank} {9 - rank} wide\n" for topic in topics for rank in range(1, 5)))
     answer = browser.get(f"/runs/{run.pk}/{path}", headers={"Accept-Encoding": "gzip"})
     assert len(answer.content) < 300_000
+
+
+def test_a_run_whose_ranks_contradict_its_scores_is_marked_at_the_top_and_on_the_board(
+    browser: Client, submit: Submit
+) -> None:
+    said = "14 of 15 lines are ordered otherwise by rank than by score; scores decide"
+    content = "".join(f"1 Q0 d{rank} {rank} {rank}.5 up\n" for rank in range(1, 16))
+    run, other = submit(content), submit(GOOD)
+    text = text_of(page(browser, f"/runs/{run.pk}/"))
+    assert text.index(said) < text.index("Team")
+    assert text.count("14 times, first in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11") == 1
+    assert "ordered otherwise" not in page(browser, f"/runs/{other.pk}/")
+    board = page(browser, "/collections/small/")
+    assert board.count(f'title="{said}">ranks ≠ scores</span>') == 1

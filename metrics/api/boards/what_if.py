@@ -71,7 +71,13 @@ def _board_as_json(board: Combination, preset: str | None) -> dict[str, Any]:
         "ties": board.ties,
         "tau_official": board.tau,
         "leaderboard": [
-            {"rank": place.rank, "run": place.run.pk, "mean": number(place.mean), "topics": place.topics}
+            {
+                "rank": place.rank,
+                "run": place.run.pk,
+                "mean": number(place.mean),
+                "topics": place.topics,
+                "reason": place.reason,
+            }
             for place in board.places
         ],
     }

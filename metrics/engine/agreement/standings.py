@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.significance.pairs import Matrix
 
+# The sum of the same values in another order differs by less: a difference of so small a share says nothing.
+TIE = 1e-12
+
 
 def standings(means: Matrix, lower_is_better: Flags) -> Ints:
     """Ranks 1, 2, 2, 4 of the systems under each combination, those without a mean (NaN) sharing the last.
+
+    A mean ties with the first of a rank where it is within TIE of it, as a share of it or in all. Held against the
+    first, not the one before: a long row of ever so little lower means does not become one rank.
 
     Shapes: `means` and the result (combinations, systems), `lower_is_better` (combinations,).
     """
     cost = np.where(lower_is_better[:, None], means, -means)
     cost = np.where(np.isnan(cost), np.inf, cost)
-    return np.array([np.searchsorted(np.sort(row), row) + 1 for row in cost], np.int64)
+    order = np.argsort(cost, axis=1)
+    ordered = np.ascontiguousarray(np.take_along_axis(cost, order, axis=1).T)
+    places = np.ones(ordered.shape, np.int64)
+    if len(ordered):
+        end = _end_of_tie(ordered[0])
+    for place in range(1, len(ordered)):
+        opens = ordered[place] > end
+        end = np.where(opens, _end_of_tie(ordered[place]), end)
+        places[place] = np.where(opens, place + 1, places[place - 1])
+    ranks = np.empty(order.shape, np.int64)
+    np.put_along_axis(ranks, order, places.T, axis=1)
+    return ranks
+
+
+def _end_of_tie(first: Matrix) -> Matrix:
+    end: Matrix = first + TIE * np.maximum(1.0, np.abs(first))
+    return end
 
 
 def has_ties(ranks: Ints) -> Flags:
@@ -23,3 +48,20 @@ def has_ties(ranks: Ints) -> Flags:
     ordered = np.sort(ranks, axis=1)
     ties: Flags = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     return ties
+
+
+def comparable(topics: Sequence[int], judged: int, covered: Callable[[list[int]], Sequence[bytes]]) -> list[bool]:
+    """Which systems have means that compare like with like: those over the same topics, and over the most.
+
+    `topics` counts the topics of each system's mean, out of those `judged`. Where none has them all, `covered` says
+    for some systems which topics they are; of different ones as many, those of most systems count, of the first
+    system where that is equal.
+    """
+    most = max(topics, default=0)
+    widest = [place for place, number in enumerate(topics) if number == most > 0]
+    if most < judged and len(widest) > 1:
+        sets = covered(widest)
+        usual, _ = Counter(sets).most_common(1)[0]
+        widest = [place for place, found in zip(widest, sets, strict=True) if found == usual]
+    chosen = set(widest)
+    return [place in chosen for place in range(len(topics))]

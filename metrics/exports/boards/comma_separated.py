@@ -21,6 +21,8 @@ _AGAINST = (
 def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
     """A line of names, then the rows as they stand on the board."""
     inputs = {"collection": collection.slug, "scores": board.scores, **(_inputs(standings) if standings else {})}
+    odd = [measure for measure in board.measures if measure.aggregate_name != "mean"]
+    inputs |= {f"{measure.name} aggregate": measure.aggregate_name for measure in odd}
     rows = ({**_row(row), **_values(row, standings), **_standing(row, standings), **inputs} for row in board.rows)
     return written(rows)
 
@@ -30,6 +32,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "rank": row.rank,
         "state": row.state,
+        "reason": row.reason,
         "team": run.team.slug,
         "tag": run.tag,
         "run": str(run.pk),

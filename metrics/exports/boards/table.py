@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from metrics.engine.grammar import Measure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
@@ -10,19 +9,20 @@ from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES, corr
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standings import Standings
 from metrics.services.comparisons.shown_pairs import names_of
-from metrics.tables import NOTHING, figure
+from metrics.services.values.judged_views import Mean
+from metrics.tables import NOTHING, aggregated, best_means, mean_cell
 from runs.models import Collection, Run
 
 
 def table_of(collection: Collection, board: Leaderboard, standings: Standings | None) -> MeanTable:
-    """Runs without a rank are left out: their figures are of other judgements, or there are none."""
-    rows = [row for row in board.rows if row.rank is not None]
+    """Runs without values of the board's judgements are left out; those on fewer topics come last, without a rank."""
+    rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
-    best = {measure.name: _best(rows, measure) for measure in board.measures}
+    best = best_means(rows, board.measures)
     return MeanTable(
         [measure.name for measure in board.measures],
         [_line(board, row, names[row.run], best, standings) for row in rows],
-        _caption(collection, board, standings, names),
+        _caption(collection, board, standings, rows, names),
         with_baseline=standings is not None and standings.baseline is not None,
         before=("Rank",),
         after=("Tier",) if standings and standings.tiers else (),
@@ -30,21 +30,16 @@ def table_of(collection: Collection, board: Leaderboard, standings: Standings | 
     )
 
 
-def _line(board: Leaderboard, row: Row, name: str, best: dict[str, str], standings: Standings | None) -> MeanLine:
-    texts = {measure.name: figure(measure, row.values[measure.name][0]) for measure in board.measures}
+def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standings: Standings | None) -> MeanLine:
     mark = _mark(row, standings)
-    cells = [
-        MeanCell(text, text == best[known], mark if known == board.sort.name else "") for known, text in texts.items()
-    ]
+    cells = []
+    for measure in board.measures:
+        to_reach = best.get(measure.name) if row.rank is not None else None
+        cell = mean_cell(measure, row.values[measure.name], board.qrels.topics, to_reach)
+        cells.append(MeanCell(cell.text, cell.best, mark if measure == board.sort else ""))
     baseline = standings is not None and str(row.run.pk) == standings.query.baseline
-    return MeanLine(name, baseline, cells, before=(str(row.rank),), after=_tier(row, standings))
-
-
-def _best(rows: list[Row], measure: Measure) -> str:
-    """The text of the best mean of a column: whoever has the same text is as good."""
-    means = [mean for row in rows if (mean := row.values[measure.name][0]) is not None]
-    choose = min if measure.definition.lower_is_better else max
-    return figure(measure, choose(means)) if means else ""
+    before = NOTHING if row.rank is None else str(row.rank)
+    return MeanLine(name, baseline, cells, before=(before,), after=_tier(row, standings))
 
 
 def _mark(row: Row, standings: Standings | None) -> str:
@@ -60,18 +55,43 @@ def _tier(row: Row, standings: Standings | None) -> tuple[str, ...]:
 
 
 def _caption(
-    collection: Collection, board: Leaderboard, standings: Standings | None, names: dict[Run, str]
+    collection: Collection, board: Leaderboard, standings: Standings | None, rows: list[Row], names: dict[Run, str]
 ) -> list[str]:
     """What a reader needs to know of the figures, one sentence each."""
     source = f"{collection.name} (qrels version {board.qrels.version})"
-    shown = f"{len(names)}" if len(names) == board.ranked else f"{len(names)} of {board.ranked}"
+    ranked = [row for row in rows if row.rank is not None]
+    shown = f"{len(ranked)}" if len(ranked) == board.ranked else f"{len(ranked)} of {board.ranked}"
     first = "highest" if board.descending else "lowest"
+    others = {measure.name: aggregated(measure) for measure in board.measures if aggregated(measure) != "means"}
     sentences = [
-        f"Means of {shown} runs of {source} on {board.qrels.topics} topics.",
-        f"Ranked by {board.sort.name}, {first} first{'' if len(names) == board.ranked else ', among all runs'}.",
-        "The best of each column is bold.",
+        f"{'Values' if others else 'Means'} of {shown} runs of {source} on {board.qrels.topics} topics.",
+        *(f"{name}: {kind}." for name, kind in others.items()),
+        *_fewer_topics(board, ranked),
+        f"Ranked by {board.sort.name}, {first} first{'' if len(ranked) == board.ranked else ', among all runs'}.",
+        *(f"{names[row.run]} has no rank: {row.reason}." for row in rows if row.rank is None),
+        *(f"{caution.message}." for caution in board.cautions),
     ]
-    return [*sentences, *(_statistics(board, standings, names) if standings else [])]
+    if board.waiting:
+        done, runs = board.states.get("evaluated", 0), sum(board.states.values())
+        sentences.append(f"Provisional: {done} of {runs} runs are evaluated.")
+    return [
+        *sentences,
+        "The best of each column is bold.",
+        *(_statistics(board, standings, names) if standings else []),
+    ]
+
+
+def _fewer_topics(board: Leaderboard, ranked: list[Row]) -> list[str]:
+    """For each measure that has no value for some topics, how many its figures in the table are of."""
+    sentences = []
+    for measure in board.measures:
+        counts = {row.values[measure.name][1] for row in ranked}
+        if counts - {board.qrels.topics}:
+            span = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+            sentences.append(
+                f"{measure.name} has values on {span} topics{', bold is the best on the most' * (len(counts) > 1)}."
+            )
+    return sentences
 
 
 def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str]) -> list[str]:

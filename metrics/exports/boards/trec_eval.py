@@ -1,4 +1,4 @@
-"""The figures of the ranked runs in trec_eval's own lines: for each run its name, then every measure for all topics."""
+"""The figures of the evaluated runs in trec_eval's own lines: for each run its name, then every measure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.models import Collection
 
 def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
     """One piece for each run; statistics have no place in these lines."""
-    rows = [row for row in board.rows if row.rank is not None]
+    rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
     sheets = (Sheet(names[row.run], [], _columns(board, row, names[row.run])) for row in rows)
     return render_sheets(sheets, by_topic=False, summary=True)

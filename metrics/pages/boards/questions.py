@@ -10,7 +10,7 @@ from metrics.services.boards.leaderboard import Leaderboard
 from runs.models import Collection, Team
 
 _TEAMS_OFFERED = 8
-_STATES = ("stale", "queued", "evaluating", "failed")
+_STATES = ("unranked", "stale", "queued", "evaluating", "failed")
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def filter_choices(collection: Collection, board: Leaderboard, own_teams: set[in
     found = dict(teams.values_list("pk", "slug")[: _TEAMS_OFFERED + 1])
     terms = ["own:yes"] if own_teams & found.keys() else []
     terms += [f"team:{slug}" for slug in found.values()] if 1 < len(found) <= _TEAMS_OFFERED else []
-    waiting = board.ranked < sum(board.states.values())
-    terms += ["status:ranked", *(f"status:{state}" for state in _STATES)] if waiting else []
+    unranked = board.ranked < sum(board.states.values())
+    terms += ["status:ranked", *(f"status:{state}" for state in _STATES)] if unranked else []
     return [_choice(term, query) for term in terms]
 
 

@@ -15,8 +15,10 @@ from metrics.pages.parts import Query, changed
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends
 from metrics.services.boards.standings import AgainstBaseline, Standing, Standings
+from metrics.services.boards.states import UNRANKED
 from metrics.services.values.evaluate import JUDGED
-from metrics.tables import Column, columns_of, figure, mean_cell, probability, signed
+from metrics.services.values.judged_views import Mean
+from metrics.tables import Column, aggregated, best_means, columns_of, figure, mean_cell, probability, signed
 from runs.models import Run
 from runs.services.runs import contradicted_ranks
 
@@ -56,7 +58,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A mean on the board: `bar` where it ranks the runs, `unjudged` where it says that few documents are judged.
+    """A mean on the board: `bar` where it ranks the runs, `unjudged` and the share `judged` where few documents are.
 
     `indented` ones stand where others have a bar, under the means of these.
 
@@ -68,6 +70,7 @@ class BoardCell:
     note: str = ""
     bar: Bar | None = None
     unjudged: str = ""
+    judged: str = ""
     indented: bool = False
 
     @property
@@ -113,6 +116,13 @@ class BoardLine:
         return unjudged_note(self.row.judged)
 
     @property
+    def judged(self) -> str:
+        """The share of judged documents, a low one in words: a low number alone could be that of the unjudged ones."""
+        if self.row.judged is None:
+            return ""
+        return judged_share(self.row.judged) if self.unjudged else f"{self.row.judged:.2f}"
+
+    @property
     def since(self) -> str:
         """What makes a stale row stale: older judgements or, under the same ones, an older engine."""
         evaluation = self.row.evaluation
@@ -146,6 +156,39 @@ class BoardTable:
         self._later = bool(sure and sure.later)
         self._own_teams = own_teams
         self._query = query
+
+    @property
+    def ranked_by(self) -> str:
+        """What the order of the rows is, or why there is none."""
+        board = self.board
+        version = f"qrels v{board.qrels.version}"
+        if not board.ranked:
+            kept = " The values below are from earlier judgements or an older engine." if self._has_stale else ""
+            return f"No run is evaluated against {version} yet, so none is ranked.{kept}"
+        first = "highest" if board.descending else "lowest"
+        some = f"{board.topics:,} of " if board.topics != board.qrels.topics else ""
+        figures = f"{aggregated(board.sort)} over {some}{board.qrels.topics:,} topics"
+        return f"Ranked by {board.sort.name}, {first} first, {figures}, {version}."
+
+    @property
+    def _has_stale(self) -> bool:
+        return any(row.stale for row in self.board.rows)
+
+    @property
+    def provisional(self) -> str:
+        """How many runs the ranks are made of while others wait; empty once none does."""
+        board = self.board
+        if not (board.ranked and board.waiting):
+            return ""
+        return f"provisional: {board.states.get('evaluated', 0):,} of {sum(board.states.values()):,} runs evaluated"
+
+    @property
+    def with_best(self) -> bool:
+        return any(row.rank is not None for row in self.board.rows)
+
+    @property
+    def with_unranked(self) -> bool:
+        return any(row.state == UNRANKED for row in self.board.rows)
 
     @property
     def columns(self) -> list[Column]:
@@ -186,7 +229,7 @@ class BoardTable:
             return None
         pk, mean = self.board.order[contrast.rows.index(None)]
         tags = [row.run.tag for row in self.board.rows if row.evaluation.pk == pk]
-        return (tags or list(Run.objects.filter(evaluations=pk).values_list("tag", flat=True)))[0], mean or 0.0
+        return (tags or list(Run.objects.filter(evaluations=pk).values_list("tag", flat=True)))[0], mean
 
     @cached_property
     def zero(self) -> str | None:
@@ -211,13 +254,13 @@ class BoardTable:
 
     @cached_property
     def lines(self) -> list[BoardLine]:
-        best = best_means(self.board)
+        best = best_means(self.board.rows, self.board.measures)
         found: list[BoardLine] = []
         for row in self.board.rows:
             found.append(self._line(row, best, found[-1] if found else None))
         return found
 
-    def _line(self, row: Row, best: Mapping[str, float | None], above: BoardLine | None) -> BoardLine:
+    def _line(self, row: Row, best: Mapping[str, Mean], above: BoardLine | None) -> BoardLine:
         standing = self.standings.of(row.evaluation.pk) if self.standings and row.rank is not None else None
         return BoardLine(
             row,
@@ -231,16 +274,17 @@ class BoardTable:
             self._contradicted.get(row.run.pk, ""),
         )
 
-    def _cell(self, row: Row, measure: Measure, best: Mapping[str, float | None]) -> BoardCell:
+    def _cell(self, row: Row, measure: Measure, best: Mapping[str, Mean]) -> BoardCell:
         """Only a ranked run is the best, and one that is not evaluated has no values at all."""
         if not row.has_values:
             return BoardCell("")
-        highest = best[measure.name] if row.rank is not None else None
-        cell = mean_cell(measure, row.values[measure.name], row.evaluation.qrels.topics, highest)
+        to_reach = best.get(measure.name) if row.rank is not None else None
+        cell = mean_cell(measure, row.values[measure.name], row.evaluation.qrels.topics, to_reach)
         bar = self._bar(row) if measure == self.board.sort else None
         unjudged = unjudged_note(row.judged) if measure == JUDGED else ""
         indented = measure == self.board.sort and self.scale is not None and bar is None
-        return BoardCell(cell.text, cell.best, cell.note, bar, unjudged, indented)
+        judged = judged_share(row.judged) if unjudged and row.judged is not None else ""
+        return BoardCell(cell.text, cell.best, cell.note, bar, unjudged, judged, indented)
 
     def _bar(self, row: Row) -> Bar | None:
         ends = self._ends(row)
@@ -257,20 +301,15 @@ class BoardTable:
         return ends if ends and math.isfinite(ends[0]) else None
 
 
-def best_means(board: Leaderboard) -> dict[str, float | None]:
-    """The highest mean of each measure among the ranked rows of the page."""
-    ranked = [row for row in board.rows if row.rank is not None]
-    return {
-        measure.name: max((mean for row in ranked if (mean := row.values[measure.name][0]) is not None), default=None)
-        for measure in board.measures
-    }
-
-
 def unjudged_note(judged: float | None) -> str:
     if judged is None or judged >= LOW_JUDGED:
         return ""
     share = f"{100 * (1 - judged):.0f} %"
     return f"{share} of the first ten documents are unjudged and count as not relevant: the run may be better"
+
+
+def judged_share(judged: float) -> str:
+    return f"{100 * judged:.0f} % judged"
 
 
 def _percent(standings: Standings) -> str:

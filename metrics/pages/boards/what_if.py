@@ -82,8 +82,8 @@ class Controls:
 
 
 def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """None where the judgements are blind. To order a thousand runs takes a second: an order is asked for again when
-    somebody comes back to it, or sends its address to others."""
+    """None where the judgements are blind. To order a thousand runs anew takes a third of a second: an order is asked
+    for again when somebody comes back to it, or sends its address to others."""
     found = visible_collection(request, slug)
     return of_boards(found) if can_see_scores(request.user, found) else None
 

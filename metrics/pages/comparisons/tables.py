@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.agreement.intervals import RankIntervals
+from metrics.engine.agreement.standings import standings
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
@@ -40,7 +41,7 @@ class RunLine:
 
     run: Run
     name: str
-    place: int
+    rank: int
     means: list[str]
     baseline: bool
     tier: str
@@ -50,8 +51,9 @@ class RunLine:
 
 
 def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None) -> list[RunLine]:
-    """Best first by the measure that is shown; the first RUNS_SHOWN."""
+    """Best first by the measure that is shown; the first RUNS_SHOWN. Runs with equal means share a rank."""
     rows = rows_of(answer, compared)
+    ranks = standings(compared.values.mean(axis=1)[None, :], np.array([compared.measure.definition.lower_is_better]))[0]
     runs = {row: run_of(answer, compared, row) for row in rows}
     names, means = names_of(list(runs.values())), _means(answer)
     letters = letters_of(family.tiers) if family.tiers else None
@@ -59,7 +61,7 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
         RunLine(
             runs[row],
             names[runs[row]],
-            place,
+            int(ranks[row]),
             [column[compared.order[row]] for column in means],
             row == compared.pairs.baseline,
             str(family.tiers.tier[row]) if family.tiers else "",
@@ -67,7 +69,7 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
             f"{spread.low[row]} to {spread.high[row]}" if spread else "",
             f"{100 * spread.share_first[row]:.0f} %" if spread else "",
         )
-        for place, row in enumerate(rows[:RUNS_SHOWN], 1)
+        for row in rows[:RUNS_SHOWN]
     ]
 
 

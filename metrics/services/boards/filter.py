@@ -69,15 +69,15 @@ def filtered(runs: QuerySet[Any], term: Term, reader: Any) -> QuerySet[Any]:
     return runs.filter(_question(term, reader))
 
 
-def asks_for_own(term: Term) -> bool:
-    """Whether what the filter shows depends on who reads."""
+def asks_for(term: Term, name: str) -> bool:
+    """Whether a field is asked for: with `own`, what the filter shows depends on who reads."""
     match term:
-        case Field(name):
-            return name == "own"
+        case Field(asked):
+            return asked == name
         case Not(inner):
-            return asks_for_own(inner)
+            return asks_for(inner, name)
         case All(terms) | Either(terms):
-            return any(map(asks_for_own, terms))
+            return any(asks_for(inner, name) for inner in terms)
     return False
 
 

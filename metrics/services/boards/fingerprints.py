@@ -17,7 +17,7 @@ from django.db.models import Count, Max, Model, OuterRef, Subquery, Sum
 
 from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
-from metrics.services.boards.filter import asks_for_own
+from metrics.services.boards.filter import asks_for
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
 from runs.models import Collection, Qrels, Run, SessionSet, Topic
 
@@ -55,7 +55,7 @@ def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
     if query.filter is None:
         return ()
     keys = b"".join(run.bytes for run in runs_shown(collection=collection, query=query))
-    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for_own(query.filter) else None
+    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for(query.filter, "own") else None
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:

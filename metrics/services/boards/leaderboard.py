@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, Count, QuerySet, Value, When
 
+from metrics.engine.cautions import Caution
 from metrics.engine.errors import InvalidInput, NotFound
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation, MetricVector
-from metrics.services.boards.filter import Term, filtered
-from metrics.services.boards.states import RANKED, STALE, UNRANKED, runs_with_states
+from metrics.services.boards.fair_order import FairOrder, fair_order
+from metrics.services.boards.filter import Term, asks_for, filtered
+from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
+from metrics.services.snapshots import one_snapshot
+from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
-from metrics.services.values.judged_views import Mean, means_of
+from metrics.services.values.judged_views import Mean, covered_topics, means_of
+from metrics.services.values.selection import own_measures
 from runs.models import Collection, Qrels, Run
 
 # Of a whole board: rows, and rows times measures.
@@ -24,6 +30,9 @@ _SHOWN = (
     "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at", "run__tied_documents",
     "run__team__slug", "run__team__name",
 )  # fmt: skip
+# Of a run that nothing can be computed from.
+_NOTHING: Mean = (None, 0)
+_MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # And what none does: long columns.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
 _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}" for name in _LONG))
@@ -31,10 +40,12 @@ _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}"
 
 @dataclass(frozen=True)
 class Row:
-    """One run on the board; `rank` is None for one that is listed below the ranked ones.
+    """One run on the board; `rank` is None for one that is listed below the ranked ones, and `code` and `reason` say
+    why where the state alone does not.
 
-    A stale row has values of other judgements or of an older engine. A row that is queued, evaluating or failed has
-    none, and an evaluation that is not stored where nobody has asked for it yet. `judged` is the mean of Judged@10.
+    An unranked row has a value on fewer topics, or on other ones, than the ranked runs. A stale row has values of other
+    judgements or of an older engine. A row that is queued, evaluating or failed has none, and an evaluation that is not
+    stored where nobody has asked for it yet. `judged` is the mean of Judged@10.
     """
 
     rank: int | None
@@ -43,21 +54,29 @@ class Row:
     evaluation: Evaluation
     values: dict[str, Mean]
     judged: float | None
+    code: str = ""
+    reason: str = ""
 
     @property
     def stale(self) -> bool:
         return self.state == STALE
 
     @property
+    def current(self) -> bool:
+        """Whether its values are those of the board's judgements."""
+        return self.state in (RANKED, UNRANKED)
+
+    @property
     def has_values(self) -> bool:
-        return self.state in (RANKED, STALE)
+        return self.state in (RANKED, UNRANKED, STALE)
 
 
 @dataclass(frozen=True)
 class Leaderboard:
     """One page of a board. `states` counts the live runs by the state of their evaluation.
 
-    `ranked` counts all runs that have a rank, `total` the rows of all pages that the filter shows.
+    `ranked` counts all runs that have a rank, `total` the rows of all pages that the filter shows. The means of the
+    ranked runs all cover the same `topics`.
 
     `order` has every ranked evaluation with its mean, also those of other pages and those that no filter shows.
     """
@@ -71,7 +90,18 @@ class Leaderboard:
     ranked: int
     states: dict[str, int]
     rows: list[Row] = field(default_factory=list)
-    order: list[tuple[int, float | None]] = field(default_factory=list)
+    order: list[tuple[int, float]] = field(default_factory=list)
+    topics: int = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether runs are still to be evaluated, so that every rank is provisional."""
+        return any(self.states.get(state) for state in _MOVING)
+
+    @property
+    def cautions(self) -> list[Caution]:
+        """What is to be known of the measures under these judgements."""
+        return qrels_cautions(dict.fromkeys([*self.measures, self.sort]), self.qrels)
 
 
 @dataclass(frozen=True)
@@ -100,17 +130,35 @@ class _Board:
     def scores(self) -> str:
         return self.query.scores or self.collection.scores
 
+    @cached_property
+    def order(self) -> FairOrder:
+        """Every run that is evaluated under these judgements, in the order of the measure."""
+        sort, descending = self.query.sort, self.query.descending
+        current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
+        ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
+        stored = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
+        known = {pk: (mean, topics) for pk, mean, topics in stored.values_list("evaluation_id", "mean", "topics")}
+        missing = [pk for pk in ids if pk not in known]
+        computed = means_of(missing, [sort], own_measures(self.collection)) if missing else {}
+        known |= {pk: mean for (pk, _), mean in computed.items()}
+        means = {pk: known.get(pk, _NOTHING) for pk in ids}
+        return fair_order(
+            means, self.qrels.topics, lambda asked: covered_topics(asked, sort), lower_first=not descending
+        )
+
     @property
     def shown(self) -> QuerySet[Any]:
         """The runs with their states, without those that the filter hides."""
-        runs = runs_with_states(self.collection, self.qrels, self.scores)
-        return filtered(runs, self.query.filter, self.query.reader) if self.query.filter else runs
+        term = self.query.filter
+        below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
+        runs = runs_with_states(self.collection, self.qrels, self.scores, below)
+        return filtered(runs, term, self.query.reader) if term else runs
 
     @property
-    def unranked(self) -> QuerySet[Any]:
-        """Those of them that are listed below the ranked ones, the stale ones first."""
+    def not_current(self) -> QuerySet[Any]:
+        """Those of them that have no values of these judgements, the stale ones first."""
         last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
-        return self.shown.filter(board_state__in=UNRANKED).order_by(last, "created_at", "pk")
+        return self.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -122,43 +170,46 @@ def active_qrels(collection: Collection) -> Qrels:
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """The page of the board that `query` asks for. Ties share a rank; earlier submissions come first among them.
+    """The page of the board that `query` asks for, as of one moment. Ties share a rank; earlier submissions come first
+    among them.
 
     A filter chooses which rows are shown, never who is compared: ranks are those of the whole board.
     """
-    source = _Board(collection, active_qrels(collection), query)
-    states = _states(collection, source.qrels, source.scores)
-    order = _order(source)
-    shown = _shown(source, order)
-    unranked = source.unranked if sum(states.values()) > len(order) else source.unranked.none()
-    page = slice(query.offset, query.offset + query.limit)
-    start = max(0, query.offset - len(shown))
-    rows = _ranked_rows(source, shown[page])
-    rows += _unranked_rows(source, unranked[start : start + query.limit - len(rows)])
-    return Leaderboard(
-        qrels=source.qrels,
-        scores=source.scores,
-        measures=query.measures,
-        sort=query.sort,
-        descending=query.descending,
-        total=len(shown) + unranked.count(),
-        ranked=len(order),
-        states=states,
-        rows=rows,
-        order=order,
-    )
+    with one_snapshot():
+        source = _Board(collection, active_qrels(collection), query)
+        states = _states(collection, source.qrels, source.scores)
+        evaluated = _evaluated(source)
+        current = len(source.order.ranked) + len(source.order.below)
+        rest = source.not_current if sum(states.values()) > current else source.not_current.none()
+        start = max(0, query.offset - len(evaluated))
+        rows = _current_rows(source, evaluated[query.offset : query.offset + query.limit])
+        rows += _other_rows(source, rest[start : start + query.limit - len(rows)])
+        return Leaderboard(
+            qrels=source.qrels,
+            scores=source.scores,
+            measures=query.measures,
+            sort=query.sort,
+            descending=query.descending,
+            total=len(evaluated) + rest.count(),
+            ranked=len(source.order.ranked),
+            states=states,
+            rows=rows,
+            order=source.order.ranked,
+            topics=source.order.topics,
+        )
 
 
 def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboard:
     """All rows that the filter shows on one page; InvalidInput for more rows or figures than are made at once."""
-    rows = len(runs_shown(collection=collection, query=query))
-    if rows > MAX_ROWS:
-        message = f"{rows:,} rows; a file has at most {MAX_ROWS:,}: name fewer with filter="
-        raise InvalidInput(message, code="too_many_rows", pointer="filter")
-    if rows * len(query.measures) > MAX_FIGURES:
-        message = f"{rows:,} rows of {len(query.measures)} measures; a file has at most {MAX_FIGURES:,} means"
-        raise InvalidInput(message, code="too_many_values", pointer="measures")
-    return read_leaderboard(collection=collection, query=replace(query, offset=0, limit=MAX_ROWS))
+    with one_snapshot():
+        rows = len(runs_shown(collection=collection, query=query))
+        if rows > MAX_ROWS:
+            message = f"{rows:,} rows; a file has at most {MAX_ROWS:,}: name fewer with filter="
+            raise InvalidInput(message, code="too_many_rows", pointer="filter")
+        if rows * len(query.measures) > MAX_FIGURES:
+            message = f"{rows:,} rows of {len(query.measures)} measures; a file has at most {MAX_FIGURES:,} means"
+            raise InvalidInput(message, code="too_many_values", pointer="measures")
+        return read_leaderboard(collection=collection, query=replace(query, offset=0, limit=MAX_ROWS))
 
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
@@ -186,13 +237,14 @@ class Progress:
     @property
     def done(self) -> bool:
         """Whether nothing waits any more; what failed stays failed."""
-        return not any(self.states.get(state) for state in (Evaluation.State.QUEUED, Evaluation.State.EVALUATING))
+        return not any(self.states.get(state) for state in _MOVING)
 
 
 def read_progress(*, collection: Collection, scores: str | None = None) -> Progress:
-    qrels = active_qrels(collection)
-    scores = scores or collection.scores
-    return Progress(qrels, scores, _states(collection, qrels, scores))
+    with one_snapshot():
+        qrels = active_qrels(collection)
+        scores = scores or collection.scores
+        return Progress(qrels, scores, _states(collection, qrels, scores))
 
 
 def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]:
@@ -205,51 +257,36 @@ def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]
     return states
 
 
-def _order(source: _Board) -> list[tuple[int, float | None]]:
-    """Every ranked evaluation with its mean, best first, those without a mean last; then by submission."""
-    sort = source.query.sort
-    current = Evaluation.objects.current(source.qrels, source.scores).evaluated()
-    stored = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
-    means: dict[int, float | None] = dict(stored.values_list("evaluation_id", "mean"))
-    ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
-    missing = [pk for pk in ids if pk not in means]
-    computed = means_of(missing, [sort], set(source.collection.measures)) if missing else {}
-    means.update({pk: mean for (pk, _), (mean, _) in computed.items()})
-    sign = -1.0 if source.query.descending else 1.0
-    ordered = [(pk, means[pk]) for pk in ids]
-    ordered.sort(key=lambda entry: (entry[1] is None, sign * (entry[1] or 0.0)))
-    return ordered
+# Of one evaluation under the board's judgements: its key, its rank, and without one the code and the reason.
+_Place = tuple[int, int | None, str, str]
 
 
-def _shown(source: _Board, order: list[tuple[int, float | None]]) -> list[tuple[int, int]]:
-    """The ranked evaluations that the filter shows, each with its rank among all."""
-    ranked = list(zip((pk for pk, _ in order), _ranks([mean for _, mean in order]), strict=True))
+def _evaluated(source: _Board) -> list[_Place]:
+    """The evaluations under these judgements that the filter shows, the ranked ones first."""
+    order = source.order
+    found: list[_Place] = [(pk, rank, "", "") for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+    found += [(pk, None, *order.why_below(topics)) for pk, topics in order.below]
     if source.query.filter is None:
-        return ranked
+        return found
     current = Evaluation.objects.current(source.qrels, source.scores).evaluated()
     # The runs come with their states, of which only the keys are asked here.
     kept = set(current.filter(run__in=source.shown.values("pk")).values_list("pk", flat=True))
-    return [(pk, rank) for pk, rank in ranked if pk in kept]
+    return [place for place in found if place[0] in kept]
 
 
-def _ranks(means: list[float | None]) -> list[int]:
-    """Competition ranks of sorted means: 1, 2, 2, 4."""
-    ranks: list[int] = []
-    for index, mean in enumerate(means):
-        ranks.append(ranks[-1] if index and mean == means[index - 1] else index + 1)
-    return ranks
-
-
-def _ranked_rows(source: _Board, page: list[tuple[int, int]]) -> list[Row]:
-    ids = [pk for pk, _ in page]
+def _current_rows(source: _Board, page: list[_Place]) -> list[Row]:
+    ids = [pk for pk, *_ in page]
     means = _means(source, ids)
     found = Evaluation.objects.select_related("run__team").only(*_SHOWN).in_bulk(ids)
     for evaluation in found.values():
         evaluation.qrels = source.qrels
-    return [_row(source, rank, RANKED, found[pk], means) for pk, rank in page]
+    return [
+        replace(_row(source, RANKED if rank else UNRANKED, found[pk], means), rank=rank, code=code, reason=reason)
+        for pk, rank, code, reason in page
+    ]
 
 
-def _unranked_rows(source: _Board, page: QuerySet[Any]) -> list[Row]:
+def _other_rows(source: _Board, page: QuerySet[Any]) -> list[Row]:
     entries = list(page.values_list("pk", "board_state", "evaluation_shown"))
     if not entries:
         return []
@@ -257,9 +294,12 @@ def _unranked_rows(source: _Board, page: QuerySet[Any]) -> list[Row]:
     found = Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
     unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in entries if not key])
     means = _means(source, [key for _, state, key in entries if state == STALE])
+    rows = [
+        _row(source, state, found[key] if key else _unasked(source, unasked[run]), means) for run, state, key in entries
+    ]
     return [
-        _row(source, None, state, found[key] if key else _unasked(source, unasked[run]), means)
-        for run, state, key in entries
+        row if row.stale else replace(row, code=row.evaluation.error_code, reason=row.evaluation.error_message)
+        for row in rows
     ]
 
 
@@ -271,13 +311,10 @@ def _unasked(source: _Board, run: Run) -> Evaluation:
 def _means(source: _Board, ids: list[int]) -> dict[tuple[int, str], Mean]:
     """Of the measures asked for and of Judged@10, which an evaluation of an earlier release has not stored."""
     measures = list(dict.fromkeys([*source.query.measures, JUDGED]))
-    return means_of(ids, measures, {*source.collection.measures, JUDGED.name}) if ids else {}
+    return means_of(ids, measures, {*own_measures(source.collection), JUDGED.name}) if ids else {}
 
 
-def _row(
-    source: _Board, rank: int | None, state: str, evaluation: Evaluation, means: dict[tuple[int, str], Mean]
-) -> Row:
-    nothing: Mean = (None, 0)
-    values = {measure.name: means.get((evaluation.pk, measure.name), nothing) for measure in source.query.measures}
-    judged, _ = means.get((evaluation.pk, JUDGED.name), nothing)
-    return Row(rank, state, evaluation.run, evaluation, values, judged)
+def _row(source: _Board, state: str, evaluation: Evaluation, means: dict[tuple[int, str], Mean]) -> Row:
+    values = {measure.name: means.get((evaluation.pk, measure.name), _NOTHING) for measure in source.query.measures}
+    judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
+    return Row(None, state, evaluation.run, evaluation, values, judged)

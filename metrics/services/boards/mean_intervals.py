@@ -21,7 +21,7 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
 
     StatisticsError for more values than are read at once.
     """
-    ids = [row.evaluation.pk for row in board.rows if row.rank is not None]
+    ids = [row.evaluation.pk for row in board.rows if row.current]
     measures = [measure for measure in board.measures if _has_interval(measure)]
     if not (ids and measures):
         return {}

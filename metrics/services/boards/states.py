@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
@@ -11,17 +12,19 @@ from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation
 from runs.models import Collection, Qrels, Run
 
-RANKED, STALE = "ranked", "stale"
+# A run that is unranked has values of these judgements, but not on the topics of the ranked ones.
+RANKED, UNRANKED, STALE = "ranked", "unranked", "stale"
 _WAITING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING, Evaluation.State.FAILED)
-UNRANKED = (STALE, *(state.value for state in _WAITING))
-BOARD_STATES = (RANKED, *UNRANKED)
+NOT_CURRENT = (STALE, *(state.value for state in _WAITING))
+BOARD_STATES = (RANKED, UNRANKED, *NOT_CURRENT)
 
 
-def runs_with_states(collection: Collection, qrels: Qrels, scores: str) -> QuerySet[Any]:
+def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: Iterable[int] = ()) -> QuerySet[Any]:
     """The live runs with their `board_state`, and in `evaluation_shown` the key of what their row is made from.
 
-    A run is stale where it has no values under these judgements but some under others; one that nobody has asked to
-    evaluate this way yet is queued, and has none.
+    Evaluations under these judgements are ranked but for those `below`, which depend on the measure. A run is stale
+    where it has no values under these judgements but some under others; one that nobody has asked to evaluate this way
+    yet is queued, and has none.
     """
     own = Evaluation.objects.filter(run=OuterRef("pk"), scores=scores)
     current = own.filter(qrels=qrels, engine_version=ENGINE_VERSION)
@@ -35,6 +38,7 @@ def runs_with_states(collection: Collection, qrels: Qrels, scores: str) -> Query
         )
         .annotate(
             board_state=Case(
+                When(current__in=below, then=Value(UNRANKED)),
                 When(current_state=Evaluation.State.EVALUATED, then=Value(RANKED)),
                 When(newest__isnull=False, then=Value(STALE)),
                 default=Coalesce(F("current_state"), Value(Evaluation.State.QUEUED.value)),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from metrics.engine.agreement.kendall import rank_correlations
-from metrics.engine.agreement.standings import has_ties, standings
 from metrics.engine.cautions import Caution
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
+from metrics.services.boards.fair_order import Covered, FairOrder, fair_order
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import qrels_cautions
-from metrics.services.values.judged_views import Mean, computed_means, means_of
-from metrics.services.values.selection import select_evaluations
+from metrics.services.values.judged_views import Mean, computed_means, covered_topics, means_of
+from metrics.services.values.selection import own_measures, select_evaluations
 from runs.models import Collection, Qrels, Run
 
 # Runs times combinations: each is a measure computed for all topics, about half a millisecond for a large collection.
@@ -35,12 +36,13 @@ class WhatIfQuery:
 
 @dataclass(frozen=True)
 class Place:
-    """A run on the board of one combination; `rank` is None where it has no mean."""
+    """A run on the board of one combination; where `rank` is None, `reason` says why."""
 
     rank: int | None
     run: Run
     mean: float | None
     topics: int
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class Combination:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The boards of all combinations, and Kendall's tau of every pair of them, NaN where a board has no order."""
+    """The boards of all combinations, and Kendall's tau of every pair of them over the runs that both rank, NaN where
+    one of them has no order of these."""
 
     query: WhatIfQuery
     qrels: Qrels
@@ -79,20 +82,22 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     measures = [parse_measure(collection.measures[0], collection.documents), *query.combinations]
     evaluations = _evaluations(collection, qrels, scores, query)
-    columns = _means(collection, [evaluation.pk for evaluation in evaluations], measures)
-    ranks = standings(
-        np.array([[np.nan if mean is None else mean for mean, _ in column] for column in columns]),
-        np.array([measure.definition.lower_is_better for measure in measures]),
-    )
-    tau = rank_correlations(ranks)
-    runs = [evaluation.run for evaluation in evaluations]
-    boards = [
-        Combination(measure, tied, None if np.isnan(t) else t, _places(runs, column, places))
-        for measure, tied, t, column, places in zip(
-            measures, has_ties(ranks).tolist(), tau[0].tolist(), columns, ranks.tolist(), strict=True
-        )
+    ids = [evaluation.pk for evaluation in evaluations]
+    columns, covered = _means(collection, ids, measures)
+    orders = [
+        fair_order(column, qrels.topics, one, lower_first=measure.definition.lower_is_better)
+        for measure, column, one in zip(measures, columns, covered, strict=True)
     ]
-    return WhatIf(query, qrels, scores, runs, boards[0], boards[1:], tau[1:, 1:])
+    ranks = np.array([[order.rank_of.get(pk, np.nan) for pk in ids] for order in orders]).reshape(len(orders), len(ids))
+    tau = rank_correlations(ranks)
+    runs = {evaluation.pk: evaluation.run for evaluation in evaluations}
+    boards = [
+        Combination(
+            measure, len(set(order.ranks)) < len(order.ranks), None if np.isnan(t) else t, _places(runs, column, order)
+        )
+        for measure, t, column, order in zip(measures, tau[0].tolist(), columns, orders, strict=True)
+    ]
+    return WhatIf(query, qrels, scores, list(runs.values()), boards[0], boards[1:], tau[1:, 1:])
 
 
 def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatIfQuery) -> list[Evaluation]:
@@ -110,20 +115,35 @@ def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatI
         raise StatisticsError(message, code="too_many_figures", pointer="runs") from error
 
 
-def _means(collection: Collection, evaluation_ids: list[int], measures: list[Measure]) -> list[list[Mean]]:
-    """Of every measure its means in the order of the evaluations. Those of the collection's own measures are stored;
-    to compute the others is what takes the time."""
-    own = set(collection.measures)
+def _means(
+    collection: Collection, evaluation_ids: list[int], measures: list[Measure]
+) -> tuple[list[dict[int, Mean]], list[Covered]]:
+    """Of every measure its means in the order of the evaluations, and what says which topics they cover.
+
+    Those of the collection's own measures are stored; to compute the others is what takes the time.
+    """
+    own = own_measures(collection)
     stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own)
     others = [measure for measure in measures if measure.name not in own]
     computed = computed_means(evaluation_ids, others) if others else {}
-    found = stored | {
-        (pk, m.name): mean for pk, means in computed.items() for m, mean in zip(others, means, strict=True)
-    }
-    return [[found[pk, measure.name] for pk in evaluation_ids] for measure in measures]
+    found = stored | {key: mean for key, (mean, _) in computed.items()}
+    columns: list[dict[int, Mean]] = []
+    covered: list[Covered] = []
+    for measure in measures:
+        columns.append({pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids})
+        if measure.name in own:
+            covered.append(partial(covered_topics, measure=measure))
+        else:
+            topics = {pk: computed[pk, measure.name][1] for pk in evaluation_ids if (pk, measure.name) in computed}
+            covered.append(partial(_known, topics))
+    return columns, covered
 
 
-def _places(runs: list[Run], column: list[Mean], ranks: list[int]) -> list[Place]:
-    """Best first; runs of one rank in the order of submission."""
-    rows = sorted(zip(ranks, runs, column, strict=True), key=lambda row: row[0])
-    return [Place(None if mean is None else rank, run, mean, topics) for rank, run, (mean, topics) in rows]
+def _known(topics: dict[int, bytes], evaluation_ids: list[int]) -> dict[int, bytes]:
+    return {pk: topics[pk] for pk in evaluation_ids}
+
+
+def _places(runs: dict[int, Run], column: dict[int, Mean], order: FairOrder) -> list[Place]:
+    """Best first; runs of one rank in the order of submission, then those without a rank."""
+    ranked = [Place(rank, runs[pk], *column[pk]) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+    return [*ranked, *(Place(None, runs[pk], *column[pk], order.why_below(topics)[1]) for pk, topics in order.below)]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import zstandard
 from django.core.cache import cache
 
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
+from metrics.engine.ranking import Floats
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.values.evaluate import make_vector
 
@@ -35,12 +37,31 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
     return found
 
 
-def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[int, list[Mean]]:
-    """Mean and number of topics for each measure by evaluation, from the judged views, which are held one at a time."""
-    return {
-        pk: [measure.aggregate(measure.compute(view), view) for measure in measures]
-        for pk, view in _views(evaluation_ids)
-    }
+def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], tuple[Mean, bytes]]:
+    """By (evaluation, measure) the mean and which topics it covers, from the judged views, held one at a time."""
+    found = {}
+    for pk, view in _views(evaluation_ids):
+        for measure in measures:
+            values = measure.compute(view)
+            found[pk, measure.name] = measure.aggregate(values, view), _defined(values)
+    return found
+
+
+def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, bytes]:
+    """Which topics have a value, by evaluation: equal for equal topics. Remembered for an hour where not stored."""
+    keys = {_cache_key(pk, measure.name, "topics"): pk for pk in evaluation_ids}
+    found = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
+    missing = [pk for pk in evaluation_ids if pk not in found]
+    vectors = vectors_of(missing, [measure]) if missing else {}
+    made = {pk: _defined(row.values) for (pk, _), row in vectors.items()}
+    # Only what has no key is not stored.
+    computed = {_cache_key(pk, name, "topics"): made[pk] for (pk, name), row in vectors.items() if row.pk is None}
+    cache.set_many(computed, _CACHE_SECONDS)
+    return {**dict.fromkeys(missing, b""), **found, **made}
+
+
+def _defined(values: Floats) -> bytes:
+    return np.packbits(np.logical_not(np.isnan(values))).tobytes()
 
 
 def means_of(evaluation_ids: list[int], measures: list[Measure], keep: set[str]) -> dict[tuple[int, str], Mean]:
@@ -77,9 +98,9 @@ def _computed(
     return known | new
 
 
-def _cache_key(evaluation_id: int, measure: str) -> str:
+def _cache_key(evaluation_id: int, measure: str, what: str = "mean") -> str:
     # Memcached's rules for keys: names hold quotes, commas and brackets, so they go in as hexadecimal.
-    return f"mean:{evaluation_id}:{measure.encode().hex()}"
+    return f"{what}:{evaluation_id}:{measure.encode().hex()}"
 
 
 def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, JudgedRun]]:
