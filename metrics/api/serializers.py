@@ -293,12 +293,14 @@ class MeasureSerializer(serializers.Serializer[Any]):
     """A measure as its docstring defines it."""
 
     name = serializers.CharField()
+    of = serializers.ChoiceField(choices=("runs", "sessions"), help_text="what it gives a value to")
     summary = serializers.CharField()
     formula = serializers.CharField()
     range = serializers.CharField()
     source = serializers.CharField()  # type: ignore[assignment]
     elsewhere = serializers.CharField(allow_blank=True)
     cutoff = serializers.CharField()
+    default_cutoff = serializers.IntegerField(allow_null=True, help_text="of an optional cutoff that is left out")
     aggregate = serializers.CharField()
     lower_is_better = serializers.BooleanField()
     curve = serializers.BooleanField()

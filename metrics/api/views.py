@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
@@ -26,17 +26,23 @@ from metrics.api.serializers import (
 )
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
-from metrics.engine.grammar import parse_measure
-from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition, show
-from metrics.engine.measures.finding import find_measures
 from metrics.models import Evaluation
-from metrics.questions.parameters import board_query, evaluation_in, measures_in, query_of, scores_in, standings_query
+from metrics.questions.parameters import (
+    board_query,
+    choice_in,
+    evaluation_in,
+    measures_in,
+    query_of,
+    scores_in,
+    standings_query,
+)
 from metrics.questions.unchanged import of_board, of_measures, of_scored_run, unchanged
 from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.boards.standings import Standings, read_standings
 from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations
 from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.services.values.values import read_reasons, read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.models import Collection, Scope
@@ -150,29 +156,32 @@ class LeaderboardView(APIView):
 
 
 class MeasureList(generics.GenericAPIView[Any]):
-    """Every measure with its parameters, formula, range and source; `search` finds some of them."""
+    """Every measure of runs and of sessions with its parameters, formula, range and source; `search` finds some."""
 
     pagination_class = None
     queryset = Evaluation.objects.none()
 
     @extend_schema(
         responses=MeasureSerializer(many=True),
-        parameters=[parameter("search", "words that a name, a parameter or the definition has")],
+        parameters=[
+            parameter("search", "words that a name, a parameter or the definition has"),
+            parameter("of", "measures of these only; all where left out", choices=tuple(OF)),
+        ],
     )
     @unchanged(of_measures)
     def get(self, request: Request) -> Response:
-        found = find_measures(request.query_params.get("search", ""))
+        query = query_of(request)
+        found = search_measures(query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF))))
         return Response([measure_as_json(definition) for definition in found])
 
 
 class MeasureDetail(APIView):
-    """One measure, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5."""
+    """One measure of runs or of sessions, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5, sDCG."""
 
     @extend_schema(responses=MeasureSerializer)
     @unchanged(of_measures)
     def get(self, request: Request, measure: str) -> Response:
-        definition = MEASURES.get(measure) or parse_measure(measure).definition
-        return Response(measure_as_json(definition))
+        return Response(measure_as_json(find_measure(measure)))
 
 
 def _new_scores(request: Request) -> str:
@@ -229,9 +238,11 @@ def measure_as_json(definition: MeasureDefinition) -> dict[str, Any]:
     parameters = [{"name": p.name, "default": show(p.default), "text": p.text} for p in definition.parameters]
     return {
         "name": definition.name,
+        "of": of_what(definition),
         "elsewhere": "",
         **definition.sections(),
         "cutoff": definition.cutoff.value,
+        "default_cutoff": definition.default_cutoff,
         "aggregate": definition.aggregate.value,
         "lower_is_better": definition.lower_is_better,
         "curve": definition.name in CURVES,

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from django.test import Client
+from rest_framework.test import APIClient
 
 from metrics.engine.measures import MEASURES
+from metrics.engine.measures.definition import MeasureDefinition
 from metrics.engine.measures.finding import find_measures, names_of
+from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.services.values.examples import example_values
+from metrics.services.values.known_measures import OF, search_measures
+from tests.conftest import SESSIONS, evaluate_all_sessions, upload
 from tests.web.test_pages import page, text_of
 
 
@@ -56,14 +62,56 @@ def test_a_search_puts_names_before_words(text: str, first: str) -> None:
 
 def test_the_api_searches_as_the_page_does(browser: Client, db: None) -> None:
     names = [one["name"] for one in browser.get("/api/v1/measures/", {"search": "session"}).json()]
-    assert names == [one.name for one in find_measures("session")]
+    assert names == [one.name for one in search_measures("session")]
     assert 0 < len(names) < len(MEASURES)
-    assert len(browser.get("/api/v1/measures/").json()) == len(MEASURES)
+    every = browser.get("/api/v1/measures/").json()
+    assert [(one["name"], one["of"]) for one in every] == [
+        *((name, "runs") for name in MEASURES), *((name, "sessions") for name in SESSION_MEASURES)
+    ]  # fmt: skip
+    for of, known in (("runs", MEASURES), ("sessions", SESSION_MEASURES)):
+        assert [one["name"] for one in browser.get("/api/v1/measures/", {"of": of}).json()] == list(known)
+        html = page(browser, "/measures/", of=of)
+        assert re.findall(r'<li id="([^"]+)"', html) == list(known)
+    assert browser.get("/api/v1/measures/", {"of": "x"}).status_code == 400
+    assert browser.get("/measures/", {"of": "x"}).status_code == 400
 
 
-@pytest.mark.parametrize("name", list(MEASURES))
-def test_every_measure_has_examples(name: str) -> None:
-    values = example_values(MEASURES[name])
+def test_a_name_means_one_measure() -> None:
+    runs, sessions = ({name for one in kind.values() for name in names_of(one)} for kind in OF.values())
+    assert not runs & sessions
+
+
+def test_measures_of_sessions_are_explained_as_those_of_runs_are(browser: Client, db: None) -> None:
+    for name, definition in SESSION_MEASURES.items():
+        own = browser.get(f"/api/v1/measures/{name}/").json()
+        assert (own["name"], own["of"], own["formula"]) == (name, "sessions", definition.sections()["formula"])
+        html = page(browser, f"/measures/{name}/")
+        assert "On a small session" in html
+        for parameter in definition.parameters:
+            assert f"<code>{parameter.name}</code>" in html, name
+        assert f"{definition.default_cutoff} where left out" in html
+        assert own["default_cutoff"] == definition.default_cutoff
+    assert browser.get("/api/v1/measures/nsDCG(figure='best')@20/").json()["name"] == "nsDCG"
+    assert browser.get("/api/v1/measures/session-dcg/").json()["name"] == "sDCG"
+    found = [one["name"] for one in browser.get("/api/v1/measures/", {"search": "sdcg"}).json()]
+    assert {"sDCG", "nsDCG", "ScaledDCG"} <= set(found)
+    assert 'id="sDCG"' in page(browser, "/measures/", search="sdcg")
+    assert "SDCG is ambiguous" in page(browser, "/measures/SDCG/", 404)
+
+
+def test_pages_of_sessions_lead_to_their_measures(browser: Client, api: APIClient, collection: str) -> None:
+    made = upload(api, "collections/small/sessions/", SESSIONS)
+    evaluate_all_sessions()
+    own = f"/session-sets/{made.json()['id']}/"
+    for address in ("/collections/small/sessions/", own):
+        assert 'href="/measures/?of=sessions"' in page(browser, address)
+    for address in ("/collections/small/sessions/", f"{own}sessions/s1/"):
+        assert 'href="/measures/nsDCG/"' in page(browser, address)
+
+
+@pytest.mark.parametrize("definition", [*MEASURES.values(), *SESSION_MEASURES.values()], ids=lambda one: one.name)
+def test_every_measure_has_examples(definition: MeasureDefinition) -> None:
+    values = example_values(definition)
     assert values
     assert all(one.value is None or math.isfinite(one.value) for one in values)
 
@@ -75,6 +123,18 @@ def test_examples_by_hand() -> None:
     assert values["AP"] == pytest.approx((1 / 1 + 2 / 3 + 3 / 6 + 4 / 8) / 6)
     assert values["RR"] == 1
     assert values["CG@8"] == 8
+
+
+def test_examples_of_a_session_by_hand() -> None:
+    """Levels 0, 2, unjudged, 1 of the first query and 3, 0, 1, 0, 2 of the second; 3 and 1 not retrieved."""
+    values = {one.measure.name: one.value for one in example_values(SESSION_MEASURES["sDCG"])}
+    log2 = math.log2
+    first = 2 / (1 + log2(2)) + 1 / (1 + log2(4))
+    second = 3 + 1 / (1 + log2(3)) + 2 / (1 + log2(5))
+    assert values["sDCG(b=2,bq=4)@10"] == pytest.approx(first + second / 1.5)
+    assert values["sDCG(b=2,bq=none)@10"] == pytest.approx(first + second)
+    assert values["sDCG(b=2,bq=4,figure='last')@10"] == pytest.approx(second / 1.5)
+    assert example_values(SESSION_MEASURES["InstanceRecall"])[0].value == pytest.approx(5 / 7)
 
 
 def test_a_name_is_explained_while_it_is_typed(browser: Client, db: None) -> None:

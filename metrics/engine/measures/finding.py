@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition
 
 
-def find_measures(text: str) -> list[MeasureDefinition]:
+def find_measures(text: str, known: Iterable[MeasureDefinition] = MEASURES.values()) -> list[MeasureDefinition]:
     """The measures in which every word of the text occurs: those whose name it begins first, all for no words."""
     words = re.findall(r"\w+", text.lower())
-    found = [one for one in MEASURES.values() if all(word in _text_of(one) for word in words)]
+    found = [one for one in known if all(word in _text_of(one) for word in words)]
     return sorted(found, key=lambda one: _place(one, words))
 
 

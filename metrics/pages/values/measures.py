@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,11 +11,13 @@ from django.shortcuts import render
 from metrics.engine.curves import CURVES
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure, split_names
-from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
 from metrics.engine.measures.finding import find_measures, names_of
+from metrics.pages.parts import query_of
+from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_measures, unchanged_page
-from metrics.services.values.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, example_values
+from metrics.services.values.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, EXAMPLE_QUERIES, example_values
+from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.tables import figure
 from runs.views import page
 
@@ -48,6 +51,10 @@ class MeasureLine:
         return [f"{self.definition.name}{cutoff}" for cutoff in _CUTOFFS[self.definition.cutoff]]
 
     @property
+    def of(self) -> Of:
+        return of_what(self.definition)
+
+    @property
     def curve(self) -> bool:
         return self.definition.name in CURVES
 
@@ -55,10 +62,11 @@ class MeasureLine:
 @page
 @unchanged_page(of_measures)
 def measures_page(request: HttpRequest) -> HttpResponse:
-    """Every measure there is, or those that a search finds."""
-    text = request.GET.get("search", "")
-    measures = [MeasureLine(definition) for definition in find_measures(text)]
-    context = {"measures": measures, "search": text, "all": len(MEASURES)}
+    """Every measure there is, of runs or of sessions where `of` says which, or those that a search finds."""
+    query = query_of(request)
+    text, of = query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF)))
+    measures = [MeasureLine(definition) for definition in search_measures(text, of)]
+    context = {"measures": measures, "search": text, "of": of, "all": len(search_measures("", of))}
     return render(request, "metrics/measures.html", context)
 
 
@@ -66,25 +74,19 @@ def measures_page(request: HttpRequest) -> HttpResponse:
 @unchanged_page(of_measures)
 def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
     """One measure, by any of its names: what it is, and what it gives for a small ranking."""
-    definition = MEASURES.get(measure) or _named(measure)
+    try:
+        definition = find_measure(measure)
+    except MeasureError as error:
+        raise Http404(error.message) from error
     values = [(one.measure.name, figure(one.measure, one.value)) for one in example_values(definition)]
     context = {
         "measure": MeasureLine(definition),
         "values": values,
         "levels": list(enumerate(EXAMPLE_LEVELS, 1)),
+        "queries": [list(enumerate(levels, 1)) for levels in EXAMPLE_QUERIES],
         "missed": EXAMPLE_MISSED,
     }
     return render(request, "metrics/measure.html", context)
-
-
-def _named(text: str) -> MeasureDefinition:
-    try:
-        return parse_measure(text).definition
-    except MeasureError as error:
-        exact = [one for one in MEASURES.values() if text in names_of(one)]
-        if not exact:
-            raise Http404(error.message) from error
-        return exact[0]
 
 
 @page

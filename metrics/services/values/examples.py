@@ -1,21 +1,29 @@
-"""A small ranking on which every measure can be tried, for its page: eight documents of one topic."""
+"""A small ranking and a small session on which every measure can be tried, for its page."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.judging import judge
+from metrics.engine.judging import Judgements, judge
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition
-from runs.formats.trec_qrels import read_qrels
+from metrics.engine.sessions.grammar import parse_session_measure, session_values
+from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.judging import judge_sessions
+from metrics.services.values.known_measures import of_what
+from runs.formats.sessions.reading import use_sessions
+from runs.formats.trec_qrels import SUBTOPIC, read_qrels
 from runs.formats.trec_run import use_run
 
+# The same of a session of two queries: the same two are not retrieved.
+EXAMPLE_QUERIES = ((0, 2, None, 1), (3, 0, 1, 0, 2))
 # Levels of the documents at ranks 1 to 8, None for the one that nobody judged; two relevant ones are not retrieved.
 EXAMPLE_LEVELS = (3, 0, 2, None, 0, 1, 0, 2)
 EXAMPLE_MISSED = (3, 1)
@@ -26,7 +34,13 @@ _SUFFIXES = {
     Cutoff.SHARE: ("@0.2", "@0.5"),
 }
 # Parameters that change a value visibly, each in place of its default.
-_VARIANTS = {"rel": "2", "gains": "'exp'", "p": "0.5", "judged_only": "True", "relative": "True", "beta": "2"}
+_VARIANTS = (
+    ("rel", "2"), ("gains", "'exp'"), ("p", "0.5"), ("judged_only", "True"), ("relative", "True"), ("beta", "2"),
+)  # fmt: skip
+_SESSION_VARIANTS = (
+    ("rel", "2"), ("gains", "'exp'"), ("b", "10"), ("bq", "none"), ("short", "'asis'"), ("ideal", "'once'"),
+    ("norm", "'query'"), ("queries", "1"), ("figure", "'best'"), ("figure", "'last'"), ("figure", "'avgpos'"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,28 +52,31 @@ class ExampleValue:
 
 
 def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
-    """The measure at some cutoffs, and with some of its parameters set otherwise."""
+    """The measure at some cutoffs, and with some of its parameters set otherwise; one of sessions on the session."""
     given = [f"{one.name}={one.example}" for one in definition.parameters if one.example]
     known = {one.name for one in definition.parameters if not one.example}
     suffixes = _SUFFIXES[definition.cutoff]
     names = [_written(definition, given, suffix) for suffix in suffixes]
+    if of_what(definition) == "sessions":
+        names += [_written(definition, [*given, f"{name}={set_to}"], "") for name, set_to in _SESSION_VARIANTS]
+        return [_session_value(measure) for measure in _understood(names, parse_session_measure)]
     names += [
-        _written(definition, [*given, f"{name}={value}"], suffixes[-1])
-        for name, value in _VARIANTS.items()
-        if name in known
+        _written(definition, [*given, f"{name}={set_to}"], suffixes[-1]) for name, set_to in _VARIANTS if name in known
     ]
-    return [_value(measure) for measure in dict.fromkeys(_understood(names))]
+    return [_value(measure) for measure in _understood(names, parse_measure)]
 
 
 def _written(definition: MeasureDefinition, arguments: list[str], suffix: str) -> str:
     return definition.name + (f"({','.join(arguments)})" if arguments else "") + suffix
 
 
-def _understood(names: list[str]) -> Iterator[Measure]:
-    """Those that have a meaning: some parameters need another one beside them."""
+def _understood(names: list[str], parse: Callable[[str], Measure]) -> list[Measure]:
+    """Those that have a meaning, each once: some parameters need another one beside them."""
+    found: dict[Measure, None] = {}
     for name in names:
         with contextlib.suppress(MeasureError):
-            yield parse_measure(name)
+            found[parse(name)] = None
+    return list(found)
 
 
 def _value(measure: Measure) -> ExampleValue:
@@ -67,11 +84,35 @@ def _value(measure: Measure) -> ExampleValue:
     return ExampleValue(measure, measure.aggregate(measure.compute(run), run)[0])
 
 
+def _session_value(measure: Measure) -> ExampleValue:
+    return ExampleValue(measure, measure.aggregate(session_values(_judged_session(), measure))[0])
+
+
 @cache
 def _judged() -> JudgedRun:
     levels = [(f"d{rank}", level) for rank, level in enumerate(EXAMPLE_LEVELS, 1)]
-    missed = [(f"m{number}", level) for number, level in enumerate(EXAMPLE_MISSED, 1)]
-    qrels = "".join(f"1 0 {doc_id} {level}\n" for doc_id, level in [*levels, *missed] if level is not None)
     run = "".join(f"1 Q0 {doc_id} {rank} {100 - rank} example\n" for rank, (doc_id, _) in enumerate(levels, 1))
-    judgements = read_qrels(lambda: io.BytesIO(qrels.encode())).judgements
+    judgements = _judgements(levels)
     return use_run(lambda: io.BytesIO(run.encode()), lambda blocks: judge(blocks, judgements))[1]
+
+
+@cache
+def _judged_session() -> JudgedSessions:
+    levels = [
+        [(f"q{query}d{rank}", level) for rank, level in enumerate(ranking, 1)]
+        for query, ranking in enumerate(EXAMPLE_QUERIES, 1)
+    ]
+    queries = [{"documents": [doc_id for doc_id, _ in ranking]} for ranking in levels]
+    log = json.dumps({"session_id": "s", "topic_id": "1", "queries": queries}) + "\n"
+    judgements = _judgements([one for ranking in levels for one in ranking], own_subtopics=True)
+    return use_sessions(lambda: io.BytesIO(log.encode()), lambda blocks: judge_sessions(blocks, judgements))[1]
+
+
+def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = False) -> Judgements:
+    """All documents are about one subtopic, or each about one of its own."""
+    missed = [(f"m{number}", level) for number, level in enumerate(EXAMPLE_MISSED, 1)]
+    judged = [(doc_id, level) for doc_id, level in [*levels, *missed] if level is not None]
+    subtopics = range(len(judged)) if own_subtopics else [0] * len(judged)
+    lines = (f"1 {subtopic} {doc_id} {level}\n" for subtopic, (doc_id, level) in zip(subtopics, judged, strict=True))
+    qrels = "".join(lines)
+    return read_qrels(lambda: io.BytesIO(qrels.encode()), iteration=SUBTOPIC).judgements
