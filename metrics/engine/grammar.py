@@ -94,6 +94,12 @@ class Measure:
     def parameters(self) -> dict[str, Any]:
         return dict(self.values)
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower value is the better one; a measure that is made of another one goes by that."""
+        inner = self.parameters.get("of")
+        return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
+
     def compute(self, run: JudgedRun) -> Floats:
         """The measure's value for every topic, NaN where it has none; shape (topics,)."""
         run, parameters = self._as_called(run)

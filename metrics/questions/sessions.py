@@ -11,7 +11,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.sessions.designs import Design
 from metrics.engine.sessions.grammar import parse_session_measures
 from metrics.engine.significance.families import Rule
-from metrics.engine.significance.pairs import Options
+from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
 from metrics.questions.parameters import (
     MAX_LIMIT,
@@ -84,7 +84,7 @@ def session_board_query(parameters: Mapping[str, str]) -> SessionBoardQuery:
     return SessionBoardQuery(
         measures=measures,
         sort=sort,
-        descending=order == "desc" or (order is None and not sort.definition.lower_is_better),
+        descending=order == "desc" or (order is None and not sort.lower_is_better),
         judged_by=_judged_by(parameters),
         offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
         limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),
@@ -102,8 +102,8 @@ def session_comparison_query(parameters: Mapping[str, str]) -> SessionComparison
         rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
         options=Options(
             confidence=share_in(parameters, "confidence", 0.95),
-            resamples=integer_in(parameters, "resamples", 10_000, *RESAMPLES),
-            seed=integer_in(parameters, "seed", 0, 0, MAX_SEED),
+            resamples=integer_in(parameters, "resamples", DEFAULTS.resamples, *RESAMPLES),
+            seed=integer_in(parameters, "seed", DEFAULTS.seed, 0, MAX_SEED),
         ),
         judged_by=_judged_by(parameters),
     )

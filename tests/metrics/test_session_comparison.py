@@ -17,6 +17,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
+from runs.models import SessionSet
 from tests.conftest import SESSIONS, evaluate_all, upload
 
 LOG, BOARD = "collections/small/sessions/", "/api/v1/collections/small/session-leaderboard/"
@@ -49,10 +50,10 @@ def compare(api: APIClient, collection: str) -> Callable[..., dict[str, Any]]:
     assert upload(api, "collections/small/qrels/", "".join(lines)).status_code == 201
 
     def ask(rows: list[Row], **query: Any) -> dict[str, Any]:
-        made = upload(api, LOG, log(rows), tag="log")
+        made = upload(api, LOG, log(rows), tag=f"log{SessionSet.objects.count()}")
         assert made.status_code == 202, made.content
         evaluate_all()
-        answer = api.get(COMPARISON, {"measure": MEASURE, **query})
+        answer = api.get(COMPARISON, {"measure": MEASURE, "sets": made.json()["id"], **query})
         assert answer.status_code == 200, answer.content
         found = api.get(f"/api/v1/session-sets/{made.json()['id']}/values/", {"measures": MEASURE}).json()["sessions"]
         return {**answer.json(), "values": found}
@@ -113,6 +114,55 @@ def test_topics_searched_with_every_system_are_paired_by_topic(compare: Callable
     assert (answer["design"]["recognised"], answer["cells"], answer["test"]) == ("two_way", 6, "wilcoxon")
     table = frame(answer).pivot(index="topic_id", columns="system", values="value")
     assert answer["pairs"][0]["p_value"] == pytest.approx(stats.wilcoxon(table["A"], table["B"]).pvalue)
+
+
+def test_a_drawn_comparison_is_made_again_from_its_answer(
+    compare: Callable[..., dict[str, Any]], api: APIClient
+) -> None:
+    drawn = compare(TWO_WAY * 3, test="randomised_tukey_hsd")
+    assert (drawn["resamples"], drawn["seed"], drawn["qrels"]) == (100_000, 0, 2)
+    given = {name: drawn[name] for name in ("measure", "test", "resamples", "seed", "confidence", "alpha", "judged_by")}
+    again = api.get(COMPARISON, {**given, "design": drawn["design"]["used"]}).json()
+    assert again == {name: value for name, value in drawn.items() if name != "values"}
+    other = api.get(COMPARISON, {**given, "seed": 7, "resamples": 200}).json()
+    assert (other["resamples"], other["seed"]) == (200, 7)
+    assert other["pairs"][0]["p_value"] != drawn["pairs"][0]["p_value"]
+
+
+def codes(answer: dict[str, Any]) -> dict[str, str]:
+    return {caution["code"]: caution["message"] for caution in answer["cautions"]}
+
+
+def test_cautions_count_cells_where_cells_are_compared(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare([(f"t{t}", f"u{u}", system) for t in range(3) for u in range(8) for system in "ABC"])
+    told = codes(answer)
+    assert told["few_cells"].startswith("only 24 pairs of topic and searcher: ")
+    assert told["dependent_cells"].startswith("the 24 pairs of topic and searcher are of 3 topics and 8 searchers, but")
+    assert "few_topics" not in told
+    for result in answer["omnibus"].values():
+        assert {caution["code"] for caution in result["cautions"]} == {"few_cells"}
+
+
+def test_cells_that_share_neither_topic_nor_searcher_are_independent(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare([(f"t{t}", f"u{t}", system) for t in range(8) for system in "AB"])
+    assert answer["design"]["recognised"] == "paired"
+    assert set(codes(answer)) == {"few_cells"}
+    by_topic = codes(compare(TWO_WAY))
+    assert by_topic["few_topics"].startswith("only 6 topics")
+
+
+def test_cautions_count_degrees_of_freedom_under_a_latin_square(compare: Callable[..., dict[str, Any]]) -> None:
+    few = compare(SQUARE)
+    freedom = int(few["omnibus"]["latin_square"]["freedom"][1])
+    assert codes(few)["few_degrees_of_freedom"].startswith(f"only {freedom} degrees of freedom")
+    many = compare([(f"t{t}", f"u{u}", "AB"[(t + u) % 2]) for t in range(4) for u in range(40)])
+    assert (many["design"]["recognised"], many["omnibus"]["latin_square"]["freedom"][1]) == ("latin_square", 116)
+    assert codes(many) == {}
+
+
+def test_cautions_count_sessions_of_unpaired_samples(compare: Callable[..., dict[str, Any]]) -> None:
+    told = codes(compare(UNPAIRED))
+    assert told["few_sessions"].startswith("only 3 sessions of a system: ")
 
 
 def test_anything_else_is_compared_by_welchs_test(compare: Callable[..., dict[str, Any]]) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from metrics.api.answers import number, numbers
 from metrics.api.boards.standings import cautions_as_json
-from metrics.api.comparisons.answers import omnibus_as_json
+from metrics.api.comparisons.answers import omnibus_as_json, verdict_as_json
+from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import LengthTable, MeanCurves
 from metrics.engine.sessions.blocks import Session
@@ -119,6 +120,7 @@ def board_as_json(board: SessionBoard) -> Body:
         "order": "desc" if query.descending else "asc",
         "count": board.total,
         "states": board.states,
+        "cautions": cautions_as_json(board.cautions),
         "judged_otherwise": board.others,
         "results": [_row(row, [measure.name for measure in query.measures]) for row in board.rows],
     }
@@ -130,6 +132,8 @@ def session_comparison_as_json(compared: SessionComparison) -> Body:
     names = [system.name for system in compared.systems]
     return {
         "judged_by": compared.judged_by,
+        "qrels": compared.qrels.version if compared.qrels else None,
+        "engine_version": ENGINE_VERSION,
         "measure": query.measure.name,
         "design": {"recognised": compared.recognised, "reason": compared.why, "used": compared.design},
         "cells": compared.cells,
@@ -137,7 +141,9 @@ def session_comparison_as_json(compared: SessionComparison) -> Body:
         "correction": compared.correction,
         "alpha": query.rule.alpha,
         "confidence": query.options.confidence,
-        "family": compared.pairs.number,
+        "resamples": query.options.resamples,
+        "seed": query.options.seed,
+        "family": compared.family,
         "cautions": [asdict(caution) for caution in compared.result.cautions],
         "systems": [_compared(system) for system in compared.systems],
         "omnibus": {name: omnibus_as_json(result) for name, result in compared.omnibus.items()},
@@ -210,10 +216,13 @@ def _row(row: SystemRow, measures: list[str]) -> Body:
     evaluation = row.evaluation
     return {
         "rank": row.rank,
+        "code": row.code,
+        "reason": row.reason,
         "stale": row.stale,
         "name": system_name(evaluation, row.system),
         "session_set": set_name(evaluation.session_set),
         "system": row.system,
+        "sessions": row.sessions,
         "qrels": evaluation.qrels.version if evaluation.qrels else None,
         "engine_version": evaluation.engine_version,
         "values": {name: _mean(row.values[name]) for name in measures},
@@ -240,5 +249,6 @@ def _pair(compared: SessionComparison, place: int) -> Body:
         "statistic": number(float(result.statistic[place])),
         "p_value": number(float(result.p_value[place])),
         "p_adjusted": number(float(compared.adjusted[place])),
-        "significant": bool(compared.significant[place]),
+        "significant": bool(compared.verdicts.significant[place]),
+        **verdict_as_json(compared.better(place), compared.withheld(place)),
     }

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from metrics.api.boards.serializers import CautionSerializer
 from metrics.api.comparisons.serializers import OmnibusSerializer
+from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.one_session import ShownDocument
 
@@ -185,10 +186,15 @@ class SetNameSerializer(serializers.Serializer[Any]):
 
 class SystemRowSerializer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True)
+    code = serializers.CharField(
+        allow_blank=True, help_text="why it has no rank where it is not stale: fewer_sessions, no_value"
+    )
+    reason = serializers.CharField(allow_blank=True)
     stale = serializers.BooleanField()
     name = serializers.CharField(help_text="team/tag:system, or team/tag where the log names no system")
     session_set = SetNameSerializer()
     system = serializers.CharField(allow_blank=True)
+    sessions = serializers.IntegerField(help_text="those that count: judged, with something to gain")
     qrels = serializers.IntegerField(allow_null=True)
     engine_version = serializers.CharField()
     values = serializers.DictField(child=SessionMeanSerializer())
@@ -203,6 +209,7 @@ class SessionBoardSerializer(PagedSerializer):
     sort = serializers.CharField()
     order = serializers.CharField()
     states = serializers.DictField(child=serializers.IntegerField(), help_text="session sets by state")
+    cautions = CautionSerializer(many=True, help_text="of gains that leave out levels that are judged")
     judged_otherwise = serializers.IntegerField(help_text="session sets that are not on this board")
     results = SystemRowSerializer(many=True)
 
@@ -229,9 +236,11 @@ class SystemPairSerializer(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     statistic = serializers.FloatField(allow_null=True)
-    p_value = serializers.FloatField()
-    p_adjusted = serializers.FloatField()
+    p_value = serializers.FloatField(allow_null=True, help_text="null where the pair cannot be tested")
+    p_adjusted = serializers.FloatField(allow_null=True)
     significant = serializers.BooleanField()
+    verdict = serializers.ChoiceField(choices=VERDICTS, allow_null=True, help_text="of a against b")
+    withheld = serializers.ChoiceField(choices=REASONS[1:], allow_null=True, help_text="why there is no verdict")
 
 
 class SessionComparisonSerializer(serializers.Serializer[Any]):
@@ -239,6 +248,8 @@ class SessionComparisonSerializer(serializers.Serializer[Any]):
 
     collection = serializers.CharField()
     judged_by = serializers.CharField()
+    qrels = serializers.IntegerField(allow_null=True, help_text="null where the logs judge themselves")
+    engine_version = serializers.CharField()
     measure = serializers.CharField()
     design = UsedDesignSerializer()
     cells = serializers.IntegerField(help_text="pairs of topic and searcher, topics, or sessions that are compared")
@@ -246,6 +257,8 @@ class SessionComparisonSerializer(serializers.Serializer[Any]):
     correction = serializers.CharField(allow_null=True)
     alpha = serializers.FloatField()
     confidence = serializers.FloatField()
+    resamples = serializers.IntegerField(help_text="B of a test that draws")
+    seed = serializers.IntegerField(help_text="of a test that draws")
     family = serializers.IntegerField()
     cautions = CautionSerializer(many=True)
     systems = ComparedSystemSerializer(many=True)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.http import urlencode
 
 from metrics.engine.grammar import Measure
+from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
+from metrics.exports.comparisons.words import verdict_text
 from metrics.pages.parts import Query, fill, query_of
 from metrics.questions.parameters import MAX_LIMIT, choice_in, integer_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
@@ -18,6 +21,7 @@ from metrics.services.queue.status import RunStatus
 from metrics.services.sessions.board import SessionBoardQuery, SystemRow, read_session_board, system_name
 from metrics.services.sessions.comparison import SessionComparison, compare_systems
 from metrics.services.sessions.judged_sets import default_measures
+from metrics.services.snapshots import one_snapshot
 from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, SessionSet
@@ -45,12 +49,14 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         "ways": SessionSet.JudgedBy.values,
         "defaults": [measure.name for measure in default_measures()],
     }
-    status = max(
-        fill(context, "sets", _sets, request, collection, query),
-        fill(context, "board", _board, request, collection, query),
-    )
-    if "board" in context and context["board"]["lines"]:
-        status = max(status, fill(context, "compared", _compared, collection, query))
+    # The states of the sets, the board and the comparison of its systems are of one moment.
+    with one_snapshot():
+        status = max(
+            fill(context, "sets", _sets, request, collection, query),
+            fill(context, "board", _board, request, collection, query),
+        )
+        if "board" in context and context["board"]["lines"]:
+            status = max(status, fill(context, "compared", _compared, collection, query))
     return render(request, "metrics/sessions.html", context, status=status)
 
 
@@ -86,7 +92,7 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
     asked = SessionBoardQuery(
         measures,
         sort,
-        descending=not sort.definition.lower_is_better,
+        descending=not sort.lower_is_better,
         judged_by=choice_in(query, "judged_by", tuple(SessionSet.JudgedBy.values)),
         limit=MAX_LIMIT,
     )
@@ -96,6 +102,7 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
         "judged_by": board.judged_by,
         "others": board.others,
         "total": board.total,
+        "cautions": [caution.message for caution in board.cautions],
         "columns": [_column(measure, sort) for measure in measures],
         "lines": [_line(row, measures, sort) for row in board.rows],
         "waiting": [
@@ -105,7 +112,7 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
 
 
 def _column(measure: Measure, sort: Measure) -> Column:
-    now = "ascending" if measure.definition.lower_is_better else "descending"
+    now = "ascending" if measure.lower_is_better else "descending"
     return Column(measure.name, now if measure == sort else "", "")
 
 
@@ -124,20 +131,24 @@ class SystemPairLine:
     interval: str
     p_value: str
     p_adjusted: str
+    verdict: str
     significant: bool
     drawn: dict[str, str] | None
 
 
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     compared = compare_systems(collection=collection, query=session_comparison_query(query))
+    asked = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
     return {
         "compared": compared,
+        "asked": urlencode({name: value for name, value in asked.items() if name != "offset"}),
         "design": _DESIGNS[compared.design],
         "systems": len(compared.systems),
         "lines": _pair_lines(compared),
         "intervals": bool(np.any(~np.isnan(compared.result.low))),
         "confidence": f"{100 * compared.query.options.confidence:g} %",
-        "significant": int(compared.significant.sum()),
+        "undecided": bool(compared.verdicts.have(TOO_FEW_TOPICS).any()),
+        "significant": int(compared.verdicts.significant.sum()),
         "omnibus": [(name, probability(found.p_value)) for name, found in compared.omnibus.items()],
     }
 
@@ -165,6 +176,7 @@ def _pair_line(compared: SessionComparison, a: str, b: str, at: int, low: float,
         f"{signed(ends[0])} to {signed(ends[1])}" if known else NOTHING,
         probability(float(result.p_value[at])),
         probability(float(compared.adjusted[at])),
-        bool(compared.significant[at]),
+        verdict_text(compared.verdicts.significant[at], compared.withheld(at)),
+        bool(compared.verdicts.significant[at]),
         {name: f"{(value - low) * scale:.1f}" for name, value in places.items()} if known else None,
     )

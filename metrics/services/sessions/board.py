@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from django.core.cache import cache
 from django.db.models import OuterRef, Subquery
 
+from metrics.engine.agreement.standings import standings
+from metrics.engine.cautions import Caution
 from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.sessions.grammar import session_values
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, load_set, work_of
+from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, default_measures, load_set, work_of
 from metrics.services.sessions.values import is_stale
+from metrics.services.snapshots import one_snapshot
+from metrics.services.values.common_values import qrels_cautions
 from runs.models import Collection, SessionSet
 
 _CACHE_SECONDS = 3600
@@ -33,13 +38,20 @@ class SessionBoardQuery:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """One system of one set; `rank` is None of a stale set, and of a system without a value."""
+    """One system of one set; `rank` is None of a stale set, and of a system whose mean is over a smaller share of its
+    sessions than those of the ranked ones, for which `code` and `reason` say so.
+
+    `sessions` are those that count: judged, with something to gain.
+    """
 
     rank: int | None
     evaluation: SessionEvaluation
     system: str
     stale: bool
+    sessions: int
     values: dict[str, Mean]
+    code: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,20 +66,29 @@ class SessionBoard:
     total: int
     rows: list[SystemRow] = field(default_factory=list)
 
+    @property
+    def cautions(self) -> list[Caution]:
+        """What is to be known of the measures under the collection's judgements, where they judge the rows."""
+        qrels = next((row.evaluation.qrels for row in self.rows if row.evaluation.qrels and not row.stale), None)
+        return qrels_cautions(dict.fromkeys([*self.query.measures, self.query.sort]), qrels) if qrels else []
+
 
 def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> SessionBoard:
     """The page of the board that is asked for; ties share a rank, the earlier set comes first among them.
 
-    What differs in how it is judged does not stand on one board. NotFound where there is no set, StatisticsError where
-    too much would have to be computed.
+    A measure may have no value where a system found nothing, and then one that fails in all sessions but one would win
+    by that one: systems whose means leave out more of their sessions than others' have no rank. Rows,
+    states and counts are of one moment, whatever is evaluated meanwhile. What differs in how it is judged does not
+    stand on one board. NotFound where there is no set, StatisticsError where too much would have to be computed.
     """
-    judged_by = query.judged_by or first_judged_by(collection)
-    sets = SessionSet.objects.filter(collection=collection, deleted_at=None)
-    evaluations = current_evaluations(collection, judged_by)
-    rows = _ranked([*_rows(evaluations, query, stale=False)], query)
-    rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
+    with one_snapshot():
+        judged_by = query.judged_by or first_judged_by(collection)
+        sets = SessionSet.objects.filter(collection=collection, deleted_at=None)
+        evaluations = current_evaluations(collection, judged_by)
+        rows = _ranked([*_rows(evaluations, query, stale=False)], query)
+        rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
+        states, others = _states(collection, judged_by), sets.exclude(judged_by=judged_by).count()
     page = slice(query.offset, query.offset + query.limit)
-    states, others = _states(collection, judged_by), sets.exclude(judged_by=judged_by).count()
     return SessionBoard(query, judged_by, states, others, len(rows), rows[page])
 
 
@@ -119,32 +140,40 @@ def _states(collection: Collection, judged_by: str) -> dict[str, int]:
 
 
 def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool) -> list[SystemRow]:
-    measures = list(dict.fromkeys([*query.measures, query.sort]))
-    means = _means(evaluations, measures)
-    return [
-        SystemRow(
-            None, evaluation, system, stale, {name: column[place] for name, column in means[evaluation.pk].items()}
-        )
-        for evaluation in evaluations
-        for place, system in enumerate(_systems(evaluation))
-    ]
-
-
-def _systems(evaluation: SessionEvaluation) -> list[str]:
-    """In the order of the stored means: those the log names, and the unnamed one where it comes in."""
-    return list(evaluation.means["systems"])
+    """A row for each system, in the order of the stored means: those the log names, the unnamed one where it comes."""
+    means = _means(evaluations, list(dict.fromkeys([*query.measures, query.sort])))
+    rows = []
+    for evaluation in evaluations:
+        # nsDCG has a value for every session that has something to gain, whatever was found.
+        counted = evaluation.means["values"].get(default_measures()[0].name)
+        for place, system in enumerate(evaluation.means["systems"]):
+            values = {name: column[place] for name, column in means[evaluation.pk].items()}
+            rows.append(SystemRow(None, evaluation, system, stale, counted[place][1] if counted else 0, values))
+    return rows
 
 
 def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
-    sign, name = (-1.0 if query.descending else 1.0), query.sort.name
-    rows.sort(key=lambda row: (row.values[name][0] is None, sign * (row.values[name][0] or 0.0)))
-    ranked: list[SystemRow] = []
-    for index, row in enumerate(rows):
-        mean = row.values[name][0]
-        tied = index > 0 and mean == rows[index - 1].values[name][0]
-        rank = None if mean is None else ranked[-1].rank if tied else index + 1
-        ranked.append(SystemRow(rank, row.evaluation, row.system, row.stale, row.values))
-    return ranked
+    """Best first with their ranks, then those whose means leave out more of their sessions, then those without one."""
+    if not rows:
+        return []
+    found = [row.values[query.sort.name] for row in rows]
+    means = np.array([np.nan if mean is None else mean for mean, _ in found])
+    shares = np.array([min(1.0, number / (row.sessions or 1)) for row, (_, number) in zip(rows, found, strict=True)])
+    fair = (shares == shares.max()) & ~np.isnan(means)
+    ranks = standings(np.where(fair, means, np.nan)[None, :], np.array([not query.descending]))[0].tolist()
+    best_first = sorted(np.flatnonzero(fair).tolist(), key=lambda place: ranks[place])
+    cost = np.nan_to_num(-means if query.descending else means, nan=np.inf)
+    others = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-shares[place], cost[place]))
+    return [
+        *(replace(rows[place], rank=ranks[place]) for place in best_first),
+        *(_unranked(rows[place], found[place][1]) for place in others),
+    ]
+
+
+def _unranked(row: SystemRow, number: int) -> SystemRow:
+    if not number:
+        return replace(row, code="no_value", reason="no session has a value")
+    return replace(row, code="fewer_sessions", reason=f"mean of {number:,} of {row.sessions:,} sessions")
 
 
 def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dict[int, dict[str, list[Mean]]]:

@@ -8,19 +8,23 @@ import numpy as np
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.ranking import Floats, Ints
 from metrics.engine.sessions.blocks import Session
+from metrics.engine.sessions.cautions import dependent_cells, of_sessions
 from metrics.engine.sessions.designs import Design, Factors, paired_values, recognise, samples, topic_values
 from metrics.engine.sessions.grammar import session_values
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square, welch_t
+from metrics.engine.significance.cautions import untested
 from metrics.engine.significance.families import USUAL_RULE, Pairs, Rule, check_known, compare_family
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options, PairedResult
+from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult
+from metrics.engine.significance.verdicts import REASONS, Verdicts, adjust, cautions_of, decide
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import current_evaluations, first_judged_by, system_name
 from metrics.services.sessions.judged_sets import check_work, load_sets, work_of
+from metrics.services.snapshots import one_snapshot
 from metrics.services.values.effort import check_seconds, seconds_of_test
-from runs.models import Collection
+from runs.models import Collection, Qrels
 
 DESIGNS: tuple[Design, ...] = ("paired", "latin_square", "two_way", "unpaired")
 MAX_SYSTEMS = 50
@@ -70,6 +74,7 @@ class SessionComparison:
 
     `recognised` is the design of the sessions and `why` it is; `design` the one by which they are compared, on so many
     `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN where the test has none.
+    `family` is how many pairs p values count for.
     """
 
     query: SessionComparisonQuery
@@ -79,13 +84,31 @@ class SessionComparison:
     design: Design
     test: str
     correction: str | None
+    family: int
     cells: int
     systems: list[Compared]
     pairs: Pairs
     result: PairedResult
     adjusted: Floats
-    significant: Flags
+    verdicts: Verdicts
     omnibus: dict[str, OmnibusResult]
+
+    @property
+    def qrels(self) -> Qrels | None:
+        """The judgements that count, which are the same for every system; None where the logs judge themselves."""
+        return self.systems[0].evaluation.qrels
+
+    @property
+    def draws(self) -> bool:
+        """Whether the figures depend on B and the seed."""
+        return self.test in TESTS and TESTS[self.test].draws
+
+    def better(self, place: int) -> int:
+        """Of one pair: 1 where its first system is significantly better, -1 where it is worse, 0 without a verdict."""
+        return int(self.verdicts.better(self.query.measure.definition.lower_is_better)[place])
+
+    def withheld(self, place: int) -> str:
+        return REASONS[self.verdicts.withheld[place]]
 
 
 @dataclass(frozen=True)
@@ -104,18 +127,24 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
     Raises StatisticsError for fewer than two systems, too many, an unknown one, a test that does not fit the design, or
     too few values.
     """
-    judged_by = query.judged_by or first_judged_by(collection)
-    sample = _best_first(_sample(_evaluations(collection, judged_by, query), query), query.measure)
+    with one_snapshot():
+        judged_by = query.judged_by or first_judged_by(collection)
+        found = _sample(_evaluations(collection, judged_by, query), query)
+    sample = _best_first(found, query.measure)
     recognised = recognise(sample.factors)
     design = query.design or recognised
     test = _test(design, query)
     pairs = Pairs(len(sample.names), _place(sample.names, query.baseline))
-    cells, result, omnibus = _DESIGNS[design](sample, pairs, test, query)
-    correction = None if test in TESTS and TESTS[test].simultaneous else query.rule.correction
-    adjusted = CORRECTIONS[correction](result.p_value) if correction else result.p_value
+    cells, fewest, result, omnibus = _DESIGNS[design](sample, pairs, test, query)
+    simultaneous = test in TESTS and TESTS[test].simultaneous
+    correction = None if simultaneous else query.rule.correction
+    adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
+    verdicts = decide(result, adjusted, query.rule.alpha, fewest)
+    told = (*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design))
+    result, family = replace(result, cautions=tuple(dict.fromkeys(told))), Pairs(pairs.runs) if simultaneous else pairs
     return SessionComparison(
-        query, judged_by, recognised, _WHY[recognised], design, test, correction, cells, _systems(sample), pairs,
-        result, adjusted, adjusted < query.rule.alpha, omnibus,
+        query, judged_by, recognised, _WHY[recognised], design, test, correction, family.number, cells,
+        _systems(sample), pairs, result, adjusted, verdicts, omnibus,
     )  # fmt: skip
 
 
@@ -174,7 +203,7 @@ def _full(entrants: dict[str, tuple[SessionEvaluation, str]], name: str, pointer
 def _best_first(sample: _Sample, measure: Measure) -> _Sample:
     """The same with the systems in the order of their means."""
     means = [float(np.mean(values)) if len(values) else np.nan for values in samples(sample.values, sample.factors)]
-    sign = 1 if measure.definition.lower_is_better else -1
+    sign = 1 if measure.lower_is_better else -1
     order = np.argsort(sign * np.array(means), kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -206,18 +235,21 @@ def _test(design: Design, query: SessionComparisonQuery) -> str:
     return test
 
 
-_Outcome = tuple[int, PairedResult, dict[str, OmnibusResult]]
+_Outcome = tuple[int, int, PairedResult, dict[str, OmnibusResult]]
+"""Number of cells, of those that a verdict rests on, the result of each pair, and tests of all systems at once."""
 
 
 def _by_cells(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
-    return _paired(paired_values(sample.values, sample.factors).values, pairs, test, query)
+    cells = paired_values(sample.values, sample.factors)
+    number, fewest, result, omnibus = _paired(cells.values, "paired", pairs, test, query)
+    return number, fewest, replace(result, cautions=(*result.cautions, *dependent_cells(cells))), omnibus
 
 
 def _by_topics(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
-    return _paired(topic_values(sample.values, sample.factors).values, pairs, test, query)
+    return _paired(topic_values(sample.values, sample.factors).values, "two_way", pairs, test, query)
 
 
-def _paired(values: Matrix, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+def _paired(values: Matrix, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
     cells = values.shape[1]
     if cells < 2:
         message = f"a paired comparison needs 2 cells in which every system has a value, here are {cells}"
@@ -225,8 +257,10 @@ def _paired(values: Matrix, pairs: Pairs, test: str, query: SessionComparisonQue
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
     check_seconds(seconds, "this comparison", "ask for fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
-    omnibus = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
-    return cells, family.result, omnibus
+    result = replace(family.result, cautions=of_sessions(family.result.cautions, design))
+    found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
+    omnibus = {name: replace(one, cautions=of_sessions(one.cautions, design)) for name, one in found.items()}
+    return cells, cells, result, omnibus
 
 
 def _in_square(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
@@ -248,9 +282,10 @@ def _in_square(sample: _Sample, pairs: Pairs, test: str, query: SessionCompariso
     statistic = np.array([np.nan if one.statistic is None else one.statistic for one in each])
     p_value = np.array([one.p_value for one in each])
     difference = means[first] - means[second]
-    cautions: tuple[Caution, ...] = whole.cautions
+    fewest = min(each, key=lambda one: one.freedom[1])
+    cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
     result = PairedResult(difference, unknown, unknown, statistic, p_value, exact, cautions)
-    return len(values), result, {"latin_square": whole}
+    return len(values), len(values), result, {"latin_square": whole}
 
 
 def _check_square(factors: Factors, pairs: Pairs) -> None:
@@ -273,7 +308,8 @@ def _analyse(values: Floats, factors: Factors) -> OmnibusResult:
 def _unpaired(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
     found = samples(sample.values, sample.factors)
     result = welch_t.compare_samples(found, *pairs.indices(), query.options)
-    return sum(map(len, found)), result, {}
+    result = replace(result, cautions=of_sessions(result.cautions, "unpaired"))
+    return sum(map(len, found)), min(map(len, found)), result, {}
 
 
 _DESIGNS = {"paired": _by_cells, "two_way": _by_topics, "latin_square": _in_square, "unpaired": _unpaired}
