@@ -221,7 +221,7 @@ class CollectionChart(APIView):
             SCORES,
         ],
     )
-    @unchanged(_of_collection)
+    @unchanged(_of_collection, snapshot=True)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         found = scored_collection(request, collection)
         check_chart(COLLECTION_CHARTS, chart, form)

@@ -138,7 +138,7 @@ class LeaderboardView(APIView):
             *STATISTICS,
         ],
     )
-    @unchanged(of_board)
+    @unchanged(of_board, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = query_of(request)

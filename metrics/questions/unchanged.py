@@ -11,6 +11,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -25,6 +26,7 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from metrics.questions.parameters import board_query
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_code, of_filter, of_run
+from metrics.services.snapshots import one_snapshot
 from runs.api.access import scored_collection, scored_run
 from runs.models import Collection, Membership
 
@@ -72,26 +74,30 @@ class Memory:
 MEMORY = Memory()
 
 
-def unchanged(read: Reader) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """For the `get` of a view of the API, whose answer is the same to everybody who may have it."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
         def answer(self: Any, request: Request, **names: Any) -> Any:
-            return _answer(request, read(request, **names), False, lambda: get(self, request, **names))
+            with one_snapshot() if snapshot else nullcontext():
+                return _answer(request, read(request, **names), False, lambda: get(self, request, **names))
 
         return answer
 
     return decorate
 
 
-def unchanged_page(read: Reader) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+def unchanged_page(
+    read: Reader, *, snapshot: bool = False
+) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
     """For a page, which also says who is reading."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
         def answer(request: HttpRequest, **names: Any) -> Any:
-            return _answer(request, read(request, **names), True, lambda: page(request, **names))
+            with one_snapshot() if snapshot else nullcontext():
+                return _answer(request, read(request, **names), True, lambda: page(request, **names))
 
         return answer
 

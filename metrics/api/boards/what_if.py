@@ -41,7 +41,7 @@ class WhatIfView(APIView):
             SCORES,
         ],
     )
-    @unchanged(of_collection)
+    @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = what_if_query(query_of(request), found)

@@ -40,7 +40,7 @@ class OrdersView(APIView):
             SCORES,
         ],
     )
-    @unchanged(of_collection)
+    @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         versions = ",".join(request.query_params.getlist("qrels"))

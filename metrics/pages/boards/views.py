@@ -38,7 +38,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 
 @page
-@unchanged_page(_fingerprint)
+@unchanged_page(_fingerprint, snapshot=True)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """A collection with its leaderboard; measures to `add` become part of its address."""
     collection = counted_collection(request, slug)
@@ -53,7 +53,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @page
-@unchanged_page(_fingerprint)
+@unchanged_page(_fingerprint, snapshot=True)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """The board alone, with all of its statistics: what its page asks for while nobody asks for anything."""
     collection = visible_collection(request, slug)

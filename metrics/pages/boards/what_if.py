@@ -89,7 +89,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 
 @page
-@unchanged_page(_fingerprint)
+@unchanged_page(_fingerprint, snapshot=True)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The board of a collection by a measure made with sliders, beside the official one."""
     collection = visible_collection(request, slug)

@@ -27,6 +27,7 @@ from metrics.services.comparisons.content import STATISTICS_VERSION, canonical, 
 from metrics.services.comparisons.workload import check_workload, estimate, fits_a_request, seconds_of
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
+from metrics.services.snapshots import after_snapshot
 from runs.models import Collection
 
 # So many of a collection wait or are being made at once.
@@ -163,7 +164,7 @@ def _find(digest: str) -> Comparison | None:
 def read_stored_comparison(stored: Comparison) -> Answer:
     """A stored result with the runs that are still there. NotFound where it is forgotten, or an evaluation of it."""
     if stored.read_at < timezone.now() - _READ_AGAIN:
-        Comparison.objects.filter(pk=stored.pk).update(read_at=Now())
+        after_snapshot(lambda: Comparison.objects.filter(pk=stored.pk).update(read_at=Now()))
     query, entrants = query_from(stored.query), _entrants(stored)
     baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
     query = replace(query, baseline=str(baseline.run_id) if baseline else None)

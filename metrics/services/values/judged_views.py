@@ -12,6 +12,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.services.snapshots import after_snapshot
 from metrics.services.values.evaluate import make_vector
 
 Mean = tuple[float | None, int]
@@ -92,7 +93,9 @@ def _computed(
         if (pk, name) not in known:
             missing.setdefault(pk, []).append(measures[name])
     fresh = [make_vector(pk, measure, view) for pk, view in _views(missing) for measure in missing[pk]]
-    MetricVector.objects.bulk_create([row for row in fresh if row.measure in keep], 500, ignore_conflicts=True)
+    kept = [row for row in fresh if row.measure in keep]
+    if kept:
+        after_snapshot(lambda: MetricVector.objects.bulk_create(kept, 500, ignore_conflicts=True))
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
     cache.set_many({_cache_key(*pair): mean for pair, mean in new.items() if pair[1] not in keep}, _CACHE_SECONDS)
     return known | new
