@@ -19,5 +19,7 @@ _data = tempfile.mkdtemp(prefix="evalhub-tests-")
 atexit.register(shutil.rmtree, _data, ignore_errors=True)
 os.environ["EVALHUB_DATA"] = _data
 os.environ["EVALHUB_SECRET_KEY"] = "only-for-tests-only-for-tests-only-for-tests"
+# What a test has done is on the next board that it reads.
+os.environ["EVALHUB_BOARD_SECONDS"] = "0"
 if os.environ.get("EVALHUB_TEST_ON") == "services":
     os.environ["EVALHUB_DATABASE_URL"] = os.environ["EVALHUB_TEST_DATABASE_URL"]

@@ -1,14 +1,23 @@
 """Answers that are expensive to make and seldom change: 304 to a client that has the present one, and a small memory.
 
 The tag of an answer is a digest of everything it depends on: the address with its query, who asks, and a fingerprint of
-what is stored (services/boards/fingerprints.py). The fingerprint is read after the view's own check of who may see
-what, with every request. Nothing expires: what changes gets another tag.
+what is stored (metrics/services/boards/fingerprints.py). The fingerprint is read after the view's own check of who may
+see what, with every request. Nothing expires: what changes gets another tag.
+
+While runs arrive, every second brings another board. One that takes long to make is then given out for as long as
+EVALHUB_BOARD_SECONDS says, with its own tag and its age, as long as nothing but runs has moved.
+
+Where `snapshot` is set, the fingerprint and the answer are read as of one moment: no body is remembered under the tag
+of another state, which may come back when a run is withdrawn and restored. Only what reads alone may have it: a
+comparison may be queued by asking for it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -25,7 +34,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.parameters import board_query
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_code, of_filter, of_run
+from metrics.services.boards.fingerprints import Fingerprint, RunGroups, of_boards, of_code, of_filter, of_run
 from metrics.services.snapshots import one_snapshot
 from runs.api.access import scored_collection, scored_run
 from runs.models import Collection, Membership
@@ -36,6 +45,9 @@ _LARGEST = 1024 * 1024
 # A form is for one visitor: what it carries is set in a cookie of the answer that it was made for.
 _FORM = b"csrfmiddlewaretoken"
 _ALL = 16 * 1024 * 1024
+_MOST_BOARDS = 256
+# A board that is made more quickly than this is always made anew.
+_SLOW_SECONDS = 0.1
 _VARY = ("Accept", "Accept-Encoding", "Authorization", "Cookie")
 
 
@@ -46,12 +58,17 @@ class Memory:
         self._bodies: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
         self._lock = threading.Lock()
         self._size = 0
+        # When a board was made of everything but its runs, how long that took, and what it was asked with.
+        self._boards: OrderedDict[str, tuple[float, float, str]] = OrderedDict()
+        # How many answers were given out of it: what measures an answer's making asks whether it was made.
+        self.recalled = 0
 
     def recall(self, key: str) -> HttpResponse | None:
         with self._lock:
             if key not in self._bodies:
                 return None
             self._bodies.move_to_end(key)
+            self.recalled += 1
             content, content_type = self._bodies[key]
         return HttpResponse(content, content_type=content_type)
 
@@ -65,9 +82,26 @@ class Memory:
             while self._size > _ALL:
                 self._size -= len(self._bodies.popitem(last=False)[1][0])
 
+    def keep_board(self, address: str, asked: str, since: float) -> None:
+        """Remember that making the board began at `since`, a reading of the monotonic clock, and ends now."""
+        with self._lock:
+            now = time.monotonic()
+            self._boards[address] = now, now - since, asked
+            self._boards.move_to_end(address)
+            while len(self._boards) > _MOST_BOARDS:
+                self._boards.popitem(last=False)
+
+    def lately(self, address: str) -> tuple[str, float] | None:
+        """What the last board was asked with, and its age in seconds; None where it was made quickly or long ago."""
+        with self._lock:
+            made, took, asked = self._boards.get(address, (0.0, 0.0, ""))
+            age = time.monotonic() - made
+            return (asked, age) if took >= _SLOW_SECONDS and age <= settings.EVALHUB_BOARD_SECONDS else None
+
     def forget(self) -> None:
         with self._lock:
             self._bodies.clear()
+            self._boards.clear()
             self._size = 0
 
 
@@ -135,23 +169,33 @@ def _answer(
     if fingerprint is None:
         return make()
     viewer = (*_viewer(request), request.COOKIES.get(settings.CSRF_COOKIE_NAME)) if personal else _viewer(request)
-    asked = _digest(request.build_absolute_uri(), fingerprint)
+    url = request.build_absolute_uri()
+    asked, since = _digest(url, fingerprint), time.monotonic()
+    settled = [part for part in fingerprint if not isinstance(part, RunGroups)]
+    address = _digest(url, settled, viewer if personal else ())
     key = _digest(asked, viewer) if personal else asked
+    response, age = MEMORY.recall(key), 0.0
+    if response is None and any(part.under_way for part in fingerprint if isinstance(part, RunGroups)):
+        earlier, age = MEMORY.lately(address) or ("", 0.0)
+        response = MEMORY.recall(_digest(earlier, viewer) if personal else earlier)
+        asked = earlier if response else asked
     tag = f'W/"{_digest(asked, viewer)}"'
     if _is_known(request, tag):
         return _labelled(HttpResponseNotModified(), tag)
-    response = MEMORY.recall(key)
     if response is None:
         response = make()
-        _keep_when_rendered(key, response)
+
+        def keep(rendered: Any) -> None:
+            MEMORY.keep(key, rendered)
+            MEMORY.keep_board(address, asked, since)
+
+        if isinstance(response, SimpleTemplateResponse):
+            response.add_post_render_callback(keep)
+        else:
+            keep(response)
+    elif age:
+        response["Age"] = str(math.ceil(age))
     return _labelled(response, tag) if response.status_code == 200 else response
-
-
-def _keep_when_rendered(key: str, response: Any) -> None:
-    if isinstance(response, SimpleTemplateResponse):
-        response.add_post_render_callback(lambda rendered: MEMORY.keep(key, rendered))
-    else:
-        MEMORY.keep(key, response)
 
 
 def _is_known(request: HttpRequest | Request, tag: str) -> bool:

@@ -90,7 +90,7 @@ def free_port() -> int:
 
 def clean_environment(data: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
-    return {**kept, "EVALHUB_DATA": str(data), "EVALHUB_SECRET_KEY": SECRET_KEY}
+    return {**kept, "EVALHUB_DATA": str(data), "EVALHUB_SECRET_KEY": SECRET_KEY, "EVALHUB_BOARD_SECONDS": "0"}
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
+from metrics.questions import unchanged
 from metrics.questions.unchanged import MEMORY
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Collection, Membership, Run, Team
@@ -235,3 +236,45 @@ def test_another_host_gets_its_own_addresses(people: People, run: str) -> None:
         client.get(f"{BOARD}?limit=1", headers={"Host": host}).json()["next"] for host in ("testserver", "localhost")
     ]
     assert [page.split("/")[2] for page in pages] == ["testserver", "localhost"]
+
+
+@pytest.fixture
+def lagging(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards may be an hour old, and all of them take long to make."""
+    settings.EVALHUB_BOARD_SECONDS = 3600
+    monkeypatch.setattr(unchanged, "_SLOW_SECONDS", 0.0)
+
+
+def test_a_board_may_be_old_while_runs_arrive_and_says_so(people: People, run: str, lagging: None) -> None:
+    first = ask(people, BOARD)
+    assert "Age" not in first
+    submit_one(people)
+    for _ in range(2):
+        late = ask(people, BOARD)
+        assert (late.content, late["ETag"], late["Age"]) == (first.content, first["ETag"], "1")
+    assert ask(people, BOARD, known=first["ETag"]).status_code == 304
+    finish_one(people)
+    done = ask(people, BOARD)
+    assert "Age" not in done
+    assert done.json()["states"] == {"evaluated": first.json()["states"]["evaluated"] + 1}
+
+
+@pytest.mark.parametrize("move", ["another name", "new judgements", "other measures"])
+def test_an_old_board_is_given_out_only_where_nothing_but_runs_has_moved(
+    people: People, run: str, lagging: None, move: str
+) -> None:
+    submit_one(people)
+    first = ask(people, BOARD)
+    CHANGES[move](people)
+    changed = ask(people, BOARD)
+    assert "Age" not in changed
+    assert changed["ETag"] != first["ETag"]
+
+
+def test_a_board_that_is_made_quickly_is_never_old(
+    people: People, run: str, lagging: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unchanged, "_SLOW_SECONDS", 60.0)
+    first = ask(people, BOARD)
+    submit_one(people)
+    assert ask(people, BOARD)["ETag"] != first["ETag"]

@@ -29,13 +29,22 @@ _NO_COLLECTION = -1
 _CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
 
 
+class RunGroups(tuple[Any, ...]):
+    """The part of a board's fingerprint that moves while runs arrive: the rows of `_groups`."""
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a run waits or is being evaluated."""
+        return any({"queued", "evaluating"}.intersection(group) for group in self)
+
+
 def of_boards(collection: Collection) -> Fingerprint:
     """Of everything computed from the collection's evaluated runs: one query for the judgements, one for the runs."""
     sql, parameters = _groups()
     with connection.cursor() as cursor:
         cursor.execute(sql, [collection.pk if value == _NO_COLLECTION else value for value in parameters])
         groups = sorted(cursor.fetchall(), key=repr)
-    return _code(), _row(collection), of_judgements(collection), tuple(groups)
+    return _code(), _row(collection), of_judgements(collection), RunGroups(groups)
 
 
 @functools.cache
