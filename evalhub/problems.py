@@ -20,6 +20,7 @@ from rest_framework.views import set_rollback
 
 from evalhub.operating.logs import current_request_id
 from metrics.engine import errors
+from runs.api.parameters import MAX_OFFSET, integer_in
 
 _STATUS: dict[type[errors.EvalHubError], int] = {
     errors.MeasureError: 400,
@@ -157,20 +158,12 @@ class Pagination(LimitOffsetPagination):
 
     default_limit = 50
     max_limit = 200
-    max_offset = 1_000_000
 
     def get_limit(self, request: Request) -> int:
-        return _page_number(request, "limit", self.default_limit, 1, self.max_limit)
+        return integer_in(request.query_params, "limit", self.default_limit, 1, self.max_limit)
 
     def get_offset(self, request: Request) -> int:
-        return _page_number(request, "offset", 0, 0, self.max_offset)
-
-
-def _page_number(request: Request, name: str, default: int, low: int, high: int) -> int:
-    text = request.query_params.get(name, str(default))
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
-        raise errors.InvalidInput(f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name)
-    return int(text)
+        return integer_in(request.query_params, "offset", 0, 0, MAX_OFFSET)
 
 
 def _error_page(status: int, code: str, detail: str) -> Any:

@@ -6,8 +6,37 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.renderers import JSONRenderer
 
 from runs.api.authentication import TokenAuthentication
+
+
+class _Refusing:
+    """Problems in JSON as everywhere, whatever else the view answers in."""
+
+    request: Any
+
+    def handle_exception(self, error: Exception) -> Any:
+        self.request.accepted_renderer = JSONRenderer()
+        self.request.accepted_media_type = JSONRenderer.media_type
+        return super().handle_exception(error)  # type: ignore[misc]
+
+
+class SchemaView(_Refusing, SpectacularAPIView):
+    """The description, as YAML or as JSON: `format` is openapi or json, or what the Accept header asks for."""
+
+    reads = ("format",)
+
+    def get_format_suffix(self, **kwargs: Any) -> str | None:
+        asked: str | None = self.request.query_params.get("format")
+        return asked
+
+
+class DocsView(_Refusing, SpectacularSwaggerSplitView):
+    """The description with a form for every call; the page asks itself for its script."""
+
+    reads = ("script",)
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -18,6 +47,14 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "bearerFormat": "evh_<id>_<secret>"}
+
+
+def known_fields_only(result: dict[str, Any], **context: Any) -> dict[str, Any]:
+    """What a request sends has the fields of its description and no others."""
+    for name, component in result["components"]["schemas"].items():
+        if name.endswith("Request") and component.get("type") == "object":
+            component["additionalProperties"] = False
+    return result
 
 
 def any_of_them(result: dict[str, Any], **context: Any) -> dict[str, Any]:

@@ -191,7 +191,7 @@ REST_FRAMEWORK = {
         "runs.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["runs.api.permissions.Scoped"],
+    "DEFAULT_PERMISSION_CLASSES": ["runs.api.permissions.Scoped", "runs.api.parameters.KnownParameters"],
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.throttling.UserRate"],
     "DEFAULT_PAGINATION_CLASS": "evalhub.problems.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
@@ -211,7 +211,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Submit retrieval runs, read exact values, leaderboards and significance.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["runs.api.permissions.Scoped"],
+    "SERVE_PERMISSIONS": ["runs.api.permissions.Scoped", "runs.api.parameters.KnownParameters"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
@@ -219,6 +219,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "evalhub.schema.any_of_them",
+        "evalhub.schema.known_fields_only",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",

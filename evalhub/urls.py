@@ -3,10 +3,10 @@
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from evalhub import problems, schema
 from evalhub.operating.probes import PROBES
+from runs.views import checked, reads
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
 
@@ -15,19 +15,25 @@ urlpatterns = [
     path("", include("metrics.urls")),
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("metrics.api.urls")),
-    path("api/v1/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/v1/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    path("api/v1/schema/", schema.SchemaView.as_view(), name="schema"),
+    path("api/v1/docs/", schema.DocsView.as_view(url_name="schema"), name="api-docs"),
     path(
         "login/",
-        LoginView.as_view(template_name="evalhub/login.html", http_method_names=["get", "head", "post"]),
+        checked(
+            reads("next", fields=("next", "username", "password"))(
+                LoginView.as_view(template_name="evalhub/login.html", http_method_names=["get", "head", "post"])
+            )
+        ),
         name="login",
     ),
-    path("logout/", LogoutView.as_view(http_method_names=["post"]), name="logout"),
+    path(
+        "logout/",
+        checked(reads("next", fields=("next",))(LogoutView.as_view(http_method_names=["post"]))),
+        name="logout",
+    ),
     path("admin/", admin.site.urls),
     *[path(address, probe, name=address) for address, probe in PROBES.items()],
 ]
-
-__all__ = ["schema", "urlpatterns"]
 
 handler400 = problems.bad_request
 handler403 = problems.forbidden

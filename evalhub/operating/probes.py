@@ -26,13 +26,26 @@ from runs.services.files import upload_folder
 _log = logging.getLogger(__name__)
 
 
-@require_safe
+def _bare(probe: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """A probe, which only answers, and reads no parameters."""
+
+    @functools.wraps(probe)
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.GET:
+            detail = f"unknown parameter {next(iter(request.GET))[:40]!r}; this address reads none"
+            return _fresh(JsonResponse({"code": "unknown_parameter", "detail": detail}, status=400))
+        return probe(request)
+
+    return require_safe(answer)
+
+
+@_bare
 def healthz(request: HttpRequest) -> HttpResponse:
     """200 while this process answers; asks nothing of anybody else."""
     return _fresh(JsonResponse({"alive": True}))
 
 
-@require_safe
+@_bare
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 when everything is there that a submission needs, else 503 with the reasons."""
     reasons = list(_reasons())
@@ -43,7 +56,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     return _fresh(JsonResponse(body, status=503 if reasons else 200))
 
 
-@require_safe
+@_bare
 def metrics(request: HttpRequest) -> HttpResponse:
     """The figures for Prometheus; 404 unless a token is set, 401 without it."""
     token = settings.EVALHUB_METRICS_TOKEN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -13,13 +14,27 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from metrics.api.comparisons.addresses import pair_page
 from metrics.api.comparisons.charts import COMPARED_CHARTS
-from metrics.api.parameters import CONFIDENCE, FILTER, SCORES, VERSION, parameter
+from metrics.api.parameters import (
+    COMPARISON,
+    CONFIDENCE,
+    DEPTH,
+    FILTER,
+    MEASURE_NAMES,
+    ORDER,
+    PAGE,
+    RECALL,
+    SCORES,
+    SORT,
+    VERSION,
+    WHAT_IF,
+    parameter,
+)
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.figure import Figure
@@ -56,6 +71,7 @@ from metrics.services.values.difference import DifferenceQuery, read_difference
 from metrics.services.values.rankings import read_ranking
 from metrics.services.values.values import read_values
 from runs.api.access import scored_collection, scored_run
+from runs.api.parameters import refusals
 from runs.models import Collection, Run
 
 _KEPT_SECONDS = 600
@@ -154,11 +170,57 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
     **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
 }
 
-CHART_PARAMETERS = [
+Reads = Mapping[str, tuple[OpenApiParameter, ...]]
+CHART_PARAMETERS = (
     parameter("theme", "colours; light where left out", choices=tuple(PALETTES)),
     parameter("size", "column where left out", choices=tuple(SIZES)),
     parameter("live", "true: with what only a pointer can use, for json", OpenApiTypes.BOOL),
-]
+)
+_OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)
+_MEASURE = parameter("measure", "a measure; the collection's first where left out")
+
+
+# The parameters of each chart, beside those of all; another chart's are refused.
+RUN_CHART_READS: Reads = {
+    "curve": (parameter("measure", "a measure that has a curve, nDCG where left out"), DEPTH, CONFIDENCE),
+    "precision-recall": RECALL,
+    "distribution": (_MEASURE,),
+    "topics": (
+        _MEASURE,
+        parameter("other", "another run, whose values are taken away from this one's"),
+        parameter("family", "with other: as in a comparison, for where the bars lead"),
+        parameter("baseline", "with other: as in a comparison, for where the bars lead"),
+        parameter("comparison", "with other: the stored comparison to which the bars lead"),
+    ),
+    "ranking": (parameter("topic", "the topic"),),
+}
+COLLECTION_CHART_READS: Reads = {
+    "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, CONFIDENCE, SCORES),
+    "what-if": WHAT_IF,
+    "significance": COMPARISON,
+    "ranks": COMPARISON,
+    "curves": (
+        parameter("measures", "one of nDCG, DCG, CG, P ...; nDCG where left out"),
+        parameter("measure", "the same as measures, of which one is given"),
+        DEPTH,
+        parameter("runs", "run ids separated by commas, 8 at most"),
+        SCORES,
+    ),
+    "rankings": (parameter("runs", "the ids of two runs"), parameter("topic", "the topic"), SCORES),
+}
+
+
+def every_parameter(reads: Reads) -> list[OpenApiParameter]:
+    """The parameters of all charts of an address, each said once with the charts that read it."""
+    found: dict[str, OpenApiParameter] = {}
+    for read in reads.values():
+        found |= {one.name: one for one in read if one.name not in found}
+    for name, one in found.items():
+        charts = [chart for chart, read in reads.items() if name in (each.name for each in read)]
+        if len(charts) < len(reads):
+            found[name] = copy(one)
+            found[name].description = f"of {', '.join(charts)}: {one.description}"
+    return list(found.values())
 
 
 class RunChart(APIView):
@@ -167,20 +229,13 @@ class RunChart(APIView):
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
         parameters=[
-            parameter("measure", "a measure; the collection's first where left out, nDCG for curve"),
-            parameter("other", "of topics: another run, whose values are taken away from this one's"),
-            parameter("topic", "of ranking: the topic"),
-            parameter("depth", "of curve: number of ranks, 100 where left out", OpenApiTypes.INT),
-            parameter("rel", "of precision-recall: lowest relevant levels separated by commas, or all"),
-            CONFIDENCE,
-            *CHART_PARAMETERS,
-            SCORES,
-            VERSION,
+            *every_parameter(RUN_CHART_READS),
+            *_OF_A_RUN,
         ],
     )
     def get(self, request: Request, run: UUID, chart: str, form: str) -> HttpResponse:
         found = scored_run(request, run)
-        check_chart(RUN_CHARTS, chart, form)
+        check_chart(request, RUN_CHART_READS, chart, form, _OF_A_RUN)
         query = query_of(request)
         look = look_in(query)
         asked = Asked(found, evaluation_in(query, found), query)
@@ -202,40 +257,29 @@ class CollectionChart(APIView):
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
         parameters=[
-            parameter("measures", "the measure to order or compare the runs by; of curves one of nDCG, DCG, CG, P ..."),
-            parameter("runs", "run ids separated by commas; all evaluated runs where left out, of curves 8 at most"),
-            parameter("tests", "of significance: the test, paired_t where left out"),
-            parameter("correction", "of significance: as in a comparison, holm where left out"),
-            parameter("alpha", "of significance: the level, 0.05 where left out", OpenApiTypes.NUMBER),
-            parameter("resamples", "of significance: B of a test that draws", OpenApiTypes.INT),
-            parameter("seed", "of significance and ranks: 0 where left out", OpenApiTypes.INT),
-            parameter("depth", "of curves: number of ranks, 100 where left out", OpenApiTypes.INT),
-            parameter("topic", "of rankings: the topic"),
-            parameter("sort", "of means: another measure to order the runs by"),
-            parameter("order", "of means: desc or asc; best first where left out"),
-            parameter("limit", "of means: rows of the page, of which the first 30 are drawn", OpenApiTypes.INT),
-            parameter("offset", "of means: rows to pass over", OpenApiTypes.INT),
-            FILTER,
-            CONFIDENCE,
+            *every_parameter(COLLECTION_CHART_READS),
             *CHART_PARAMETERS,
-            SCORES,
         ],
     )
     @unchanged(_of_collection, snapshot=True)
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         found = scored_collection(request, collection)
-        check_chart(COLLECTION_CHARTS, chart, form)
+        check_chart(request, COLLECTION_CHART_READS, chart, form)
         query = query_of(request)
         look = look_in(query)
         # The board changes with every run: only what says so with its tag is remembered.
         return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query, request.user).draw(look))
 
 
-def check_chart(charts: Mapping[str, Any], chart: str, form: str) -> None:
-    """Http404 for a chart or a format that there is not."""
-    if chart not in charts or form not in FORMATS:
-        known = f"{', '.join(charts)}; the formats are {', '.join(FORMATS)}"
+def check_chart(
+    request: Request, reads: Reads, chart: str, form: str, others: tuple[OpenApiParameter, ...] = CHART_PARAMETERS
+) -> None:
+    """Http404 for a chart or a format that there is not, InvalidInput for a parameter that only other charts read."""
+    if chart not in reads or form not in FORMATS:
+        known = f"{', '.join(reads)}; the formats are {', '.join(FORMATS)}"
         raise Http404(f"there is no chart {chart[:40]}.{form[:10]}; the charts are {known}")
+    for refusal in refusals(request.query_params, [one.name for one in (*reads[chart], *others)]):
+        raise refusal
 
 
 def look_in(query: Mapping[str, str]) -> Look:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 
 from metrics.engine.significance import CORRECTIONS, TESTS
+from metrics.engine.significance.pairs import TIES, ZEROS
+from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
+from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
 
 
 def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR, choices: tuple[str, ...] = ()) -> OpenApiParameter:
     return OpenApiParameter(name, kind, description=text, enum=choices or None)
+
+
+def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
+    return [one.name for one in parameters]
 
 
 MEASURE_NAMES = parameter("measures", "measure names separated by commas; the collection's own where left out")
@@ -36,4 +44,58 @@ STATISTICS = (
     RESAMPLES,
     parameter("rank_resamples", "B of the rank intervals, 2,000 where left out", OpenApiTypes.INT),
     SEED,
+)
+SORT = parameter("sort", "the measure to rank by; the first where left out")
+ORDER = parameter("order", "desc or asc; best first where left out")
+PAGE = (
+    parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
+    parameter("offset", "rows to pass over", OpenApiTypes.INT),
+)
+DEPTH = parameter("depth", "number of ranks, 100 where left out, at most 1000", OpenApiTypes.INT)
+RECALL = (
+    parameter("points", "points of recall from 0 to 1, 11 where left out, 2 to 101", OpenApiTypes.INT),
+    parameter("rel", "lowest relevant levels separated by commas, or all: every level there is; 1 if left out"),
+    parameter("interp", "ceiling where left out", choices=("ceiling", "interval")),
+    parameter("rounding", "of recall into documents, for ceiling; 10 if left out", choices=("10", "9", "exact")),
+    CONFIDENCE,
+)
+# What a leaderboard is asked.
+BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, SCORES, *STATISTICS)
+# What a comparison is asked.
+COMPARISON = (
+    parameter("measures", "measure names separated by commas; the collection's first where left out"),
+    parameter("measure", "the same as measures, of which one is given"),
+    parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+    parameter("family", "run ids, or all: the runs that `runs` were found among, whose pairs are corrected together"),
+    parameter("baseline", "a run id: compare every other run with this one only"),
+    parameter("tests", f"one or several of {', '.join(TESTS)}"),
+    parameter("test", "the same as tests, of which one is given"),
+    parameter("correction", ", ".join(CORRECTIONS)),
+    ALPHA,
+    CONFIDENCE,
+    parameter("resamples", "B of tests that draw, 100,000 where left out", OpenApiTypes.INT),
+    parameter("seed", "of tests that draw, 0 where left out", OpenApiTypes.INT),
+    parameter("zeros", "what Wilcoxon's test does with equal values", choices=ZEROS),
+    parameter("ties", "which differences tie for Wilcoxon's test", choices=TIES),
+    parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
+    SCORES,
+)
+# Which pairs of one to show.
+PAIRS = (
+    parameter("run", "only the pairs with this run (its id)"),
+    parameter("sort", "the order of the pairs", choices=PAIR_ORDERS),
+    parameter("limit", "pairs of a page, 200 where left out, at most 5,000", OpenApiTypes.INT),
+    parameter("offset", "pairs to pass over", OpenApiTypes.INT),
+)
+# One or several boards under other gains, discounts and depths.
+WHAT_IF = (
+    parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; nDCG where left out"),
+    parameter("gains", "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;1:1,2:5; linear where left out"),
+    parameter("dis", "log2, jk, session, separated by commas; log2 where left out, jk where b is given"),
+    parameter("b", "bases of the logarithms of jk and session, separated by commas; 2 where left out"),
+    parameter("depths", "ranks separated by commas, all for the whole ranking; 10 where left out"),
+    parameter("preset", f"of {', '.join(PRESETS)}, separated by commas"),
+    parameter("measures", f"measure names separated by commas; {MAX_COMBINATIONS} combinations in all"),
+    parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+    SCORES,
 )

@@ -10,6 +10,7 @@ from metrics.api.boards.serializers import BoardStatisticsSerializer, CautionSer
 from metrics.engine.measures.undefined import REASONS
 from metrics.models import Evaluation
 from metrics.services.boards.states import BOARD_STATES
+from runs.api.parameters import KnownFields
 
 
 class MeanSerializer(serializers.Serializer[Any]):
@@ -268,7 +269,7 @@ class RankingSerializer(ReadFromSerializer):
     documents = RankedDocumentSerializer(many=True)
 
 
-class NewEvaluationSerializer(serializers.Serializer[Any]):
+class NewEvaluationSerializer(KnownFields, serializers.Serializer[Any]):
     scores = serializers.ChoiceField(choices=("float64", "float32"))
 
 

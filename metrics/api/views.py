@@ -14,8 +14,8 @@ from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.api.answers import aggregates_of, coverage, number, numbers, read_from, run_name
-from metrics.api.boards.standings import cautions_as_json, row_statistics, standings_as_json
-from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, VERSION, parameter
+from metrics.api.boards.standings import asked_standings, cautions_as_json, row_statistics, standings_as_json
+from metrics.api.parameters import BOARD, MEASURE_NAMES, SCORES, VERSION, parameter
 from metrics.api.serializers import (
     EvaluationSerializer,
     LeaderboardSerializer,
@@ -28,15 +28,7 @@ from metrics.engine.curves import CURVES
 from metrics.engine.errors import NotFound
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.models import Evaluation
-from metrics.questions.parameters import (
-    board_query,
-    choice_in,
-    evaluation_in,
-    measures_in,
-    query_of,
-    scores_in,
-    standings_query,
-)
+from metrics.questions.parameters import board_query, choice_in, evaluation_in, measures_in, query_of, scores_in
 from metrics.questions.unchanged import of_board, of_measures, of_scored_run, unchanged
 from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.boards.standings import Standings, read_standings
@@ -127,22 +119,13 @@ class LeaderboardView(APIView):
 
     @extend_schema(
         responses=LeaderboardSerializer,
-        parameters=[
-            MEASURE_NAMES,
-            parameter("sort", "the measure to rank by; the first where left out"),
-            parameter("order", "desc or asc; best first where left out"),
-            parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
-            parameter("offset", "rows to pass over", OpenApiTypes.INT),
-            FILTER,
-            SCORES,
-            *STATISTICS,
-        ],
+        parameters=[*BOARD],
     )
     @unchanged(of_board, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         parameters = query_of(request)
-        query, asked = board_query(parameters, found, request.user), standings_query(parameters)
+        query, asked = board_query(parameters, found, request.user), asked_standings(parameters)
         board = read_leaderboard(collection=found, query=query)
         standings = read_standings(board=board, query=asked) if asked else None
         after, before = query.offset + query.limit, max(0, query.offset - query.limit)

@@ -17,6 +17,7 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import SIZES
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.status import RunStatus
+from runs.api.parameters import text_of
 from runs.views import problem_of
 
 # What a page tells as the state of things; every other refusal is an answer to what was asked for.
@@ -41,8 +42,8 @@ class Problem:
 
 
 def query_of(request: HttpRequest) -> Query:
-    """The query string as text; ticked runs add up."""
-    return {**request.GET.dict(), "runs": ",".join(request.GET.getlist("runs"))}
+    """The query string as text; lists add up."""
+    return {"runs": "", **text_of(request.GET)}
 
 
 def changed(query: Query, **changes: str | None) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from django.http import QueryDict
 from rest_framework.request import Request
 
 from metrics.engine.curves import MAX_DEPTH, curve_measures
@@ -43,6 +43,7 @@ from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.difference import DifferenceQuery
 from metrics.services.values.values import find_evaluation
+from runs.api.parameters import MAX_OFFSET, integer_in, text_of
 from runs.models import Collection, Run
 
 MAX_LIMIT = 200
@@ -50,7 +51,6 @@ MAX_VALUES = 1_000_000
 MAX_COMPARED_MEASURES = 20
 # Of one answer: pairs of each measure, and pairs times measures times tests.
 MAX_PAIRS, MAX_VERDICTS = 5_000, 20_000
-MAX_OFFSET = 1_000_000
 MAX_VERSION = 10**6
 MAX_SEED = 10**9 - 1
 _LEAST_SHARE = 0.0001
@@ -60,9 +60,6 @@ _MAX_SIZE, _MAX_TRIALS = 100_000, 1_000
 _LEAST_DIFFERENCE = 1e-6
 RESAMPLES, _RANK_RESAMPLES = (100, 1_000_000), (100, 10_000)
 _GRID = ("family", "gains", "dis", "b", "depths")
-# Parameters that are lists, with what stands between their values: gain maps have commas of their own.
-_NAMED = "measures runs sets systems tests family dis b depths preset rel statistics sizes differences"
-_LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
 _T = TypeVar("_T")
 
 
@@ -78,13 +75,6 @@ def measures_in(
 
 def measure_in(parameters: Mapping[str, str], name: str, default: str, documents: int | None = None) -> Measure:
     return measures_in({name: parameters.get(name) or default}, name, [default], documents)[0]
-
-
-def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    text = parameters.get(name) or str(default)
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
-        raise InvalidInput(f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name)
-    return int(text)
 
 
 def choice_in(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str | None:
@@ -145,12 +135,12 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
 
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
     """`measure` and `test` are read where `measures` and `tests` are left out."""
-    named = "measures" if parameters.get("measures") else "measure"
+    named = _one_of(parameters, "measures", "measure")
     measures = measures_in(parameters, named, collection.measures[:1], collection.documents)
     if len(measures) > MAX_COMPARED_MEASURES:
         message = f"{len(measures)} measures; a comparison takes at most {MAX_COMPARED_MEASURES}"
         raise MeasureError(message, code="too_many_measures", pointer=named)
-    tests = parameters.get("tests") or parameters.get("test") or "paired_t"
+    tests = parameters.get(_one_of(parameters, "tests", "test")) or "paired_t"
     options = Options(
         confidence=share_in(parameters, "confidence", 0.95),
         resamples=integer_in(parameters, "resamples", DEFAULTS.resamples, 1, MAX_RESAMPLES),
@@ -172,6 +162,14 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
     )
 
 
+def _one_of(parameters: Mapping[str, str], name: str, other: str) -> str:
+    """The one of two names of a parameter that is given."""
+    if parameters.get(name) and parameters.get(other):
+        message = f"{name} and {other} are the same parameter here: give one of them"
+        raise InvalidInput(message, code="repeated_parameter", pointer=other)
+    return name if parameters.get(name) else other
+
+
 def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
     """Which pairs of a comparison to show."""
     limit = integer_in(parameters, "limit", 200, 1, MAX_PAIRS)
@@ -188,32 +186,29 @@ def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> Pai
 
 
 def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
-    text = parameters.get(name) or str(default)
-    try:
-        share = float(text) if text.isascii() and "_" not in text else -1.0
-    except ValueError:
-        share = -1.0
-    if not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
-        message = f"{name}={text[:40]}: {name} is a number from {_LEAST_SHARE} to {1 - _LEAST_SHARE}"
-        raise InvalidInput(message, pointer=name)
-    return share
+    return _number(name, parameters.get(name) or str(default), _LEAST_SHARE, 1 - _LEAST_SHARE)
 
 
 def _size_in(parameters: Mapping[str, str], name: str) -> float:
     """A finite number of 0 or more; 0 where left out."""
-    text = parameters.get(name) or "0"
+    return _number(name, parameters.get(name) or "0", 0.0, sys.float_info.max)
+
+
+def _number(name: str, text: str, low: float, high: float) -> float:
+    """The number that `text` writes; InvalidInput where it is none or not from `low` to `high`."""
     try:
-        size = float(text) if text.isascii() and "_" not in text else -1.0
+        number = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
-        size = -1.0
-    if not 0 <= size < math.inf:
-        raise InvalidInput(f"{name}={text[:40]}: {name} is a number of 0 or more", pointer=name)
-    return size
+        number = math.nan
+    if not low <= number <= high:
+        bounds = f"from {low:g} to {high:g}" if high < sys.float_info.max else f"of {low:g} or more"
+        raise InvalidInput(f"{name}={text[:40]}: {name} is a number {bounds}", pointer=name)
+    return number
 
 
 def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
     """`measure` is read where `measures` is left out, as an address of one curve says."""
-    name = "measures" if parameters.get("measures") else "measure"
+    name = _one_of(parameters, "measures", "measure")
     try:
         measures = curve_measures(parameters.get(name) or "nDCG")
     except MeasureError as error:
@@ -299,14 +294,7 @@ def design_query(parameters: Mapping[str, str], collection: Collection) -> Desig
 
 
 def _positive(name: str, text: str) -> float:
-    try:
-        value = float(text) if text.isascii() and "_" not in text else -1.0
-    except ValueError:
-        value = -1.0
-    if not _LEAST_DIFFERENCE <= value <= 1 / _LEAST_DIFFERENCE:
-        message = f"{name}={text[:40]}: a number from {_LEAST_DIFFERENCE:g} to {1 / _LEAST_DIFFERENCE:g}"
-        raise InvalidInput(message, pointer=name)
-    return value
+    return _number(name, text, _LEAST_DIFFERENCE, 1 / _LEAST_DIFFERENCE)
 
 
 def _grid(parameters: Mapping[str, str]) -> Grid:
@@ -369,10 +357,3 @@ def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
 def query_of(request: Request) -> dict[str, str]:
     """The query string as text."""
     return text_of(request.query_params)
-
-
-def text_of(parameters: QueryDict) -> dict[str, str]:
-    """Parameters as text; the last of repeated ones counts, repeated lists add up."""
-    joined = {name: separator.join(parameters.getlist(name)) for name, separator in _LISTS.items()}
-    last = {name: str(parameters.get(name, "")) for name in parameters}
-    return {**last, **{name: text for name, text in joined.items() if text}}

@@ -15,18 +15,17 @@ from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
 from metrics.questions.parameters import (
     MAX_LIMIT,
-    MAX_OFFSET,
     MAX_SEED,
     MAX_VERSION,
     RESAMPLES,
     choice_in,
-    integer_in,
     share_in,
 )
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.comparison import DESIGNS, SessionComparisonQuery
 from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.sessions.values import SessionSelection, find_session_evaluation
+from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import SessionSet
 
 MAX_SESSIONS = 10_000

@@ -37,6 +37,7 @@ from metrics.questions.parameters import board_query
 from metrics.services.boards.fingerprints import Fingerprint, RunGroups, of_boards, of_code, of_filter, of_run
 from metrics.services.snapshots import one_snapshot
 from runs.api.access import scored_collection, scored_run
+from runs.api.parameters import text_of
 from runs.models import Collection, Membership
 
 # Reads what the view would find and refuses what it would refuse; None where the answer has no tag.
@@ -149,7 +150,7 @@ def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | N
 def of_asked_board(request: HttpRequest | Request, collection: Collection) -> Fingerprint | None:
     """Of a board and the rows of it that are asked for; None where the question has no answer."""
     try:
-        query = board_query(request.GET.dict(), collection, request.user)
+        query = board_query(text_of(request.GET), collection, request.user)
         return of_boards(collection) + of_filter(collection, query)
     except EvalHubError:
         return None

@@ -11,6 +11,7 @@ from rest_framework.reverse import reverse
 from metrics.engine.measures.definition import MAX_DOCUMENTS
 from metrics.services.queue.status import RUN_STATES
 from runs.api.fields import FileReportSerializer, FileWarningSerializer, JSONObjectField, MeasureListField, ReportField
+from runs.api.parameters import KnownFields
 from runs.formats.trec_run import TAG_RULE
 from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Scope, Team, Topic
 from runs.models.collections import check_labels, check_measures
@@ -54,14 +55,14 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
         fields = ("slug", "name", "created_at")
 
 
-class NewTeamSerializer(serializers.Serializer[Any]):
+class NewTeamSerializer(KnownFields, serializers.Serializer[Any]):
     slug = serializers.RegexField(
         r"\A[a-z0-9][a-z0-9_-]{0,63}\Z", error_messages={"invalid": "use lower-case letters, digits, '_' and '-'"}
     )
     name = serializers.CharField(max_length=150)
 
 
-class RoleSerializer(serializers.Serializer[Any]):
+class RoleSerializer(KnownFields, serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=Membership.Role.choices)
 
 
@@ -78,7 +79,7 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
         fields = ("username", "role")
 
 
-class CollectionSerializer(serializers.ModelSerializer[Collection]):
+class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection]):
     team = TeamField(default=PersonalTeam(), as_owner=True)
     measures = MeasureListField(required=False)
     level_labels = JSONObjectField(required=False, validators=[check_labels])
@@ -146,7 +147,7 @@ class CheckedQrelsSerializer(serializers.Serializer[Any]):
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="warnings by code")
 
 
-class QrelsUploadSerializer(serializers.Serializer[Any]):
+class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     keyed_by = serializers.ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
@@ -161,7 +162,7 @@ class QrelsUploadSerializer(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(required=False, default=False)
 
 
-class TopicsUploadSerializer(serializers.Serializer[Any]):
+class TopicsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     format = serializers.ChoiceField(
         choices=("trec-sgml", "trec-xml", "jsonl", "tsv"), required=False, default=None, allow_null=True
@@ -174,7 +175,7 @@ class TopicsAnswerSerializer(serializers.Serializer[Any]):
     warnings = FileReportSerializer()
 
 
-class RunUploadSerializer(serializers.Serializer[Any]):
+class RunUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     tag = serializers.RegexField(
         r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None, error_messages={"invalid": TAG_RULE}
@@ -201,7 +202,7 @@ class RunStatusSerializer(serializers.Serializer[Any]):
     queue = WaitingSerializer(allow_null=True)
 
 
-class RunSerializer(serializers.ModelSerializer[Run]):
+class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
     """A run with its status; the view puts the statuses of all its runs into the context."""
 
     url = serializers.SerializerMethodField()
@@ -258,7 +259,7 @@ class ScopesField(serializers.ListField):
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
-class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
     scopes = ScopesField(required=False, help_text="what it may be used for; read and submit where left out")
 
     class Meta:

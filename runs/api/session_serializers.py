@@ -8,13 +8,14 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from runs.api.fields import FileReportSerializer, JSONObjectField, ReportField
+from runs.api.parameters import KnownFields
 from runs.api.serializers import PersonalTeam, RunStatusSerializer, TeamField
 from runs.formats.sessions.reading import FORMATS
 from runs.formats.trec_run import TAG_RULE
 from runs.models import SessionSet
 
 
-class SessionUploadSerializer(serializers.Serializer[Any]):
+class SessionUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     tag = serializers.RegexField(
         r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None, error_messages={"invalid": TAG_RULE}
@@ -32,7 +33,7 @@ class SessionUploadSerializer(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField(required=False, default=False)
 
 
-class SessionSetSerializer(serializers.ModelSerializer[SessionSet]):
+class SessionSetSerializer(KnownFields, serializers.ModelSerializer[SessionSet]):
     """A session set with its status; the view puts the statuses of all its sets into the context."""
 
     url = serializers.SerializerMethodField()

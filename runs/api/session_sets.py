@@ -22,8 +22,8 @@ from runs.api.access import owned_session_set, visible_collection, visible_sessi
 from runs.api.filters import SessionSetFilter
 from runs.api.origin import origin_of
 from runs.api.session_serializers import CheckedSessionsSerializer, SessionSetSerializer, SessionUploadSerializer
-from runs.api.uploads import FILE_PARSERS
-from runs.api.views import DRY_RUN, FILE, download, either, upload_fields
+from runs.api.uploads import FILE_PARSERS, query_fields
+from runs.api.views import FILE, download, either, upload_fields
 from runs.models import Scope, SessionSet, User
 from runs.services.session_sets import (
     SessionSubmission,
@@ -63,7 +63,7 @@ class SessionSetList(generics.ListAPIView[SessionSet]):
             202: SessionSetSerializer,
             200: either("SessionSetOrCheck", SessionSetSerializer, CheckedSessionsSerializer),
         },
-        parameters=[DRY_RUN, idempotency.PARAMETER],
+        parameters=[*query_fields(SessionUploadSerializer), idempotency.PARAMETER],
     )
     @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:

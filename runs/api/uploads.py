@@ -15,8 +15,11 @@ from django.core.files.uploadhandler import FileUploadHandler
 from django.http import QueryDict
 from django.http.multipartparser import MultiPartParserError
 from django.utils.http import parse_header_parameters
-from rest_framework import parsers
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import parsers, serializers
 from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
 
 from metrics.engine.errors import FileTooLarge
 from runs.services.files import upload_folder
@@ -173,6 +176,17 @@ def _received(stream: IO[Any], length: int, media_type: str | None) -> StoredUpl
     return upload
 
 
+def empty_body(request: Request) -> StoredUpload | None:
+    """The file of no byte that a request brings whose body is the file; parsers see only bodies that have one."""
+    raw = {parser.media_type for parser in FILE_PARSERS if issubclass(parser, RawFileParser)}
+    named = (request.content_type or "").partition(";")[0].strip().lower()
+    if named not in raw or request.FILES:
+        return None
+    if "HTTP_TRANSFER_ENCODING" in request.META:
+        _content_length(request.META)
+    return StoredUpload("upload", named) if request.META.get("CONTENT_LENGTH") == "0" else None
+
+
 def _content_length(meta: Mapping[str, Any]) -> int:
     text = meta.get("CONTENT_LENGTH") or ""
     if not re.fullmatch(r"[0-9]{1,18}", text):
@@ -193,3 +207,17 @@ class ZstandardParser(RawFileParser):
 
 
 FILE_PARSERS = (MultiPartParser, RawFileParser, PlainTextParser, GzipParser, ZstandardParser)
+
+
+def query_fields(serializer: type[serializers.Serializer[Any]]) -> list[OpenApiParameter]:
+    """The fields of an upload as parameters, which they are where the whole body is the file."""
+    return [
+        OpenApiParameter(
+            name,
+            OpenApiTypes.BOOL if isinstance(field, serializers.BooleanField) else OpenApiTypes.STR,
+            description=f"the field {name}, where the body is the file itself",
+            enum=list(field.choices) if isinstance(field, serializers.ChoiceField) else None,
+        )
+        for name, field in serializer().fields.items()
+        if not isinstance(field, serializers.FileField)
+    ]

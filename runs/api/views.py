@@ -9,16 +9,16 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404, HttpResponseBase
+from django.http import FileResponse, Http404, HttpResponseBase, QueryDict
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
 from rest_framework import generics, status
-from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
+from metrics.engine.errors import InvalidInput
 from metrics.services.queue.lifecycle import cancel_evaluations, queue_submitted
 from metrics.services.queue.session_lifecycle import queue_judged
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
@@ -47,7 +47,7 @@ from runs.api.serializers import (
     TopicSerializer,
     TopicsUploadSerializer,
 )
-from runs.api.uploads import FILE_PARSERS
+from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
 from runs.models import Collection, Qrels, Run, Scope, Topic, User
 from runs.services.collections import change_collection, create_collection, import_topics, release_collection
 from runs.services.files import open_stored_file
@@ -55,7 +55,6 @@ from runs.services.qrels import activate_qrels, check_qrels, import_qrels, recor
 from runs.services.reports import report_as_json
 from runs.services.runs import Submission, change_run, check_submission, delete_run, submit_run
 
-DRY_RUN = OpenApiParameter("dry_run", OpenApiTypes.BOOL, description="check the file and store nothing")
 FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
@@ -70,15 +69,20 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
 
     The uploaded file is gone afterwards, unless the store has linked it.
     """
-    data = request.data.dict() if hasattr(request.data, "dict") else dict(request.data)
-    query = {name: value for name, value in request.query_params.items() if name != "file"}
     with contextlib.ExitStack() as uploads:
         for upload in request.FILES.values():
             uploads.callback(upload.close)
-        serializer = serializer_class(data={**query, **data}, context={"request": request})
+        form = request.data if isinstance(request.data, QueryDict) else QueryDict()
+        for name, values in form.lists():
+            if len(values) > 1 or name in request.query_params:
+                message = f"{name} is given more than once; send it once, in the form or in the address"
+                raise InvalidInput(message, code="repeated_field", pointer=f"/{name[:200]}")
+        data: dict[str, Any] = {**request.query_params.dict(), **form.dict()}
+        if empty := empty_body(request):
+            uploads.callback(empty.close)
+            data["file"] = empty
+        serializer = serializer_class(data=data, context={"request": request})
         serializer.is_valid(raise_exception=True)
-        if unread := request.FILES.keys() - serializer.fields.keys():
-            raise ParseError(f"no file {min(unread)!r} is read here")
         yield serializer.validated_data
 
 
@@ -133,6 +137,7 @@ class CollectionRelease(APIView):
     """Show the scores of a blind collection to everybody who sees it, for good."""
 
     scopes = {"POST": Scope.MANAGE}
+    without_body = ("POST",)
 
     @extend_schema(request=None, responses=CollectionSerializer)
     def post(self, request: Request, collection: str) -> Response:
@@ -154,7 +159,11 @@ class TopicList(generics.ListAPIView[Topic]):
             return Topic.objects.none()
         return visible_collection(self.request, self.kwargs["collection"]).topics.order_by("position")
 
-    @extend_schema(request={"multipart/form-data": TopicsUploadSerializer}, responses=TopicsAnswerSerializer)
+    @extend_schema(
+        request={"multipart/form-data": TopicsUploadSerializer},
+        responses=TopicsAnswerSerializer,
+        parameters=query_fields(TopicsUploadSerializer),
+    )
     def put(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         with upload_fields(request, TopicsUploadSerializer) as fields:
@@ -179,7 +188,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
         responses={201: QrelsSerializer, 200: either("QrelsOrCheck", QrelsSerializer, CheckedQrelsSerializer)},
-        parameters=[DRY_RUN, idempotency.PARAMETER],
+        parameters=[*query_fields(QrelsUploadSerializer), idempotency.PARAMETER],
     )
     @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:
@@ -231,6 +240,7 @@ class QrelsActivation(APIView):
     """Make a version the one that counts; every run is evaluated again under it."""
 
     scopes = {"POST": Scope.MANAGE}
+    without_body = ("POST",)
 
     @extend_schema(request=None, responses=QrelsSerializer)
     def post(self, request: Request, collection: str, version: int) -> Response:
@@ -275,7 +285,7 @@ class RunList(generics.ListAPIView[Run]):
     @extend_schema(
         request={"multipart/form-data": RunUploadSerializer},
         responses={202: RunSerializer, 200: either("RunOrCheck", RunSerializer, CheckedRunSerializer)},
-        parameters=[DRY_RUN, idempotency.PARAMETER],
+        parameters=[*query_fields(RunUploadSerializer), idempotency.PARAMETER],
     )
     @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from runs.api.uploads import MultiPartParser
-from runs.views import problem_of
+from runs.views import checked, problem_of, reads
 
 
 class PageSession(SessionAuthentication):
@@ -30,8 +30,15 @@ class FormPage(APIView):
     authentication_classes = (PageSession,)
     parser_classes = (MultiPartParser, FormParser)
     signed_in = True
+    # What its address and its form have; a form with a file is read by its serializer, which knows its fields.
+    reads: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     # A page is no part of the API's description.
     schema = None
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        return checked(reads(*cls.reads, fields=cls.fields)(super().as_view(**initkwargs)))
 
     def handle_exception(self, error: Exception) -> Any:
         """The refusal as a page, with the status and the sentence of the API."""

@@ -21,12 +21,16 @@ from runs.pages.forms import FormPage, see
 from runs.services.runs import Submission, check_submission, submit_run
 from runs.views import problem_of
 
+_OF_THE_FORM = ("csrfmiddlewaretoken", "action")
+
 
 class RunFormSerializer(RunUploadSerializer):
     """The same fields as a form sends them: what is left empty is left out, a second file that nobody chose as well."""
 
     def to_internal_value(self, data: Any) -> Any:
-        return super().to_internal_value({name: value for name, value in data.items() if value != ""})
+        """Without what the form has beside the run: its token, and which of its buttons was pressed."""
+        fields = {name: value for name, value in data.items() if value != "" and name not in _OF_THE_FORM}
+        return super().to_internal_value(fields)
 
 
 class SubmitPage(FormPage):

@@ -32,6 +32,7 @@ class TokensPage(FormPage):
     """The tokens of whoever is logged in; `action` makes or revokes one."""
 
     scopes = {"POST": Scope.MANAGE}
+    fields = ("action", "name", "days", "scopes", "key")
 
     def get(self, request: Request) -> HttpResponse:
         return _page(request)

@@ -164,8 +164,10 @@ def test_a_plain_csv_has_no_columns_of_statistics(anonymous: APIClient, board: C
 
 def test_a_file_has_all_rows_whatever_page_is_shown(anonymous: APIClient, alice: User) -> None:
     make_scored("scored", alice.personal_team, simulated(60, 10))
-    assert len(rows_of(export(anonymous, "csv", limit=2, offset=50))) == 60
-    text = export(anonymous, "md", filter="r1 -r10", limit=2)
+    assert len(rows_of(export(anonymous, "csv"))) == 60
+    refused = anonymous.get("/api/v1/collections/scored/leaderboard/export/csv/?limit=2")
+    assert (refused.status_code, refused.json()["code"]) == (400, "unknown_parameter")
+    text = export(anonymous, "md", filter="r1 -r10")
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == 2 + 10
     assert "Means of 10 of 60 runs of Collection scored" in text
     assert "Ranked by AP, highest first, among all runs." in text

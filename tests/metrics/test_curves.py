@@ -144,10 +144,11 @@ def test_too_many_values_of_single_topics_are_refused(
     ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(queries, "MAX_VALUES", 32)
-    assert ask(kind, per_topic="true", depth="10", points="10").status_code == 200
-    answer = ask(kind, per_topic="true", depth="11", points="11")
+    number = "depth" if kind == "curve" else "points"
+    assert ask(kind, per_topic="true", **{number: "10"}).status_code == 200
+    answer = ask(kind, per_topic="true", **{number: "11"})
     assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")
-    assert ask(kind, depth="11", points="11").status_code == 200
+    assert ask(kind, **{number: "11"}).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["curve", "precision-recall"])

@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[str, str, tuple[int, ...]]] = {
     "78-crlf-tag-only-cr": ("run", "too_few_columns", (1, 2, 3, 4, 5)),
 }
 
-# Qrels of no byte at all are a request without a file.
+# Qrels of no byte at all.
 EMPTY = "59-empty-qrels"
 
 # Where trec_eval 10 gives values, or none, and EvalHub does otherwise.
@@ -169,8 +169,10 @@ def test_what_is_refused_has_this_code_and_these_lines(
 
 def test_empty_qrels_are_refused(api: APIClient, real_data: Path) -> None:
     answers = submit(api, real_data / "edge-cases" / EMPTY)
-    assert (answers["qrels"].status_code, answers["qrels"].json()["code"]) == (400, "invalid")
     assert answers["run"].status_code == 202
+    path = "/api/v1/collections/case-59-empty-qrels/qrels/"
+    answer = api.post(path, b"", content_type="text/plain", CONTENT_LENGTH="0")
+    assert (answer.status_code, answer.json()["code"]) == (422, "empty_qrels")
 
 
 def test_every_difference_from_trec_eval_is_known(real_data: Path) -> None:

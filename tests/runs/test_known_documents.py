@@ -346,14 +346,15 @@ def test_warnings_of_both_files_stay_apart(api: APIClient, collection: str) -> N
 def test_no_other_upload_takes_known_documents(api: APIClient, collection: str, method: str, path: str) -> None:
     files = {"file": SimpleUploadedFile("f", b"1 0 a 1\n"), "known": SimpleUploadedFile("k", b"1 a\n")}
     answer = getattr(api, method)(f"/api/v1/collections/small/{path}/", files, format="multipart")
-    assert (answer.status_code, answer.json()["code"]) == (400, "parse_error")
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_field")
 
 
 def test_a_known_field_that_is_no_file_is_refused(api: APIClient, collection: str) -> None:
     form = {"file": SimpleUploadedFile("run.txt", GOOD.encode()), "known": "1 a"}
     in_form = api.post("/api/v1/collections/small/runs/", form, format="multipart")
-    for answer in (in_form, upload(api, "collections/small/runs/", GOOD, known="1 a")):
-        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/known")
+    in_address = upload(api, "collections/small/runs/", GOOD, known="1 a")
+    for answer, pointer in ((in_form, "/known"), (in_address, "known")):
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer)
 
 
 def test_the_page_of_a_run_links_to_what_was_known(api: APIClient, collection: str) -> None:

@@ -21,7 +21,6 @@ from tests.web.worlds import (
     arguments,
     body_of,
     make_collection,
-    make_people,
     make_runs,
 )
 
@@ -300,18 +299,6 @@ def unless_seen(name: str, method: str, seers: tuple[str, ...]) -> list[str]:
         code if role in seers or (role == "anonymous" and code in ("401", "302")) else "404"
         for role, code in zip(ROLES, MATRIX[name][method].split(), strict=True)
     ]
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return make_people()
-
-
-@pytest.fixture
-def values(people: People) -> dict[str, Any]:
-    make_collection(people, "one")
-    add_qrels(people, "one")
-    return arguments(people, "one", make_runs(people, "one"))
 
 
 def test_a_public_collection_answers_everybody_as_the_table_says(people: People, values: dict[str, Any]) -> None:

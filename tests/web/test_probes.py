@@ -153,7 +153,7 @@ def test_figures_are_off_without_a_token_and_need_it_with_one(client: Client, se
     for given in ("", "Bearer ", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer \u00fcmlaut"):
         answer = client.get("/metrics", headers={"Authorization": given})
         assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
-    assert client.get("/metrics", {"token": TOKEN}).status_code == 401
+    assert client.get("/metrics", {"token": TOKEN}).status_code == 400
     assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
@@ -226,7 +226,7 @@ def test_requests_are_counted_by_view_and_never_by_address(client: Client, setti
     odd = {"view": "none", "method": "other", "status": "404"}
     before, odd_before = counted(**asked), counted(**odd)
     client.get("/api/v1/collections/no-such-thing/")
-    client.get("/api/v1/collections/nor-this/?limit=1")
+    client.get("/api/v1/collections/nor-this/")
     client.generic("BREW", "/no-such-page")
     assert counted(**asked) == before + 2
     assert counted(**odd) == odd_before + 1

@@ -8,11 +8,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.api.parameters import FILTER, MEASURE_NAMES, SCORES, STATISTICS, parameter
+from metrics.api.boards.standings import asked_standings
+from metrics.api.parameters import FILTER, MEASURE_NAMES, ORDER, SCORES, SORT, STATISTICS
 from metrics.exports.boards import EXPORTS
-from metrics.questions.parameters import board_query, query_of, standings_query
+from metrics.questions.parameters import board_query, query_of
 from metrics.services.boards.leaderboard import read_whole_board
 from metrics.services.boards.standings import read_standings
+from metrics.services.snapshots import one_snapshot
 from runs.api.access import scored_collection
 
 
@@ -24,20 +26,22 @@ class LeaderboardExport(APIView):
         responses={(200, "text/csv"): OpenApiTypes.STR},
         parameters=[
             MEASURE_NAMES,
-            parameter("sort", "the measure to rank by; the first where left out"),
-            parameter("order", "desc or asc; best first where left out"),
+            SORT,
+            ORDER,
             FILTER,
             SCORES,
             *STATISTICS,
         ],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        found = scored_collection(request, collection)
-        parameters = query_of(request)
-        query, asked = board_query(parameters, found, request.user), standings_query(parameters)
-        board = read_whole_board(collection=found, query=query)
-        standings = read_standings(board=board, query=asked) if asked else None
-        export = EXPORTS[kind]
-        response = HttpResponse("".join(export.render(found, board, standings)), content_type=export.content_type)
+        with one_snapshot():
+            found = scored_collection(request, collection)
+            parameters = query_of(request)
+            query, asked = board_query(parameters, found, request.user), asked_standings(parameters)
+            board = read_whole_board(collection=found, query=query)
+            standings = read_standings(board=board, query=asked) if asked else None
+            export = EXPORTS[kind]
+            text = "".join(export.render(found, board, standings))
+        response = HttpResponse(text, content_type=export.content_type)
         response["Content-Disposition"] = f'attachment; filename="{found.slug}-leaderboard.{export.ending}"'
         return response

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from metrics.api.answers import number
+from metrics.api.parameters import STATISTICS, names_of
+from metrics.engine.errors import InvalidInput
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Caution
+from metrics.questions.parameters import standings_query
 from metrics.services.boards.leaderboard import Row
-from metrics.services.boards.standings import AgainstBaseline, Contrast, Standing, Standings, Tiering
+from metrics.services.boards.standings import AgainstBaseline, Contrast, Standing, Standings, StandingsQuery, Tiering
+
+# Parameters of the statistics, which say nothing where none are asked for.
+HOW_MADE = tuple(name for name in names_of(STATISTICS) if name not in ("statistics", "baseline"))
+
+
+def asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:
+    """The statistics that are asked for, None for none; InvalidInput where there are none but it is said how to make
+    them."""
+    asked = standings_query(parameters)
+    told = [name for name in HOW_MADE if parameters.get(name)]
+    if asked is None and told:
+        message = f"{told[0]} says how statistics are made: ask for some, as statistics=tiers, or for a baseline"
+        raise InvalidInput(message, code="required", pointer="statistics")
+    return asked
 
 
 def standings_as_json(standings: Standings) -> dict[str, Any]:

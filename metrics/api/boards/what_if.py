@@ -11,9 +11,8 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import number, numbers, run_name
 from metrics.api.boards.standings import cautions_as_json
-from metrics.api.parameters import SCORES, parameter
+from metrics.api.parameters import WHAT_IF
 from metrics.api.serializers import WhatIfSerializer
-from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.questions.parameters import query_of, what_if_query
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.boards.what_if import Combination, WhatIf, ask_what_if
@@ -29,17 +28,7 @@ class WhatIfView(APIView):
 
     @extend_schema(
         responses=WhatIfSerializer,
-        parameters=[
-            parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; nDCG where left out"),
-            parameter("gains", "gain maps separated by semicolons: 0-1-10-100;exp;1:1,2:5; linear where left out"),
-            parameter("dis", "log2, jk, session, separated by commas; log2 where left out, jk where b is given"),
-            parameter("b", "bases of the logarithms of jk and session, separated by commas; 2 where left out"),
-            parameter("depths", "ranks separated by commas, all for the whole ranking; 10 where left out"),
-            parameter("preset", f"of {', '.join(PRESETS)}, separated by commas"),
-            parameter("measures", f"measure names separated by commas; {MAX_COMBINATIONS} combinations in all"),
-            parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
-            SCORES,
-        ],
+        parameters=[*WHAT_IF],
     )
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:

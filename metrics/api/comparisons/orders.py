@@ -43,8 +43,7 @@ class OrdersView(APIView):
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        versions = ",".join(request.query_params.getlist("qrels"))
-        query = orders_query({**query_of(request), "qrels": versions}, found)
+        query = orders_query(query_of(request), found)
         return Response({"collection": found.slug, **_as_json(compare_orders(collection=found, query=query))})
 
 

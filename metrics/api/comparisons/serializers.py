@@ -13,12 +13,13 @@ from metrics.engine.significance.pairs import INTERVALS, MAX_RESAMPLES, TIES, ZE
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.models import Comparison
 from metrics.services.comparisons.comparison import MAX_RUNS
+from runs.api.parameters import KnownFields
 from runs.models import Collection
 
 _MEASURES = 20
 
 
-class AskedComparisonSerializer(serializers.Serializer[Any]):
+class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
     """The parameters of a comparison as a body; what is left out is as in the address."""
 
     measures = serializers.ListField(child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False)

@@ -24,16 +24,14 @@ from metrics.api.comparisons.serializers import (
     ComparisonSerializer,
     WaitingComparisonSerializer,
 )
-from metrics.api.parameters import CONFIDENCE, SCORES, parameter
+from metrics.api.parameters import COMPARISON, PAIRS, parameter
 from metrics.charts.rendering import FORMATS
-from metrics.engine.significance import CORRECTIONS, TESTS
-from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
 from metrics.questions.parameters import comparison_query, pair_selection, query_of
 from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.questions.unchanged import of_collection, unchanged
-from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
+from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
     Answer,
     answer_comparison,
@@ -45,27 +43,12 @@ from runs.api.access import scored_collection
 from runs.models import Collection, Scope
 
 _LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
-PAIRS = [
-    parameter("run", "only the pairs with this run (its id)"),
-    parameter("sort", "the order of the pairs", choices=PAIR_ORDERS),
-    parameter("limit", "pairs of a page, 200 where left out, at most 5,000", OpenApiTypes.INT),
-    parameter("offset", "pairs to pass over", OpenApiTypes.INT),
-]
-INPUTS = [
-    parameter("measures", "measure names separated by commas; the collection's first where left out"),
-    parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
-    parameter("baseline", "a run id: compare every other run with this one only"),
-    parameter("tests", f"one or several of {', '.join(TESTS)}"),
-    parameter("correction", ", ".join(CORRECTIONS)),
-    parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER),
-    CONFIDENCE,
-    parameter("resamples", "B of tests that draw, 100,000 where left out", OpenApiTypes.INT),
-    parameter("seed", "of tests that draw, 0 where left out", OpenApiTypes.INT),
-    parameter("zeros", "what Wilcoxon's test does with equal values", choices=ZEROS),
-    parameter("ties", "which differences tie for Wilcoxon's test", choices=TIES),
-    parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
-    SCORES,
-]
+NAMED = parameter("runs", "run ids separated by commas: only their pairs, with the p values of the whole comparison")
+_OF_AN_ANSWER = (
+    parameter("measures", "one of its measures, the first where left out"),
+    parameter("tests", "one of its tests, the first where left out"),
+    NAMED,
+)
 Body = dict[str, Any]
 
 
@@ -79,7 +62,7 @@ class ComparisonView(APIView):
     scopes = {"POST": Scope.READ}
 
     @extend_schema(
-        responses={200: ComparisonSerializer, 202: WaitingComparisonSerializer}, parameters=[*INPUTS, *PAIRS]
+        responses={200: ComparisonSerializer, 202: WaitingComparisonSerializer}, parameters=[*COMPARISON, *PAIRS]
     )
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
@@ -109,7 +92,7 @@ class ComparisonView(APIView):
 class StoredComparisonView(APIView):
     """A comparison that a worker makes: how far it is, and when it is made all of it."""
 
-    @extend_schema(responses=ComparisonSerializer, parameters=PAIRS)
+    @extend_schema(responses=ComparisonSerializer, parameters=[NAMED, *PAIRS])
     def get(self, request: Request, comparison: UUID) -> Response:
         stored = stored_comparison(request, comparison)
         if stored.state != Comparison.State.COMPARED:
@@ -123,7 +106,10 @@ class StoredComparisonView(APIView):
 class ComparisonExport(APIView):
     """A comparison as a file: csv has every pair, md and tex a table of means for one test."""
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer}, parameters=INPUTS)
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer},
+        parameters=[*COMPARISON, PAIRS[0]],
+    )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
         found = scored_collection(request, collection)
         query = comparison_query(query_of(request), found)
@@ -134,7 +120,9 @@ class ComparisonExport(APIView):
 class StoredComparisonExport(APIView):
     """A comparison that a worker made as a file; how far it is, where it is not made yet."""
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer})
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer}, parameters=[NAMED, PAIRS[0]]
+    )
     def get(self, request: Request, comparison: UUID, kind: str) -> HttpResponseBase:
         stored = stored_comparison(request, comparison)
         check_not_failed(stored)
@@ -152,14 +140,13 @@ class StoredComparisonChart(APIView):
             202: WaitingComparisonSerializer,
         },
         parameters=[
-            parameter("measures", "one of its measures, the first where left out"),
-            parameter("tests", "of significance: one of its tests, the first where left out"),
+            *_OF_AN_ANSWER,
             *CHART_PARAMETERS,
         ],
     )
     def get(self, request: Request, comparison: UUID, chart: str, form: str) -> HttpResponseBase:
         stored = stored_comparison(request, comparison)
-        check_chart(ANSWER_CHARTS, chart, form)
+        check_chart(request, dict.fromkeys(ANSWER_CHARTS, _OF_AN_ANSWER), chart, form)
         query = query_of(request)
         look = look_in(query)
         check_not_failed(stored)

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.api.charts import CHART_PARAMETERS, chart_key, check_chart, look_in, picture
+from metrics.api.charts import CHART_PARAMETERS, Reads, chart_key, check_chart, every_parameter, look_in, picture
 from metrics.api.parameters import VERSION, parameter
 from metrics.charts.figure import Figure
 from metrics.charts.rendering import FORMATS
@@ -50,25 +50,33 @@ def _session(asked: AskedOfSet) -> Figure:
 SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {"curves": _curves, "session": _session}
 
 
+_MEASURE = parameter("measure", "a session measure that is a vector, nsDCG where left out")
+SESSION_CHART_READS: Reads = {
+    "curves": (
+        _MEASURE,
+        parameter("system", "only the sessions with this system"),
+        parameter("topic", "only those of this topic (its topic_id)"),
+        parameter("searcher", "only those of this searcher"),
+        parameter("least", "only sessions of at least so many queries", OpenApiTypes.INT),
+    ),
+    "session": (_MEASURE, parameter("session", "its id or its number in the log, the first where left out")),
+}
+_OF_A_SET = (*CHART_PARAMETERS, VERSION)
+
+
 class SessionChart(APIView):
     """A chart of a session set: the mean curves of its systems, or one session from query to query."""
 
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
         parameters=[
-            parameter("measure", "a session measure that is a vector, nsDCG where left out"),
-            parameter("session", "of session: its id or its number in the log, the first where left out"),
-            parameter("system", "of curves: only the sessions with this system"),
-            parameter("topic", "of curves: only those of this topic (its topic_id)"),
-            parameter("searcher", "of curves: only those of this searcher"),
-            parameter("least", "of curves: only sessions of at least so many queries", OpenApiTypes.INT),
-            *CHART_PARAMETERS,
-            VERSION,
+            *every_parameter(SESSION_CHART_READS),
+            *_OF_A_SET,
         ],
     )
     def get(self, request: Request, session_set: UUID, chart: str, form: str) -> HttpResponse:
         found = scored_session_set(request, session_set)
-        check_chart(SESSION_CHARTS, chart, form)
+        check_chart(request, SESSION_CHART_READS, chart, form, _OF_A_SET)
         query = query_of(request)
         look = look_in(query)
         asked = AskedOfSet(session_evaluation_in(query, found), query)

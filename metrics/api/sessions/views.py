@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.parameters import ALPHA, CONFIDENCE, CORRECTION, SEED, TEST, VERSION, parameter
+from metrics.api.parameters import ALPHA, CONFIDENCE, CORRECTION, RESAMPLES, SEED, TEST, VERSION, parameter
 from metrics.api.sessions.answers import (
     board_as_json,
     curves_as_json,
@@ -65,6 +65,21 @@ _SELECTION = [
     parameter("least", "only those of at least so many queries, 1 where left out", OpenApiTypes.INT),
     VERSION,
 ]
+# What a comparison of systems is asked.
+SESSION_COMPARISON = (
+    _MEASURE,
+    parameter("sets", "session set ids separated by commas; all evaluated where left out"),
+    parameter("systems", "names separated by commas, as the board has them; all where left out"),
+    parameter("baseline", "a system: compare every other one with it only"),
+    parameter("design", "the one that is recognised where left out", choices=DESIGNS),
+    TEST,
+    CORRECTION,
+    ALPHA,
+    CONFIDENCE,
+    RESAMPLES,
+    SEED,
+    _JUDGED_BY,
+)
 
 
 class SessionValuesView(APIView):
@@ -188,20 +203,7 @@ class SessionComparisonView(APIView):
 
     @extend_schema(
         responses=SessionComparisonSerializer,
-        parameters=[
-            _MEASURE,
-            parameter("sets", "session set ids separated by commas; all evaluated where left out"),
-            parameter("systems", "names separated by commas, as the board has them; all where left out"),
-            parameter("baseline", "a system: compare every other one with it only"),
-            parameter("design", "the one that is recognised where left out", choices=DESIGNS),
-            TEST,
-            CORRECTION,
-            ALPHA,
-            CONFIDENCE,
-            parameter("resamples", "B of a test that draws, 10,000 where left out", OpenApiTypes.INT),
-            SEED,
-            _JUDGED_BY,
-        ],
+        parameters=[*SESSION_COMPARISON],
     )
     def get(self, request: Request, collection: str) -> Response:
         found, query = scored_collection(request, collection), session_comparison_query(query_of(request))

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import numbers, read_from, topic_curves
-from metrics.api.parameters import CONFIDENCE, PER_TOPIC, SCORES, VERSION, parameter
+from metrics.api.parameters import CONFIDENCE, DEPTH, PER_TOPIC, RECALL, SCORES, VERSION, parameter
 from metrics.api.serializers import PrecisionRecallSerializer, RunCurvesSerializer
 from metrics.engine.curves import CURVES
 from metrics.engine.intervals import Band
@@ -34,7 +34,8 @@ class RunCurveView(APIView):
         responses=RunCurvesSerializer,
         parameters=[
             parameter("measures", f"of {', '.join(CURVES)}, with their parameters; nDCG where left out"),
-            parameter("depth", "number of ranks, 100 where left out, at most 1000", OpenApiTypes.INT),
+            parameter("measure", "the same as measures, of which one is given"),
+            DEPTH,
             CONFIDENCE,
             parameter("readings", "true: the curves read across and down against the ideal's", OpenApiTypes.BOOL),
             PER_TOPIC,
@@ -62,13 +63,7 @@ class PrecisionRecallView(APIView):
     @extend_schema(
         responses=PrecisionRecallSerializer,
         parameters=[
-            parameter("points", "points of recall from 0 to 1, 11 where left out, 2 to 101", OpenApiTypes.INT),
-            parameter("rel", "lowest relevant levels separated by commas, or all: every level there is; 1 if left out"),
-            parameter("interp", "ceiling where left out", choices=("ceiling", "interval")),
-            parameter(
-                "rounding", "of recall into documents, for ceiling; 10 if left out", choices=("10", "9", "exact")
-            ),
-            CONFIDENCE,
+            *RECALL,
             PER_TOPIC,
             SCORES,
             VERSION,

@@ -14,12 +14,11 @@ from rest_framework.views import APIView
 from metrics.api.answers import read_from
 from metrics.api.parameters import SCORES, VERSION, parameter
 from metrics.api.serializers import RankingSerializer
-from metrics.questions.parameters import MAX_LIMIT, evaluation_in, integer_in, query_of
+from metrics.questions.parameters import MAX_LIMIT, evaluation_in, query_of
 from metrics.questions.rankings import ranking_gains_in, topic_in
 from metrics.services.values.rankings import Ranking, read_ranking
 from runs.api.access import scored_run
-
-_MAX_OFFSET = 10**6
+from runs.api.parameters import MAX_OFFSET, integer_in
 
 
 class RankingView(APIView):
@@ -39,7 +38,7 @@ class RankingView(APIView):
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         query = query_of(request)
-        offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
+        offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
         limit = integer_in(query, "limit", 100, 1, MAX_LIMIT)
         evaluation = evaluation_in(query, found)
         ranking = read_ranking(evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query))

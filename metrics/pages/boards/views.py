@@ -9,12 +9,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
+from metrics.api.boards.standings import HOW_MADE
+from metrics.api.parameters import BOARD, names_of
 from metrics.charts.boards.means import means_figure
-from metrics.engine.errors import MeasureError
+from metrics.engine.errors import EvalHubError, InvalidInput, MeasureError
 from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
-from metrics.pages.parts import Query, ShownFigure, changed, fill, query_of
+from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.questions.parameters import board_query, measure_in, measures_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed
@@ -22,10 +24,14 @@ from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_le
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.models import Collection, Qrels, Team, can_see_scores
-from runs.views import page
+from runs.views import leave_out, page, problem_of, reads
 
+# Which measures a board has and how they order it.
+_OF_MEASURES = ("measures", "sort", "order")
 _EXPORTS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _MOVING = ("evaluating", "queued")
+# What the page reads: the leaderboard's parameters, measures to add to its own, and runs that are ticked.
+_READS = (*names_of(BOARD), "add", "runs", "compare")
 # The parameters of the page that its chart depends on.
 _DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "confidence", "scores")
 
@@ -38,6 +44,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 
 @page
+@reads(*_READS)
 @unchanged_page(_fingerprint, snapshot=True)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """A collection with its leaderboard; measures to `add` become part of its address."""
@@ -53,6 +60,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @page
+@reads(*_READS)
 @unchanged_page(_fingerprint, snapshot=True)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """The board alone, with all of its statistics: what its page asks for while nobody asks for anything."""
@@ -82,19 +90,41 @@ def _context(
     request: HttpRequest, collection: Collection, query: Query, *, at_once: bool
 ) -> tuple[dict[str, Any], int]:
     """The board's part of a page: the question, its answer and how sure that is fail each on its own."""
-    context: dict[str, Any] = {"collection": collection, "query": query}
-    context |= {"kept": kept_fields(query), "filter_kept": kept_fields(query, "filter")}
-    fill(context, "chips", _chips, collection, query)
+    given, (query, wrong) = query, _readable(request, collection, query)
+    context: dict[str, Any] = {"collection": collection, "given": given, "wrong": wrong}
     status = fill(context, "asked", _asked, request, collection, query)
     if "asked" in context:
         status = fill(context, "board", _board, request, collection, query, context["asked"])
+    if "board_problem" in context and any(query.get(name) for name in _OF_MEASURES):
+        # What these measures need is not there: the board has others.
+        wrong["measures"] = context.pop("board_problem")
+        query = {name: text for name, text in query.items() if name not in _OF_MEASURES}
+        context["asked"] = _asked(request, collection, query)
+        fill(context, "board", _board, request, collection, query, context["asked"])
+    leave_out(request, wrong)
+    context |= {"query": query, "kept": kept_fields(query), "filter_kept": kept_fields(query, "filter")}
+    fill(context, "chips", _chips, collection, query)
     context["problem"] = context.get("asked_problem") or context.get("board_problem")
-    context["add_wrong"] = bool(query.get("add") and "asked_problem" in context)
     if "board" in context:
-        status = fill(context, "sure", read_statistics, context["board"]["board"], query, at_once)
+        status = max(status, fill(context, "sure", read_statistics, context["board"]["board"], query, at_once))
         fill(context, "exports", _exports, collection, query)
         context |= _shown(context, collection, query)
-    return context, status
+    return context, max(status, 400) if wrong else status
+
+
+def _readable(request: HttpRequest, collection: Collection, query: Query) -> tuple[Query, dict[str, Problem]]:
+    """What can be read of a question, and what is wrong with each parameter that cannot: a board is shown anyway."""
+    readable, wrong = dict(query), dict[str, Problem]()
+    while True:
+        try:
+            _asked(request, collection, readable)
+        except (MeasureError, InvalidInput) as error:
+            if error.pointer and readable.pop(error.pointer, None):
+                wrong[error.pointer] = Problem(problem_of(error)[1], error.code)
+                continue
+        except EvalHubError:
+            pass  # the state of the collection, which the board tells
+        return readable, wrong
 
 
 def _chips(collection: Collection, query: Query) -> list[Chip]:
@@ -132,15 +162,17 @@ def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dic
     if sure and sure.standings.intervals:
         figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
         shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, _of_chart(query), "rows")
-    return {"table": BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query), "shown": shown}
+    table = BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query)
+    return {"table": table, "shown": shown}
 
 
 def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
     """The view in other forms: name and address. The API makes statistics only where they are asked for."""
     asked = asked_statistics(query)
     named = ",".join(part for part in asked.parts if part != "baseline") if asked else None
-    page_address = changed(query, statistics=named)
-    whole = changed(query, statistics=named, offset=None, limit=None)
+    said = {"statistics": named, **({} if asked else dict.fromkeys(HOW_MADE))}
+    page_address = changed(query, **said)
+    whole = changed(query, **said, offset=None, limit=None)
     files = [
         (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole) for kind, name in _EXPORTS.items()
     ]

@@ -27,7 +27,7 @@ from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQu
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, Qrels, can_see_scores
-from runs.views import page
+from runs.views import page, reads
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
 DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "session": "1 + log(rank)"}
@@ -89,6 +89,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 
 @page
+@reads("family", "dis", "b", "depth", "p", numbered="g")
 @unchanged_page(_fingerprint, snapshot=True)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The board of a collection by a measure made with sliders, beside the official one."""

@@ -13,13 +13,14 @@ from rest_framework.request import Request
 
 from metrics.api.comparisons.addresses import asked_of
 from metrics.api.comparisons.views import stored_comparison
+from metrics.api.parameters import COMPARISON, names_of
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, show
 from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
-from metrics.questions.parameters import comparison_query, text_of
+from metrics.questions.parameters import comparison_query
 from metrics.questions.run_ids import run_ids_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
@@ -35,10 +36,14 @@ from metrics.services.comparisons.stored import (
 from metrics.services.comparisons.workload import fits_a_request
 from metrics.services.queue.rounds import last_rounds
 from runs.api.access import check_scores, scored_collection, visible_collection
+from runs.api.parameters import text_of
 from runs.models import Collection, Scope, can_see_scores
 from runs.pages.forms import FormPage, see
-from runs.views import page
+from runs.views import page, reads
 
+# What is shown of a comparison: a measure, curves of another, a topic of two runs, a page of the pairs.
+_SHOWN = ("by", "curve", "depth", "topic", "run", "sort", "offset")
+_ASKED = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
 
@@ -52,6 +57,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 
 
 @page
+@reads(*_ASKED, *_SHOWN)
 @unchanged_page(_fingerprint)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Chosen runs of a collection compared: two of them closely, or many."""
@@ -115,6 +121,8 @@ class QueueComparison(FormPage):
 
     scopes = {"POST": Scope.READ}
     signed_in = False
+    reads = (*_ASKED, *_SHOWN)
+    fields = _ASKED
 
     def get(self, request: Request, slug: str) -> HttpResponse:
         """Whoever comes here otherwise wanted to compare."""
@@ -137,6 +145,7 @@ def _stored_fingerprint(request: HttpRequest, comparison: UUID) -> Fingerprint |
 
 
 @page
+@reads("runs", *_SHOWN)
 @unchanged_page(_stored_fingerprint)
 def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpResponse:
     """A comparison that a worker makes: how far it is, and then what it says."""

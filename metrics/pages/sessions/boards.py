@@ -10,11 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
+from metrics.api.parameters import names_of
+from metrics.api.sessions.views import SESSION_COMPARISON
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import verdict_text
 from metrics.pages.parts import Query, fill, query_of
-from metrics.questions.parameters import MAX_LIMIT, choice_in, integer_in
+from metrics.questions.parameters import MAX_LIMIT, choice_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
 from metrics.services.queue.session_status import session_statuses
 from metrics.services.queue.status import RunStatus
@@ -24,12 +26,12 @@ from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.snapshots import one_snapshot
 from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed
 from runs.api.access import check_scores, visible_collection
+from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import Collection, SessionSet
-from runs.views import page
+from runs.views import page, reads
 
 _SETS_OF_A_PAGE = 50
 _PAIRS_SHOWN = 100
-_MAX_OFFSET = 1_000_000
 _DESIGNS = {
     "paired": "paired by topic and searcher",
     "latin_square": "a Latin square",
@@ -39,6 +41,7 @@ _DESIGNS = {
 
 
 @page
+@reads("offset", *names_of(SESSION_COMPARISON))
 def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The session sets of a collection, and its systems ranked and compared by one session measure."""
     collection = visible_collection(request, slug)
@@ -63,7 +66,7 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
 def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     """One page of the sets that the reader may know of, newest first, each with its state."""
     seen = SessionSet.objects.visible_to(request.user).filter(collection=collection)
-    offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
+    offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     paging = Paging(offset, _SETS_OF_A_PAGE, seen.count())
     shown = list(
         seen.select_related("team", "collection").defer("warnings", "metadata")[offset : offset + _SETS_OF_A_PAGE]

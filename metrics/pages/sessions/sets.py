@@ -18,7 +18,6 @@ from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
-from metrics.questions.parameters import integer_in
 from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in, session_measures_in
 from metrics.services.queue.session_status import detailed_session_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
@@ -26,13 +25,13 @@ from metrics.services.sessions.one_session import ShownDocument, ShownQuery, Sho
 from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, is_stale, read_session_values
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
+from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import SessionSet
 from runs.services.reports import grouped
-from runs.views import page
+from runs.views import page, reads
 
 _SESSIONS_OF_A_PAGE = 100
 _QUERIES_OF_A_PAGE = 50
-_MAX_OFFSET = 1_000_000
 _MAX_DOCUMENTS = 1_000
 # Columns of the table of lengths; what is longer stands in the last of them.
 _LENGTHS = 12
@@ -40,6 +39,7 @@ _SELECTION = ("system", "topic", "searcher", "least", "qrels")
 
 
 @page
+@reads("measures", "measure", "offset", *_SELECTION)
 def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     """A session set: what it is, its means and curves by system, its lengths and reformulations, its sessions."""
     found = visible_session_set(request, session_set)
@@ -66,6 +66,7 @@ def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
 
 
 @page
+@reads("measure", "documents", "offset", "qrels")
 def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpResponse:
     """One session from query to query."""
     found = scored_session_set(request, session_set)
@@ -73,7 +74,7 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
     evaluation, measure = session_evaluation_in(query, found), session_measure_in(query)
     documents = integer_in(query, "documents", 10, 1, _MAX_DOCUMENTS)
     shown = read_session(evaluation=evaluation, name=session, measure=measure, documents=documents)
-    paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _QUERIES_OF_A_PAGE, len(shown.queries))
+    paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _QUERIES_OF_A_PAGE, len(shown.queries))
     context: dict[str, Any] = {
         "set": found,
         "evaluation": evaluation,
@@ -136,7 +137,7 @@ class SessionLine:
 def _values(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
     measures = session_measures_in(query)
     values = read_session_values(chosen=chosen, measures=measures)
-    paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places))
+    paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places))
     return {
         "cautions": [caution.message for caution in values.cautions],
         "columns": columns_of(measures, None, True),

@@ -19,7 +19,7 @@ from metrics.questions.unchanged import of_measures, unchanged_page
 from metrics.services.values.examples import EXAMPLE_LEVELS, EXAMPLE_MISSED, EXAMPLE_QUERIES, example_values
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.tables import figure
-from runs.views import page
+from runs.views import page, reads
 
 _SUGGESTED = 6
 # Cutoffs to choose among while none is typed yet.
@@ -60,6 +60,7 @@ class MeasureLine:
 
 
 @page
+@reads("search", "of")
 @unchanged_page(of_measures)
 def measures_page(request: HttpRequest) -> HttpResponse:
     """Every measure there is, of runs or of sessions where `of` says which, or those that a search finds."""
@@ -90,6 +91,7 @@ def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
 
 
 @page
+@reads("add", "measures", "measure", "by")
 def measure_suggestions(request: HttpRequest) -> HttpResponse:
     """A piece of a page: what the last name of a list means, or which names it may become."""
     names = [

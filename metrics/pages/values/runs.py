@@ -16,7 +16,7 @@ from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
-from metrics.questions.parameters import choice_in, curve_query, integer_in, measure_in, measures_in
+from metrics.questions.parameters import choice_in, curve_query, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
@@ -24,17 +24,25 @@ from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
-from metrics.tables import Paging, TopicLine, columns_of, figure, mean_cell, metadata_lines, topic_lines
+from metrics.tables import (
+    Paging,
+    TopicLine,
+    columns_of,
+    figure,
+    mean_cell,
+    metadata_lines,
+    topic_lines,
+)
 from runs.api.access import check_scores, scored_run, visible_run
+from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import Collection, Run, can_see_scores
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
-from runs.views import page
+from runs.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
 _DOCUMENTS_OF_A_PAGE = 100
 _OTHERS_NAMED = 300
-_MAX_OFFSET = 1_000_000
 _MAX_VERSION = 10**6
 
 
@@ -48,6 +56,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
 
 
 @page
+@reads("measures", "sort", "order", "offset", "by", "other", "measure", "depth", "rel", "qrels", "scores")
 @unchanged_page(_fingerprint)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """A run: what it is, its means, its values topic by topic, and its charts."""
@@ -80,6 +89,7 @@ def run_status(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 @page
+@reads("topic", "offset", "qrels", "scores")
 def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """What a run answers to one topic, document by document."""
     run = scored_run(request, run_id)
@@ -87,7 +97,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     evaluation = _evaluation(request, run, query)
     topic_id = query.get("topic") or evaluation.qrels.topic_ids[0]
     ranking = read_ranking(evaluation=evaluation, topic_id=topic_in({"topic": topic_id}))
-    offset = integer_in(query, "offset", 0, 0, _MAX_OFFSET)
+    offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     paging = Paging(offset, _DOCUMENTS_OF_A_PAGE, len(ranking.documents))
     context: dict[str, Any] = {
         "run": run,
@@ -123,14 +133,14 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
 def _evaluation(request: HttpRequest, run: Run, query: Query) -> Evaluation:
     check_scores(request, run.collection)
     version = integer_in(query, "qrels", 0, 0, _MAX_VERSION) or None
-    return find_evaluation(run=run, version=version)
+    return find_evaluation(run=run, scores=scores_in(query), version=version)
 
 
 def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     measures = measures_in(query, "measures", run.collection.measures, run.collection.documents)
     sort = parse_measure(query["sort"], run.collection.documents) if query.get("sort") else None
     descending = choice_in(query, "order", ("desc", "asc")) != "asc"
-    paging = Paging(integer_in(query, "offset", 0, 0, _MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics)
+    paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _TOPICS_OF_A_PAGE, evaluation.qrels.topics)
     wanted = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
     values = replace(read_values(evaluation=evaluation, measures=wanted), measures=measures)
     lines = topic_lines(values, sort, descending, slice(paging.offset, paging.offset + paging.limit))

@@ -1,0 +1,107 @@
+"""Which query parameters and which fields a request may have: nothing that is asked for is passed over.
+
+What an address reads is what its OpenAPI description declares; there is no second list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from django.http import QueryDict
+from rest_framework.mixins import ListModelMixin
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from metrics.engine.errors import InvalidInput
+from metrics.engine.spelling import meant
+
+_NAMED = "measures runs sets systems tests family dis b depths preset rel statistics sizes differences qrels scopes"
+# Parameters whose values add up where they are repeated, with what stands between the values of one: gain maps have
+# commas of their own. An address that reads one value of these refuses the others by what it reads.
+LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
+
+
+# Rows to pass over, of any list.
+MAX_OFFSET = 1_000_000
+
+
+def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+    """The whole number of a parameter, or the default; InvalidInput where it is none or not from `low` to `high`."""
+    text = parameters.get(name) or str(default)
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
+        raise InvalidInput(f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name)
+    return int(text)
+
+
+class KnownParameters(BasePermission):
+    """Refuses a query parameter that the address does not read, or reads once and is given twice.
+
+    Not about who asks: a permission is what every view of the API has without saying so.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        method = request.method or ""
+        # Where the view has no such method it answers 405.
+        if hasattr(view, method.lower()):
+            for refusal in refusals(request.query_params, parameters_read(view, method)):
+                raise refusal
+            if method == "DELETE" or method in getattr(view, "without_body", ()):
+                check_fields(request.data, {})
+        return True
+
+
+def parameters_read(view: Any, method: str) -> list[str]:
+    """The names of the query parameters that the view declares for a method, in the order of the description."""
+    declared = getattr(getattr(view, method.lower()), "kwargs", {}).get("schema")
+    reading = method in ("GET", "HEAD")
+    names = list(getattr(view, "reads", ())) if reading else []
+    if declared:
+        schema = declared()
+        schema.view, schema.method = view, method
+        names += [one.name for one in schema.get_override_parameters() if one.location == "query"]
+    if isinstance(view, ListModelMixin) and reading:
+        filters = getattr(view, "filterset_class", None)
+        names += ["limit", "offset", *(filters.base_filters if filters else ())]
+    return names
+
+
+def refusals(given: QueryDict, known: Collection[str], kind: str = "parameter") -> Iterator[InvalidInput]:
+    """What is wrong with the names of a query string, or of the fields of a form; each points to the name."""
+    for name, values in given.lists():
+        if name not in known:
+            message = f"unknown {kind} {name[:40]!r}; {meant(name, known, 'this address reads')}"
+            yield InvalidInput(message, code=f"unknown_{kind}", pointer=name)
+        elif len(values) > 1 and name not in LISTS:
+            message = f"{kind} {name!r} is given {len(values)} times; it takes one value"
+            yield InvalidInput(message, code=f"repeated_{kind}", pointer=name)
+
+
+def text_of(parameters: QueryDict) -> dict[str, str]:
+    """Parameters as text; repeated lists add up."""
+    joined = {name: separator.join(parameters.getlist(name)) for name, separator in LISTS.items()}
+    last = {name: str(parameters.get(name, "")) for name in parameters}
+    return {**last, **{name: text for name, text in joined.items() if text}}
+
+
+def check_fields(given: Any, fields: Mapping[str, Any]) -> None:
+    """InvalidInput for the first field of a body that nobody reads, or that only an answer has."""
+    if not isinstance(given, Mapping):
+        return
+    read = [name for name, field in fields.items() if not field.read_only]
+    for name in given:
+        if name in read:
+            continue
+        if name in fields:
+            message = f"{name} cannot be set here; what can is {', '.join(read)}"
+            raise InvalidInput(message, code="read_only_field", pointer=f"/{name}")
+        message = f"unknown field {str(name)[:40]!r}; {meant(str(name), read, 'the fields here are')}"
+        raise InvalidInput(message, code="unknown_field", pointer=f"/{str(name)[:200]}")
+
+
+class KnownFields:
+    """For a serializer of what comes in: it refuses what is none of its fields."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        check_fields(data, self.fields)  # type: ignore[attr-defined]
+        return super().to_internal_value(data)  # type: ignore[misc]

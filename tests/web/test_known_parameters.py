@@ -1,0 +1,179 @@
+"""Nothing that is asked for is passed over: every address refuses parameters and fields that it does not read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.test import APIClient
+
+from runs.api.parameters import parameters_read
+from runs.models import Collection, Run
+from tests.conftest import GOOD, POOR
+from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
+from tests.web.worlds import People, address
+
+PROBES = ("healthz", "readyz", "metrics")
+API = [(name, method) for name in MATRIX if name not in (*PAGES, *PROBES) for method in MATRIX[name]]
+CHANGING = [(name, method) for name, method in API if method != "GET"]
+
+
+def send(client: APIClient, method: str, path: str, body: dict[str, Any]) -> Any:
+    """One request, after which everything is as before."""
+    form = "multipart" if "file" in body else "json"
+    with transaction.atomic():
+        answer = client.get(path) if method == "GET" else getattr(client, method.lower())(path, body, format=form)
+        transaction.set_rollback(True)
+    return answer
+
+
+def problem(answer: Any) -> tuple[int, str, str]:
+    assert answer["Content-Type"] == "application/problem+json", answer.content[:300]
+    body = json.loads(answer.content)
+    return answer.status_code, body["code"], body["errors"][0]["pointer"]
+
+
+def test_every_address_refuses_a_parameter_that_it_does_not_read(people: People, values: dict[str, Any]) -> None:
+    for name, method in API:
+        path = address(name, parameters_of()[name], values)
+        body = BODIES.get((name, method), dict)()
+        answer = send(people.api["staff"], method, f"{path}?nonsense=1", body)
+        assert problem(answer) == (400, "unknown_parameter", "nonsense"), (name, method, answer.content)
+
+
+def test_every_address_refuses_a_field_that_it_does_not_read(people: People, values: dict[str, Any]) -> None:
+    for name, method in CHANGING:
+        path = address(name, parameters_of()[name], values)
+        client = people.api["owner" if name in ("token", "member", "members") else "staff"]
+        answer = send(client, method, path, {**BODIES.get((name, method), dict)(), "nonsense": "1"})
+        assert problem(answer) == (400, "unknown_field", "/nonsense"), (name, method, answer.content)
+
+
+def test_what_is_read_is_what_the_description_declares() -> None:
+    document = SchemaGenerator().get_schema(public=True)
+    found, declared = {}, {}
+    for pattern in patterns():
+        view = getattr(pattern.callback, "cls", None)
+        if view is None or str(pattern.name) in (*PAGES, "schema", "api-docs"):
+            continue
+        made = view()
+        made.request, made.args, made.kwargs = None, (), {}
+        where = f"/api/v1/{pattern.pattern._route}"  # type: ignore[attr-defined]
+        for method in MATRIX[str(pattern.name)]:
+            found[where, method] = set(parameters_read(made, method))
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            declared[path, method.upper()] = {
+                one["name"] for one in operation.get("parameters", []) if one["in"] == "query"
+            }
+    assert len(declared) == len(found) > 60
+    assert sorted(map(sorted, declared.values())) == sorted(map(sorted, found.values()))
+
+
+def test_a_request_has_no_other_fields_in_the_description_either() -> None:
+    schemas = SchemaGenerator().get_schema(public=True)["components"]["schemas"]
+    assert schemas["NewTeamRequest"]["additionalProperties"] is False
+    assert "additionalProperties" not in schemas["Team"]
+
+
+MEANT = {
+    "runs/{run}/values/?measure=AP": "unknown parameter 'measure'; did you mean 'measures'?",
+    "collections/small/leaderboard/?measure=AP": "unknown parameter 'measure'; did you mean 'measures'?",
+    "collections/small/difference/?measures=AP": "unknown parameter 'measures'; did you mean 'measure'?",
+    "collections/small/leaderboard/?Filter=a": "unknown parameter 'Filter'; did you mean 'filter'?",
+    "runs/{run}/values/?foo=1": "unknown parameter 'foo'; this address reads measures, scores, qrels",
+    "runs/{run}/?foo=1": "unknown parameter 'foo'; this address reads none",
+    "collections/small/runs/?metadata__k1=0.9": "unknown parameter 'metadata__k1'; this address reads limit, offset,"
+    " team, tag, status, submitted_after, submitted_before",
+    "runs/{run}/charts/topics.svg?depth=5": "unknown parameter 'depth'; this address reads measure, other,",
+    "collections/small/charts/ranks.svg?topic=1": "unknown parameter 'topic'; this address reads measures, measure,",
+    "collections/small/leaderboard/export/csv/?limit=3": "unknown parameter 'limit'; this address reads",
+}
+
+
+@pytest.mark.parametrize(("path", "message"), MEANT.items(), ids=list(MEANT))
+def test_the_nearest_parameter_is_named(anonymous: APIClient, submit: Any, path: str, message: str) -> None:
+    answer = anonymous.get("/api/v1/" + path.format(run=submit(GOOD).pk))
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(message)
+    assert answer.json()["code"] == "unknown_parameter"
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ("leaderboard/?sort=AP&sort=P@3", "sort"),
+        ("runs/?tag=a&tag=b", "tag"),
+        ("runs/?limit=1&limit=2", "limit"),
+        ("comparison/?measures=AP&measure=P@3", "measure"),
+        ("comparison/?tests=sign&test=paired_t", "test"),
+    ],
+)
+def test_a_parameter_given_twice_is_refused(anonymous: APIClient, submit: Any, query: str, pointer: str) -> None:
+    submit(GOOD)
+    submit(POOR)
+    answer = anonymous.get(f"/api/v1/collections/small/{query}")
+    assert problem(answer) == (400, "repeated_parameter", pointer)
+
+
+def test_lists_add_up_where_they_are_repeated(anonymous: APIClient, submit: Any) -> None:
+    run = submit(GOOD)
+    answer = anonymous.get(f"/api/v1/runs/{run.pk}/values/?measures=AP&measures=P@3,RR")
+    assert list(answer.json()["means"]) == ["AP", "P@3", "RR"]
+    twice = anonymous.get(f"/api/v1/runs/{run.pk}/values/?qrels=1&qrels=2")
+    assert (twice.status_code, twice.json()["errors"][0]["pointer"]) == (400, "qrels")
+
+
+def test_what_cannot_be_changed_is_not_passed_over(api: APIClient, submit: Any) -> None:
+    run = submit(GOOD)
+    answer = api.patch(f"/api/v1/runs/{run.pk}/", {"tag": "x", "description": "new"})
+    assert problem(answer) == (400, "read_only_field", "/tag")
+    assert answer.json()["detail"] == "tag cannot be set here; what can is description, metadata"
+    assert Run.objects.get(pk=run.pk).description == ""
+    assert problem(api.patch("/api/v1/collections/small/", {"slug": "x"})) == (400, "read_only_field", "/slug")
+    wrong = api.patch("/api/v1/collections/small/", {"level_label": {}})
+    assert wrong.json()["detail"] == "unknown field 'level_label'; did you mean 'level_labels'?"
+    assert Collection.objects.get().level_labels == {}
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "pointer"), [("", {"tag": ["a", "b"]}, "/tag"), ("?tag=a", {"tag": "b"}, "/tag")]
+)
+def test_a_field_given_twice_is_refused(
+    api: APIClient, collection: str, query: str, fields: dict[str, Any], pointer: str
+) -> None:
+    body = {"file": SimpleUploadedFile("run", GOOD.encode()), **fields}
+    answer = api.post(f"/api/v1/collections/small/runs/{query}", body, format="multipart")
+    assert problem(answer) == (400, "repeated_field", pointer)
+    assert not Run.objects.exists()
+
+
+def test_a_file_in_a_field_of_another_name_is_named(api: APIClient, collection: str) -> None:
+    body = {"files": SimpleUploadedFile("run", GOOD.encode())}
+    answer = api.post("/api/v1/collections/small/runs/", body, format="multipart")
+    assert problem(answer) == (400, "unknown_field", "/files")
+    assert answer.json()["detail"] == "unknown field 'files'; did you mean 'file'?"
+
+
+def test_who_may_not_ask_is_told_that_first(anonymous: APIClient, collection: str) -> None:
+    assert anonymous.post("/api/v1/collections/?nonsense=1", {}).status_code == 401
+
+
+def test_the_description_comes_in_the_format_that_is_asked_for(anonymous: APIClient) -> None:
+    assert json.loads(anonymous.get("/api/v1/schema/?format=json").content)["openapi"]
+    assert anonymous.get("/api/v1/schema/").content.startswith(b"openapi:")
+    assert anonymous.get("/api/v1/schema/?format=pdf").status_code == 404
+
+
+@pytest.mark.parametrize("where", ["leaderboard/", "leaderboard/export/csv/"])
+def test_how_statistics_are_made_is_not_said_of_none(anonymous: APIClient, submit: Any, where: str) -> None:
+    submit(GOOD)
+    submit(POOR)
+    path = f"/api/v1/collections/small/{where}"
+    for query in ("test=sign", "alpha=0.1", "seed=3", "rank_resamples=200", "correction=none"):
+        assert problem(anonymous.get(f"{path}?{query}")) == (400, "required", "statistics"), query
+        assert anonymous.get(f"{path}?statistics=intervals&{query}").status_code == 200, query
