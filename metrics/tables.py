@@ -146,6 +146,12 @@ def topic_lines(values: RunValues, sort: Measure | None, descending: bool, shown
     ]
 
 
+def with_minus(text: str) -> str:
+    """Return a number as text with a minus sign in the place of a hyphen; none where it is rounded to zero."""
+    negative = text.startswith("-") and any(digit in text for digit in "123456789")
+    return f"\N{MINUS SIGN}{text[1:]}" if negative else text.removeprefix("-")
+
+
 def signed(value: float) -> str:
     """A difference with its sign, and without one where it rounds to zero."""
     text = f"{value:+.4f}"

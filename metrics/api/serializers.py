@@ -26,7 +26,9 @@ class RunMeanSerializer(MeanSerializer):
 
 
 class BoundedMeanSerializer(MeanSerializer):
-    low = serializers.FloatField(required=False, allow_null=True, help_text="of its interval, where asked for")
+    low = serializers.FloatField(
+        required=False, allow_null=True, help_text="of its interval, where asked for; it may lie beyond the range"
+    )
     high = serializers.FloatField(required=False, allow_null=True)
 
 
@@ -143,7 +145,9 @@ class ReadingsSerializer(serializers.Serializer[Any]):
 
 class MeanCurveSerializer(serializers.Serializer[Any]):
     mean = _figures("averaged over topics")
-    low = _figures("of the interval of the mean; null with fewer than two topics", allow_null=True)
+    low = _figures(
+        "of the interval of the mean, which may lie beyond the range; null with fewer than two topics", allow_null=True
+    )
     high = _figures(allow_null=True)
     topics = CurvePointsSerializer(many=True, required=False)
 

@@ -40,6 +40,12 @@ def row_intervals(values: Matrix, confidence: float) -> Band:
     return (mean - margin) * largest, (mean + margin) * largest
 
 
+def within(band: Band, bounds: tuple[float, float]) -> Band:
+    """Return the part of each interval that lies within a measure's range, of which Student's t knows nothing."""
+    low, high = band
+    return np.clip(low, *bounds), np.clip(high, *bounds)
+
+
 def mean_band(steps: Steps, confidence: float) -> Band:
     """Student's t interval of the mean over topics at every rank; two arrays of shape (depth,), for 2 topics or more.
 

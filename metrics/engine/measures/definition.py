@@ -17,6 +17,8 @@ from metrics.engine.ranking import Floats
 MAX_CUTOFF = 1_000_000
 # How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.
 IDEAL_DEPTH = 100
+# How a section Range begins: "0 to 1", "1 and above", "above 0.5", "0 or 1"; an end that some values pass is none.
+_RANGE = re.compile(r"(?:above )?(?P<low>-?[\d.]+)(?: (?:to|or) (?P<high>[\d.]+)(?!.* above | for ))?")
 _SECTION = re.compile(r"^(Formula|Range|Source|Elsewhere|Undefined): ", re.MULTILINE)
 
 
@@ -96,6 +98,13 @@ class MeasureDefinition:
         parts = _SECTION.split(inspect.cleandoc(self.compute.__doc__ or ""))
         named = {key.lower(): " ".join(text.split()) for key, text in zip(parts[1::2], parts[2::2], strict=True)}
         return {"summary": " ".join(parts[0].split()), **named}
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which ends a topic's value lies, as the function's docstring says; infinite where it has none."""
+        found = _RANGE.match(self.sections().get("range", ""))
+        low, high = found.group("low", "high") if found else (None, None)
+        return float(low) if low else -math.inf, float(high) if high else math.inf
 
 
 def show(value: Any) -> str:

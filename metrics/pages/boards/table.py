@@ -13,12 +13,22 @@ from metrics.exports.comparisons.words import WITHHELD
 from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
 from metrics.services.boards.leaderboard import Leaderboard, Row
-from metrics.services.boards.mean_intervals import Ends
+from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.services.boards.standings import AgainstBaseline, Standing, Standings
 from metrics.services.boards.states import UNRANKED
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean
-from metrics.tables import Column, aggregated, best_means, columns_of, figure, mean_cell, probability, signed
+from metrics.tables import (
+    Column,
+    aggregated,
+    best_means,
+    columns_of,
+    figure,
+    mean_cell,
+    probability,
+    signed,
+    with_minus,
+)
 from runs.models import Run
 from runs.services.runs import contradicted_ranks
 
@@ -43,7 +53,7 @@ class Scale:
     def ends(self) -> tuple[str, str]:
         """As the header says them."""
         places = 4 if self.high - self.low < _NARROW_SCALE else 2
-        return f"{self.low:.{places}f}", f"{self.high:.{places}f}"
+        return with_minus(f"{self.low:.{places}f}"), with_minus(f"{self.high:.{places}f}")
 
 
 @dataclass(frozen=True)
@@ -217,9 +227,13 @@ class BoardTable:
     @cached_property
     def scale(self) -> Scale | None:
         """None where the page has no interval of the sorting measure."""
-        intervals = self.standings.intervals if self.standings else {}
-        ends = [end for pair in intervals.values() for end in pair if math.isfinite(end)]
+        ends = [end for pair in self._ends.values() for end in pair]
         return Scale(min(ends), max(ends)) if ends else None
+
+    @property
+    def cut(self) -> str:
+        """Where bars are cut because the measure has no value beyond; empty where none is."""
+        return cut_note(self.standings.intervals, self.board.sort) if self.standings else ""
 
     @cached_property
     def baseline(self) -> tuple[str, float] | None:
@@ -287,18 +301,18 @@ class BoardTable:
         return BoardCell(cell.text, cell.best, cell.note, bar, unjudged, judged, indented)
 
     def _bar(self, row: Row) -> Bar | None:
-        ends = self._ends(row)
+        ends = self._ends.get(row.evaluation.pk)
         mean, _ = row.values[self.board.sort.name]
         if ends is None or mean is None or self.standings is None or self.scale is None:
             return None
-        low, high = (figure(self.board.sort, end) for end in ends)
+        low, high = (with_minus(figure(self.board.sort, end)) for end in ends)
         text = f"{_percent(self.standings)} interval {low} to {high}"
         place = self.scale.place
         return Bar(place(ends[0]), place(mean), place(ends[1]), text)
 
-    def _ends(self, row: Row) -> Ends | None:
-        ends = self.standings.intervals.get((row.evaluation.pk, self.board.sort.name)) if self.standings else None
-        return ends if ends and math.isfinite(ends[0]) else None
+    @cached_property
+    def _ends(self) -> dict[int, Ends]:
+        return within_range(self.standings.intervals, self.board.sort) if self.standings else {}
 
 
 def unjudged_note(judged: float | None) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import numpy as np
 
 from metrics.engine.errors import StatisticsError
@@ -35,6 +38,27 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
         ends = zip(*(end.tolist() for end in row_intervals(values, confidence)), strict=True)
         found.update({(pk, measure.name): (low, high) for pk, (low, high) in zip(ids, ends, strict=True)})
     return found
+
+
+def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> dict[int, Ends]:
+    """Return the part of each run's interval that lies within the measure's range, which is what people are shown.
+
+    By evaluation; without those that are NaN. Student's t knows of no range.
+    """
+    low, high = measure.definition.bounds
+    own = {pk: ends for (pk, name), ends in intervals.items() if name == measure.name and math.isfinite(ends[0])}
+    return {pk: (max(ends[0], low), min(ends[1], high)) for pk, ends in own.items()}
+
+
+def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:
+    """Say where intervals of the measure are cut; empty where all of them lie within its range."""
+    shown = within_range(intervals, measure)
+    return cut_words(measure) if any(intervals[pk, measure.name] != ends for pk, ends in shown.items()) else ""
+
+
+def cut_words(measure: Measure) -> str:
+    low, high = measure.definition.bounds
+    return f", cut where {measure.definition.name} ends: at {low:g}{'' if math.isinf(high) else f' and {high:g}'}"
 
 
 def without_interval(measures: list[Measure]) -> list[Caution]:
