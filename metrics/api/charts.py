@@ -91,7 +91,7 @@ def _curve(asked: Asked) -> Figure:
     if len(query.measures) > 1:
         raise InvalidInput("one chart shows one measure; ask for each", code="too_many_measures", pointer="measure")
     drawn = read_curves(evaluation=asked.evaluation, query=query)[0]
-    return curve_figure(drawn.curve, measure=drawn.measure.name, run=asked.run.tag, confidence=query.confidence)
+    return curve_figure(drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence)
 
 
 def _precision_recall(asked: Asked) -> Figure:

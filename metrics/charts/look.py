@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+
+from metrics.charts.text import shortened_names, width_of, wrapped
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
@@ -39,8 +42,13 @@ PALETTES = {
         ("#7fb0ff", "#ff9a90", "#79d3a3", "#c9a6ff", "#62d0e0", "#f59ad0", "#ccd65a", "#c8d0dc"),
     ),
 }  # fmt: skip
-# Width and height of the whole picture, in pixels: for paper, across a page, for two beside each other, for a phone;
-# for a row of each of many runs, on paper and on a phone, and of some runs.
+# Sizes of letters; in a legend what lies before its entries, what beside the letters of each, and the height of a row.
+_TITLE, _TITLE_NARROW, _SUBTITLE, _SUBTITLE_NARROW, _LEGEND = 15, 13, 13, 12, 12
+_BEFORE_ENTRIES, _BESIDE_ENTRY, _LEGEND_ROW = 48, 36, 18
+# A live chart may have less width than its picture: a window need not be a full page wide.
+_LIVE_SHARE = 0.8
+# Width and height of the whole picture, in pixels, where its rows need no more height: for paper, across a page, for
+# two beside each other, for a phone; for a row of each of many runs, on paper and on a phone, and of some runs.
 SIZES = {
     "column": (800, 400), "wide": (1120, 380), "half": (560, 360), "narrow": (360, 320), "tall": (860, 820),
     "narrow-tall": (360, 640), "rows": (800, 580),
@@ -49,11 +57,15 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Look:
-    """One way to draw a chart: a palette, a size, and whether a pointer can ask it (`live`)."""
+    """One way to draw a chart: a palette, a size, and whether a pointer can ask it (`live`).
+
+    `grown` is the height where the chart needs another one than that of its size.
+    """
 
     theme: str = "light"
     size: str = "column"
     live: bool = False
+    grown: int | None = None
 
     @property
     def palette(self) -> Palette:
@@ -65,7 +77,12 @@ class Look:
 
     @property
     def height(self) -> int:
-        return SIZES[self.size][1]
+        return self.grown or SIZES[self.size][1]
+
+    @property
+    def room(self) -> float:
+        """The width that texts may count on."""
+        return (self.width - 24) * (_LIVE_SHARE if self.live else 1.0)
 
     @property
     def narrow(self) -> bool:
@@ -79,67 +96,93 @@ def data(rows: Iterable[dict[str, Any]]) -> Any:
 def dressed(layers: list[Any], look: Look, title: str, subtitle: str) -> Any:
     """Layers as one chart of the look's size and colours; a live one is as wide as the page has room."""
     width: Any = "container" if look.live else look.width
-    lines = _broken(subtitle, look.width // 7)
+    size, small = (_TITLE_NARROW, _SUBTITLE_NARROW) if look.narrow else (_TITLE, _SUBTITLE)
+    said = alt.TitleParams(wrapped(title, look.room, size, bold=True), subtitle=wrapped(subtitle, look.room, small))
     return (
-        alt.layer(*layers)
-        .properties(width=width, height=look.height, title=alt.TitleParams(title, subtitle=lines))
-        .configure(**_config(look))
-    )
+        alt.layer(*layers).properties(width=width, height=look.height, title=said).configure(**_config(look))
+    )  # fmt: skip
 
 
-def _broken(text: str, limit: int) -> list[str]:
-    """A sentence in lines of at most so many characters."""
-    lines = [""]
-    for word in text.split():
-        if lines[-1] and len(lines[-1]) + len(word) >= limit:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+def row_axis(names: list[str], size: int, room: float) -> dict[str, Any]:
+    """An axis of names of rows, whose values are their places from 0 on.
 
-
-def row_axis(names: list[str], size: int, look: Look) -> dict[str, Any]:
-    """An axis of names of rows; with room for the longest one in whatever font it is shown.
-
-    Names are cut at a width in the font that is at hand here; a reader's may be a fifth wider.
+    A name that has no room is shortened here, and the room is kept free: Vega would cut it at a width in the font that
+    is at hand, and a reader's may be wider.
     """
-    limit = 76 if look.narrow else 180
-    room = min(int(1.2 * limit), int(0.66 * size * max(map(len, names), default=0)))
-    return {"labelFontSize": size, "labelLimit": limit, "minExtent": room, "ticks": False, "domain": False}
+    texts = shortened_names(names, room, size)
+    kept = max((width_of(text, size) for text in texts), default=0.0)
+    said = f"{json.dumps(texts)}[datum.value]"
+    return {"labelExpr": said, "labelFontSize": size, "labelLimit": 0, "labelOverlap": False, "labelPadding": 6,
+            "minExtent": int(kept) + 8, "ticks": False, "domain": False}  # fmt: skip
 
 
-def named_colours(names: list[str], colours: list[str], *, columns: int | None = None) -> Any:
-    """A colour for each name, with a legend above the chart, in one line or in `columns`."""
-    return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend(columns))
+def whole_ticks(low: int, high: int, look: Look, most: int = 10) -> list[int]:
+    """At most `most` whole numbers, round ones but for the first; half as many on a phone. Vega would take halves."""
+    most = max(2, most // 2 if look.narrow else most)
+    step = next(
+        factor * 10**power
+        for power in range(19)
+        for factor in (1, 2, 5)
+        if (high - low) // (factor * 10**power) <= most
+    )
+    return sorted({low, *range(low + step - low % step, high + 1, step)})
 
 
-def named_dashes(names: list[str]) -> Any:
-    """The first line drawn through, the others dashed; in the same legend as the colours."""
-    dashes = [[1, 0], *([6, 4] for _ in names[1:])]
-    return alt.StrokeDash("line:N", scale=alt.Scale(domain=names, range=dashes), sort=None, legend=_legend())
+def named_colours(names: list[str], colours: list[str], look: Look) -> Any:
+    """A colour for each name, with a legend above the chart."""
+    return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend(names, look))
 
 
-def _legend(columns: int | None = None) -> Any:
-    look: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 3, **({"columns": columns} if columns else {})}
-    return alt.Legend(title=None, orient="top", direction="horizontal", **look)
+def named_dashes(names: list[str], dashed: list[str], look: Look) -> Any:
+    """Lines drawn through, and some that are dashed; in the same legend as the colours of the same names."""
+    dashes = [[6, 4] if name in dashed else [1, 0] for name in names]
+    scale = alt.Scale(domain=names, range=dashes)
+    return alt.StrokeDash("line:N", scale=scale, sort=None, legend=_legend(names, look))
+
+
+def with_legend(names: list[str]) -> Callable[[Look], int]:
+    """Return the height of a chart with a legend of these names: what its second and later rows take comes on top."""
+
+    def height(look: Look) -> int:
+        return look.height + _LEGEND_ROW * (-(-len(names) // _legend_columns(names, look)) - 1)
+
+    return height
+
+
+def _legend(names: list[str], look: Look) -> Any:
+    """All names, in as many columns as have room; one that is longer than a line is shortened."""
+    texts = shortened_names(names, look.room - _BEFORE_ENTRIES - _BESIDE_ENTRY, _LEGEND)
+    given: dict[str, Any] = {} if texts == names else {"labelExpr": f"{json.dumps(texts)}[datum.index]"}
+    return alt.Legend(
+        title=None, orient="top", direction="horizontal", columns=_legend_columns(names, look), labelLimit=0,
+        symbolType="stroke", symbolStrokeWidth=3, **given,
+    )  # fmt: skip
+
+
+def _legend_columns(names: list[str], look: Look) -> int:
+    widest = max(width_of(name, _LEGEND) for name in names) + _BESIDE_ENTRY
+    return max(1, min(len(names), int((look.room - _BEFORE_ENTRIES) // widest)))
 
 
 def _config(look: Look) -> dict[str, Any]:
-    palette, title_size = look.palette, 13 if look.narrow else 15
+    palette = look.palette
     axis = {
         "labelColor": palette.faint, "titleColor": palette.text, "gridColor": palette.grid, "domainColor": palette.grid,
         "tickColor": palette.grid, "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal",
     }  # fmt: skip
     title = {
-        "anchor": "start", "frame": "group", "color": palette.text, "fontSize": title_size,
-        "subtitleColor": palette.faint, "subtitleFontSize": 12 if look.narrow else 13, "limit": look.width - 20,
-        "offset": 10,
+        "anchor": "start", "frame": "bounds", "color": palette.text,
+        "fontSize": _TITLE_NARROW if look.narrow else _TITLE, "subtitleColor": palette.faint,
+        "subtitleFontSize": _SUBTITLE_NARROW if look.narrow else _SUBTITLE, "offset": 10,
     }  # fmt: skip
     return {
         "background": "transparent",
         "font": _FONT,
         "axis": axis,
+        # Room between numbers and the title beside them in whatever font.
+        "axisLeft": {"minExtent": 36},
         "title": title,
-        "legend": {"labelColor": palette.text, "labelFontSize": 12, "symbolSize": 220, "offset": 6},
+        "legend": {"labelColor": palette.text, "labelFontSize": _LEGEND, "symbolSize": 220, "offset": 6},
         "view": {"stroke": None},
         "line": {"strokeWidth": 2.5},
         # The picture is exactly as large as it says, whatever its labels need.

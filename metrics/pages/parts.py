@@ -14,7 +14,6 @@ from django.urls import reverse
 
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
-from metrics.charts.look import SIZES
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.status import RunStatus
 from runs.api.parameters import text_of
@@ -111,12 +110,13 @@ class ShownFigure:
         narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
         kinds = ((f"screen and {dark} and {narrow}", "dark", self.narrow), (f"screen and {dark}", "dark", self.size),
                  (f"screen and {narrow}", "light", self.narrow))  # fmt: skip
-        return [(media, self.address("svg", theme=theme, size=size), *SIZES[size]) for media, theme, size in kinds]
+        sides = self.figure.sides
+        return [(media, self.address("svg", theme=theme, size=size), *sides(size)) for media, theme, size in kinds]
 
     @property
     def picture(self) -> tuple[str, int, int]:
         """The picture for every other screen, and for paper: address, width, height."""
-        return self.address("svg", size=self.size), *SIZES[self.size]
+        return self.address("svg", size=self.size), *self.figure.sides(self.size)
 
     @property
     def specification(self) -> str:
@@ -128,7 +128,8 @@ class ShownFigure:
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        return [(form.upper(), self.address(form)) for form in ("svg", "png", "pdf")]
+        """The picture as it is on the page, to take along."""
+        return [(form.upper(), self.address(form, size=self.size)) for form in ("svg", "png", "pdf")]
 
 
 def run_figure(figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -25,8 +26,8 @@ from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, Verdict
 from metrics.services.comparisons.stored import Answer, compare, look_up_comparison, queue_comparison
 from runs.models import Collection, Run, Team, User
 from tests.conftest import GOOD, POOR
+from tests.metrics.drawings import words
 from tests.metrics.scored import make_scored, simulated
-from tests.metrics.test_charts import words
 
 COMPARED = ("significance", "ranks", "curves", "rankings")
 Submit = Callable[..., Run]
@@ -49,17 +50,19 @@ def chart(api: APIClient, name: str, status: int = 200, collection: str = "small
     return answer
 
 
-def asked(pair: tuple[Run, Run]) -> dict[str, str]:
-    return {"runs": ",".join(str(run.pk) for run in pair), "topic": "1"}
+def asked(pair: tuple[Run, Run], name: str) -> dict[str, str]:
+    topic = {"topic": "1"} if name == "rankings" else {}
+    return {"runs": ",".join(str(run.pk) for run in pair), **topic}
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
-    anonymous: APIClient, pair: tuple[Run, Run], name: str
+    anonymous: APIClient, pair: tuple[Run, Run], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("metrics.services.comparisons.compared_ranks.MIN_TOPICS", 3)
     for form, beginning in {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}.items():
-        assert chart(anonymous, f"{name}.{form}", **asked(pair)).content.startswith(beginning), form
-    figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair), None)
+        assert chart(anonymous, f"{name}.{form}", **asked(pair, name)).content.startswith(beginning), form
+    figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair, name), None)
     assert len(figure.caption) > 40
     for theme in PALETTES:
         for size, sides in SIZES.items():
@@ -69,13 +72,16 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_a_picture_is_sent_once(anonymous: APIClient, pair: tuple[Run, Run], name: str, api: APIClient) -> None:
-    first = chart(anonymous, f"{name}.json", **asked(pair))
+def test_a_picture_is_sent_once(
+    anonymous: APIClient, pair: tuple[Run, Run], name: str, api: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metrics.services.comparisons.compared_ranks.MIN_TOPICS", 3)
+    first = chart(anonymous, f"{name}.json", **asked(pair, name))
     path = f"/api/v1/collections/small/charts/{name}.json"
-    again = anonymous.get(path, asked(pair), headers={"If-None-Match": first["ETag"]})
+    again = anonymous.get(path, asked(pair, name), headers={"If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert api.delete(f"/api/v1/runs/{pair[1].pk}/").status_code == 204
-    gone = anonymous.get(path, asked(pair), headers={"If-None-Match": first["ETag"]})
+    gone = anonymous.get(path, asked(pair, name), headers={"If-None-Match": first["ETag"]})
     assert (gone.status_code, gone.json()["code"]) == (400, "unknown_run")
 
 
@@ -85,6 +91,10 @@ def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board:
     answer = anonymous.get("/api/v1/collections/scored/comparison/", {"alpha": "0.1"}).json()
     tags = {run["id"]: run["tag"] for run in answer["runs"]}
     assert len(cells) == 12 * 11
+    (address,) = drawn["layer"][0]["transform"]
+    assert address["as"] == "address"
+    assert "&family=all&" in address["calculate"]
+    assert address["calculate"].endswith('&runs=" + datum.pair')
     for found in answer["measures"][0]["pairs"]:
         a, b, p = tags[found["a"]], tags[found["b"]], found["tests"]["paired_t"]["p_adjusted"]
         bound = next((bound for bound in (0.002, 0.02, 0.1) if p < bound), None)
@@ -92,8 +102,10 @@ def test_the_heat_map_says_what_the_comparison_says(anonymous: APIClient, board:
             word = "better" if better else "worse"
             assert cells[row, column]["kind"] == (f"{word}, p < {bound:g}" if bound else "not significant")
         assert cells[a, b]["difference"] == pytest.approx(found["difference"])
-        assert cells[a, b]["address"].endswith(f"&runs={found['a']},{found['b']}")
-    assert drawn["layer"][0]["encoding"]["y"]["sort"] == [tags[run["id"]] for run in answer["runs"]]
+        assert cells[a, b]["pair"] == f"{found['a']},{found['b']}"
+    labels = drawn["layer"][0]["encoding"]["y"]["axis"]["labelExpr"].removesuffix("[datum.value]")
+    assert json.loads(labels) == [tags[run["id"]] for run in answer["runs"]]
+    assert all(json.loads(labels)[cell["row"]] == cell["run"] for cell in cells.values())
 
 
 def test_lower_is_better_where_it_is(alice: User, anonymous: APIClient) -> None:
@@ -135,15 +147,14 @@ def test_ranks_are_those_of_the_leaderboard(anonymous: APIClient, board: list[st
 
 
 def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
-    points = chart(anonymous, "curves.json", **asked(pair), measure="DCG", depth="4").json()["layer"]
-    (lines,) = [layer["data"]["values"] for layer in points if "strokeDash" not in layer["mark"]]
+    lines = chart(anonymous, "curves.json", **asked(pair, "curves"), measure="DCG", depth="4").json()["data"]["values"]
     for run in pair:
         curve = anonymous.get(f"/api/v1/runs/{run.pk}/curve/", {"measures": "DCG", "depth": "4"}).json()["curves"][0]
         assert [point["value"] for point in lines if point["line"] == run.tag] == pytest.approx(curve["mean"])
 
 
 def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
-    drawn = chart(anonymous, "rankings.json", **asked(pair)).json()
+    drawn = chart(anonymous, "rankings.json", **asked(pair, "rankings")).json()
     lines = drawn["layer"][0]["data"]["values"]
     assert sorted((line["document"], line["side"], line["rank"]) for line in lines) == [
         ("b", "left", 3), ("b", "right", 1), ("c", "left", 2), ("c", "right", 3),
@@ -195,12 +206,12 @@ def test_a_stored_comparison_has_the_charts_of_one_made_at_once(
 
 
 def test_many_runs_have_no_rank_intervals(alice: User) -> None:
-    make_scored("wide", Team.objects.get(personal_of=alice), simulated(201, 4))
+    make_scored("wide", Team.objects.get(personal_of=alice), simulated(201, 6))
     query = ComparisonQuery([parse_measure("AP")])
     answer = look_up_comparison(collection=Collection.objects.get(slug="wide"), query=query)
     assert isinstance(answer, Answer)
     assert read_rank_intervals(answer, answer.results[0]) is None
-    with pytest.raises(Exception, match="fewer runs"):
+    with pytest.raises(Exception, match="at most 200 runs"):
         ranks_figure(answer, answer.results[0], None)
 
 
@@ -211,7 +222,7 @@ def test_every_test_and_correction_has_a_name_and_a_question() -> None:
 
 def verdicts(**significant: bool) -> ShownPair:
     nothing = Bounded(0.0, 0.0, 0.0)
-    said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, found) for name, found in significant.items()]
+    said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1) for name, found in significant.items()]
     run = Run(tag="a")
     return ShownPair(run, run, 0, 0, 0, 0, "none", nothing, nothing, nothing, 0, 0, 0, said)
 

@@ -157,7 +157,7 @@ def test_identical_runs_have_nothing_to_tell(browser: Client, submit: Submit) ->
 
 def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
     html = page(browser, SMALL, runs=ids(*pair), curve="DCG", depth="5")
-    assert "DCG at ranks 1 to 5, means of 3 topics. At rank 5: good" in html
+    assert "DCG at ranks 1 to 5, the mean of 3 topics. At rank 5: good" in html
     assert "<option selected>DCG</option>" in html
     assert "has no curve" in page(browser, SMALL, 400, runs=ids(*pair), curve="AP")
     assert html.count("depth=5") > 3

@@ -20,7 +20,7 @@ from metrics.charts.sessions.curves import MOST_PLACES, one_session_figure, sess
 from metrics.models import SessionEvaluation
 from metrics.questions.parameters import query_of
 from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in
-from metrics.services.sessions.analyses import read_session_curves
+from metrics.services.sessions.analyses import read_session_curves, system_places
 from metrics.services.sessions.one_session import read_session
 from metrics.services.sessions.values import choose_sessions
 from runs.api.access import scored_session_set
@@ -38,7 +38,7 @@ def _curves(asked: AskedOfSet) -> Figure:
     measure = session_measure_in(asked.query)
     chosen = choose_sessions(evaluation=asked.evaluation, selection=selection_in(asked.query))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
-    return session_curves_figure(chosen, drawn, measure=measure)
+    return session_curves_figure(chosen, drawn, system_places(asked.evaluation), measure=measure)
 
 
 def _session(asked: AskedOfSet) -> Figure:

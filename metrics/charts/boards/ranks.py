@@ -8,35 +8,52 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, row_axis
+from metrics.charts.look import Look, data, dressed, row_axis, whole_ticks
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
-from metrics.services.comparisons.compared_ranks import RANK_RESAMPLES
+from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.services.comparisons.compared_ranks import MAX_RANKED, RANK_RESAMPLES
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 
-# More rows than this have no room for their names.
+# More rows than this make no picture for a page.
 _MOST_ROWS = 50
+# What a row and everything around the rows takes, in pixels.
+_ROW, _AROUND = 14, 120
+_ROUNDING = 1e-9
 
 
 def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | None) -> Figure:
     """A row for each of the first 50 runs, best first; StatisticsError where there are no intervals."""
     if spread is None:
-        raise StatisticsError("rank intervals are made for fewer runs", code="nothing_to_draw", pointer="runs")
+        message = f"rank intervals are made for at most {MAX_RANKED} runs and on {MIN_TOPICS} topics or more"
+        raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
     rows = list(_rows(answer, compared, spread))
     options = answer.query.options
     caption = (
         f"Ranks by {compared.measure.name} on {RANK_RESAMPLES:,} bootstrap samples of {compared.topics} topics (seed "
-        f"{options.seed}): the dot is the rank on these topics, the line the {100 * options.confidence:g} % interval."
+        f"{options.seed}): the dot is the rank on these topics, the line the {100 * options.confidence:g} % interval. "
+        "First on: the share of samples in which the run is first, tied or alone."
     )
+    caption += first_on_note(spread)
     if len(rows) > _MOST_ROWS:
         caption += f" The first {_MOST_ROWS} of {len(rows)} runs."
     shown = rows[:_MOST_ROWS]
     columns = ["Run", "Rank", "low", "high", "First on"]
     table = [[row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]] for row in shown]
     title = f"{compared.measure.name}: how sure the ranks are"
-    return Figure("ranks", caption, columns, table, lambda look: _draw(shown, compared.pairs.runs, title, look))
+    return Figure(
+        "ranks", caption, columns, table, lambda look: _draw(shown, compared.pairs.runs, title, look),
+        lambda look: max(look.height, _AROUND + _ROW * len(shown)),
+    )  # fmt: skip
+
+
+def first_on_note(spread: RankIntervals) -> str:
+    """Say why the shares of samples on which runs are first add up to more than 1; empty where they do not."""
+    if spread.share_first.sum() < 1 + _ROUNDING:
+        return ""
+    return " Runs that tie for the first rank of a sample are all first on it: the shares add up to more than 100 %."
 
 
 def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator[dict[str, Any]]:
@@ -54,14 +71,15 @@ def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator
 
 
 def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
-    order, palette = [row["run"] for row in rows], look.palette
-    size = max(7, min(13, int(0.6 * look.height / max(1, len(rows)))))
-    y = alt.Y("run:N", sort=order, title=None, axis=alt.Axis(**row_axis(order, size, look)))
+    palette = look.palette
+    size = max(11, min(13, int(0.6 * look.height / len(rows))))
+    axis = row_axis([row["run"] for row in rows], size, 0.36 * look.room)
+    y = alt.Y("row:O", title=None, axis=alt.Axis(**axis))
     last = max(row["high"] for row in rows)
-    ranks = alt.Axis(format="d", tickCount=min(10, last), tickMinStep=1)
+    ranks = alt.Axis(format="d", values=whole_ticks(1, last, look))
     x = alt.X("low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks)
     told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="first on")]
-    base = alt.Chart(data(rows))
+    base = alt.Chart(data({"row": place, **row} for place, row in enumerate(rows)))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(x=x, x2="high:Q", y=y, tooltip=told),
         base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(x="rank:Q", y=y, tooltip=told),

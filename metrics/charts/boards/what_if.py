@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed
+from metrics.charts.text import shortened_names, width_of
 from metrics.services.boards.what_if import Combination, WhatIf
+from metrics.services.comparisons.shown_pairs import names_of
 
 _MOST_RUNS = 40
+# What a row and everything around the rows takes, in pixels, and the size of its letters.
+_ROW, _AROUND, _LETTERS = 15, 110, 11
+_SIDES = ("official", "what if")
 
 
 def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
@@ -19,57 +25,59 @@ def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
     after = {place.run.pk: place.rank for place in combination.places}
     ranked = [(place, after[pk]) for pk, place in before.items() if place.rank is not None and after[pk] is not None]
     moved = sum(place.rank != rank for place, rank in ranked)
-    names = [answer.official.measure.name, combination.measure.name]
-    caption = f"Ranks of {len(ranked)} runs by {names[0]} and by {names[1]}: {moved} of them differ."
+    measures = [answer.official.measure.name, combination.measure.name]
+    caption = f"Ranks of {len(ranked)} runs by {measures[0]} and by {measures[1]}: {moved} of them differ."
+    names = names_of([place.run for place, _ in ranked])
+    shown = ranked[:_MOST_RUNS]
+    if len(shown) < len(ranked):
+        caption += f" The first {len(shown)} by {measures[0]} are drawn."
     rows = [
-        {"run": place.run.tag, "before": place.rank, "after": rank, "moved": place.rank != rank}
-        for place, rank in ranked[:_MOST_RUNS]
+        {"run": names[place.run], "before": place.rank, "after": rank, "moved": place.rank != rank}
+        for place, rank in shown
     ]
     figures = [[str(row[key]) for key in ("run", "before", "after")] for row in rows]
-    return Figure("what-if", caption, ["Run", *names], figures, lambda look: _draw(rows, names, look))
+    return Figure(
+        "what-if", caption, ["Run", *measures], figures, lambda look: _draw(rows, measures, look),
+        lambda look: max(look.height, _AROUND + _ROW * len(rows)),
+    )  # fmt: skip
 
 
-def _draw(rows: list[dict[str, Any]], names: list[str], look: Look) -> Any:
-    sides = ["official", "what if"]
-    points = [
-        {**row, "side": side, "rank": row[key]}
-        for row in rows
-        for side, key in zip(sides, ("before", "after"), strict=True)
-    ]
-    subtitle = f"left by {names[0]}, right by {names[1]}" if names[0] != names[1] else f"{names[0]} on both sides"
-    layers = [_lines(points, sides, look), *(_labels(points, side, look) for side in sides)]
+def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
+    points = list(_points(rows, look))
+    same = measures[0] == measures[1]
+    subtitle = f"{measures[0]} on both sides" if same else f"left by {measures[0]}, right by {measures[1]}"
+    layers = [_lines(points, look), *(_labels(points, side, look) for side in _SIDES)]
     return dressed(layers, look, "Ranks under the two measures", subtitle)
 
 
-def _lines(points: list[dict[str, Any]], sides: list[str], look: Look) -> Any:
+def _points(rows: list[dict[str, Any]], look: Look) -> Iterator[dict[str, Any]]:
+    """Each run on both sides, in the order of that side: runs of one rank have a row each."""
+    room = 0.3 * look.room - width_of("999  ", _LETTERS) - 8
+    runs = [row["run"] for row in rows]
+    labels = dict(zip(runs, shortened_names(runs, room, _LETTERS), strict=True))
+    for side, own, other in zip(_SIDES, ("before", "after"), ("after", "before"), strict=True):
+        for place, row in enumerate(sorted(rows, key=lambda row: (row[own], row[other], row["run"]))):
+            yield {**row, "side": side, "place": place, "rank": row[own], "label": f"{row[own]}  {labels[row['run']]}"}
+
+
+def _axes() -> dict[str, Any]:
+    axis = alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False, labelPadding=8)
+    return {
+        "x": alt.X("side:N", sort=_SIDES, title=None, axis=axis, scale=alt.Scale(padding=0.9)),
+        "y": alt.Y("place:Q", axis=None, scale=alt.Scale(reverse=True, zero=False, nice=False, padding=8)),
+    }
+
+
+def _lines(points: list[dict[str, Any]], look: Look) -> Any:
     palette = look.palette
     colour = alt.condition("datum.moved", alt.value(palette.run), alt.value(palette.faint))
-    return (
-        alt.Chart(data(points))
-        .mark_line(point=True, strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "side:N",
-                sort=sides,
-                title=None,
-                axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False, labelPadding=8),
-                scale=alt.Scale(padding=0.9),
-            ),
-            y=alt.Y("rank:Q", axis=None, scale=alt.Scale(reverse=True, zero=False)),
-            detail="run:N",
-            color=colour,
-            tooltip=["run:N", "before:Q", "after:Q"],
-        )
-    )
+    line = alt.Chart(data(points)).mark_line(point=True, strokeWidth=2)
+    return line.encode(**_axes(), detail="run:N", color=colour, tooltip=["run:N", "before:Q", "after:Q"])
 
 
 def _labels(points: list[dict[str, Any]], side: str, look: Look) -> Any:
-    left = side == "official"
-    own = [{**point, "label": f"{point['rank']}  {point['run']}"} for point in points if point["side"] == side]
-    mark: dict[str, Any] = {"align": "right" if left else "left", "dx": -10 if left else 10, "fontSize": 11}
-    limit = 90 if look.narrow else 200
-    return (
-        alt.Chart(data(own))
-        .mark_text(**mark, limit=limit, color=look.palette.text)
-        .encode(x=alt.X("side:N", sort=["official", "what if"]), y="rank:Q", text="label:N")
-    )
+    left = side == _SIDES[0]
+    own = [point for point in points if point["side"] == side]
+    mark: dict[str, Any] = {"align": "right" if left else "left", "dx": -10 if left else 10, "fontSize": _LETTERS}
+    text = alt.Chart(data(own)).mark_text(**mark, baseline="middle", limit=0, color=look.palette.text)
+    return text.encode(**_axes(), text="label:N", tooltip=["run:N", "before:Q", "after:Q"])

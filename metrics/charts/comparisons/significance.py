@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +11,21 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, row_axis
+from metrics.charts.text import width_of
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
-from metrics.exports.comparisons.words import how_tested
+from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
+from metrics.exports.comparisons.words import how_tested, too_few, withheld_pairs
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import probability
 
-# More rows than this have no room for their names.
+# More rows than this make no picture for a page.
 MAX_DRAWN = 50
+# What a row takes at least, a column whose name can be read, and everything around the cells but their names.
+_ROW, _COLUMN, _AROUND = 13, 11, 140
+_LETTERS, _LETTERS_MANY = 12, 10
 # Cells of fewer runs are large enough for a sign; a table of more is not read.
 _SIGNED, _MOST_COLUMNS = 20, 25
 _NONE = "not significant"
@@ -29,18 +35,26 @@ _STEPS = (1.0, 1 / 5, 1 / 50)
 
 @dataclass(frozen=True)
 class _Cell:
-    """The row's run against the column's; `better` says which way, `p_value` is corrected."""
+    """The row's run against the column's; `p_value` is corrected.
+
+    `better` is 1 where the row's run is significantly better, -1 where it is worse, 0 without a verdict, and `withheld`
+    says whether there can be none. `ahead` is above 0 where the row's run has the better mean.
+    """
 
     row: str
     column: str
     difference: float
-    better: bool
+    ahead: float
+    better: int
     p_value: float
-    address: str
+    withheld: bool
+    pair: str
 
     def kind(self, alpha: float) -> str:
+        if not self.better:
+            return _NONE
         bounds = [step * alpha for step in _STEPS if self.p_value < step * alpha]
-        return f"{'better' if self.better else 'worse'}, p < {bounds[-1]:g}" if bounds else _NONE
+        return f"{'better' if self.better > 0 else 'worse'}, p < {bounds[-1]:g}"
 
 
 def significance_figure(answer: Answer, compared: Compared, family: Family, *, address: str) -> Figure:
@@ -53,31 +67,39 @@ def significance_figure(answer: Answer, compared: Compared, family: Family, *, a
         message = f"every run against every other is drawn for 2 to {MAX_DRAWN} runs, and without a baseline"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
     names = names_of([run_of(answer, compared, row) for row in rows])
-    cells = list(_cells(answer, compared, family, address))
+    cells = list(_cells(answer, compared, family))
     alpha, order = answer.query.rule.alpha, list(names.values())
     found = sum(cell.kind(alpha) != _NONE for cell in cells) // 2
+    reasons = [REASONS[reason] for reason in family.verdicts.withheld.tolist()]
+    counted = [f"{found:,} of {len(cells) // 2:,} pairs differ significantly.", *withheld_pairs(reasons)]
+    if compared.topics < MIN_TOPICS:
+        counted = [too_few(compared.topics)]
     caption = (
-        f"{compared.measure.name}: the row's run against the column's, best first. {found:,} of {len(cells) // 2:,} "
-        f"pairs differ significantly. Test: {how_tested(answer, family)}."
+        f"{compared.measure.name}: the row's run against the column's, best first. {' '.join(counted)} Test: "
+        f"{how_tested(answer, family)}."
     )
     title = f"{compared.measure.name}: which runs differ"
     return Figure(
-        "significance", caption, *_table(order, cells), lambda look: _draw(cells, order, alpha, title, look)
+        "significance", caption, *_table(order, cells), lambda look: _draw(cells, order, alpha, title, address, look),
+        lambda look: max(look.height, int(_AROUND + _labels_room(order, look) + _ROW * len(order))),
     )  # fmt: skip
 
 
-def _cells(answer: Answer, compared: Compared, family: Family, address: str) -> Iterator[_Cell]:
+def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell]:
     rows = rows_of(answer, compared)
     runs = {row: run_of(answer, compared, row) for row in rows}
     names = names_of(list(runs.values()))
-    lower = compared.measure.definition.lower_is_better
+    lower, verdicts = compared.measure.definition.lower_is_better, family.verdicts
     first, second = (side.tolist() for side in compared.pairs.indices())
-    figures = (family.result.difference.tolist(), family.adjusted.tolist())
-    for i, j, difference, p_value in zip(first, second, *figures, strict=True):
+    figures = (family.result.difference.tolist(), verdicts.better(lower).tolist(), family.adjusted.tolist())
+    for i, j, difference, better, p_value, withheld in zip(
+        first, second, *figures, (verdicts.withheld > 0).tolist(), strict=True
+    ):
         if i in runs and j in runs:
-            for a, b, signed in ((i, j, difference), (j, i, -difference)):
-                ids = f"{address}{runs[a].pk},{runs[b].pk}"
-                yield _Cell(names[runs[a]], names[runs[b]], signed, (signed > 0) != lower, p_value, ids)
+            for a, b, sign in ((i, j, 1), (j, i, -1)):
+                row, column, pair = names[runs[a]], names[runs[b]], f"{runs[a].pk},{runs[b].pk}"
+                ahead = -sign * difference if lower else sign * difference
+                yield _Cell(row, column, sign * difference, ahead, sign * better, p_value, withheld, pair)
 
 
 def _table(order: list[str], cells: list[_Cell]) -> tuple[list[str], list[list[str]]]:
@@ -89,9 +111,9 @@ def _table(order: list[str], cells: list[_Cell]) -> tuple[list[str], list[list[s
 
 
 def _sign(cell: _Cell) -> str:
-    if cell.difference == 0:
+    if cell.ahead == 0 or cell.withheld:
         return ""
-    return "\N{PLUS SIGN}" if cell.better else "\N{MINUS SIGN}"
+    return "\N{PLUS SIGN}" if cell.ahead > 0 else "\N{MINUS SIGN}"
 
 
 def _kinds(alpha: float) -> list[str]:
@@ -100,10 +122,10 @@ def _kinds(alpha: float) -> list[str]:
     return [*(f"better, {bound}" for bound in reversed(bounds)), _NONE, *(f"worse, {bound}" for bound in bounds)]
 
 
-def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, look: Look) -> Any:
+def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, address: str, look: Look) -> Any:
     palette = look.palette
     colours = [*reversed(palette.levels[:3]), palette.grid, *palette.losses]
-    points = list(_points(cells, alpha, look))
+    points = list(_points(cells, order, alpha, look))
     axes = _axes(order, look)
     legend = alt.Legend(
         title=None, orient="bottom", columns=2 if look.narrow else 4, symbolType="square", columnPadding=26
@@ -112,35 +134,50 @@ def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, look: 
         "color": alt.Color("kind:N", scale=alt.Scale(domain=_kinds(alpha), range=colours), legend=legend),
         "tooltip": ["run:N", "against:N", alt.Tooltip("difference:Q", format="+.4f"), "p:N"],
     }
+    cells_drawn = alt.Chart(data(points))
     if look.live:
+        # The address names the runs of the family: too long to stand in each of some thousand cells.
+        cells_drawn = cells_drawn.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
         encodings["href"] = "address:N"
-    layers = [alt.Chart(data(points)).mark_rect().encode(**axes, **encodings)]
+    layers = [cells_drawn.mark_rect().encode(**axes, **encodings)]
     if len(order) <= _SIGNED:
         layers.append(_signs(points, axes, look))
-    return dressed(layers, look, title, "the row against the column, best first")
+    told = "" if _columns_named(order, look) else "; columns are in the order of the rows"
+    return dressed(layers, look, title, f"the row against the column, best first{told}")
 
 
-def _points(cells: list[_Cell], alpha: float, look: Look) -> Iterator[dict[str, Any]]:
+def _points(cells: list[_Cell], order: list[str], alpha: float, look: Look) -> Iterator[dict[str, Any]]:
+    places = {name: place for place, name in enumerate(order)}
     for cell in cells:
         kind = cell.kind(alpha)
         point = {
-            "run": cell.row, "against": cell.column, "difference": cell.difference, "kind": kind,
+            "row": places[cell.row], "column": places[cell.column], "run": cell.row, "against": cell.column,
+            "difference": cell.difference, "kind": kind,
             "p": probability(cell.p_value), "sign": "" if kind == _NONE else _sign(cell),
-            "sure": cell.p_value < alpha * _STEPS[1],
+            "sure": kind != _NONE and cell.p_value < alpha * _STEPS[1],
         }  # fmt: skip
-        yield {**point, "address": cell.address} if look.live else point
+        yield {**point, "pair": cell.pair} if look.live else point
 
 
 def _axes(order: list[str], look: Look) -> dict[str, Any]:
     many = len(order) > _SIGNED
-    size = max(6, min(12, int(0.6 * look.height / len(order))))
-    axis = row_axis(order, size, look)
+    size = _LETTERS_MANY if many or look.narrow else _LETTERS
+    axis = row_axis(order, size, _labels_room(order, look))
     scale = alt.Scale(paddingInner=0.0 if many else 0.06)
-    across = alt.Axis(**axis, orient="top", labelAngle=-90 if many or look.narrow else -40)
+    across = alt.Axis(**axis, orient="top", labelAngle=-90) if _columns_named(order, look) else None
     return {
-        "x": alt.X("against:N", sort=order, title=None, axis=across, scale=scale),
-        "y": alt.Y("run:N", sort=order, title=None, axis=alt.Axis(**axis), scale=scale),
+        "x": alt.X("column:O", title=None, axis=across, scale=scale),
+        "y": alt.Y("row:O", title=None, axis=alt.Axis(**axis), scale=scale),
     }
+
+
+def _labels_room(order: list[str], look: Look) -> float:
+    return min(0.24 * look.room, max(width_of(name, _LETTERS) for name in order))
+
+
+def _columns_named(order: list[str], look: Look) -> bool:
+    """Names below each other need no less width side by side than a line of them has height."""
+    return (look.room - _labels_room(order, look)) / len(order) >= _COLUMN
 
 
 def _signs(points: list[dict[str, Any]], axes: dict[str, Any], look: Look) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,13 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks, with_legend
 from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
+from metrics.engine.sessions.cautions import counted
 from metrics.engine.sessions.grammar import setting_of
-from metrics.services.sessions.analyses import SessionCurves
+from metrics.services.sessions.analyses import SessionCurves, system_label
 from metrics.services.sessions.one_session import ShownSession
 from metrics.services.sessions.values import ChosenSessions
 
@@ -29,39 +30,50 @@ _TICKS, _TICKS_NARROW = 20, 8
 
 @dataclass(frozen=True)
 class _Line:
-    """The mean curve of one system, and that of the ideal sessions beside its own."""
+    """The mean curve of one system, and that of the ideal sessions beside its own; it is coloured by its place among
+    the systems of the collection."""
 
     name: str
+    place: int
     sessions: int
     values: Floats
     ideal: Floats
 
 
-def session_curves_figure(chosen: ChosenSessions, drawn: SessionCurves, *, measure: Measure) -> Figure:
-    """The mean curves of the first six systems with their ideals; InvalidInput where no session has a value."""
-    lines = list(_lines(chosen, drawn))
+def session_curves_figure(
+    chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int], *, measure: Measure
+) -> Figure:
+    """The mean curves of the first six systems with their ideals, `places` of which colour them; InvalidInput where no
+    session has a value."""
+    lines = sorted(_lines(chosen, drawn, places), key=lambda line: line.place)
     if not lines:
         raise InvalidInput("no session here has a value to draw", code="nothing_to_draw")
     depth, shown = setting_of(measure)[0].depth, lines[:MOST_SYSTEMS]
-    ends = ", ".join(f"{line.name} at {line.values[-1]:.4f} ({line.sessions} sessions)" for line in shown)
+    ends = ", ".join(f"{line.name} at {line.values[-1]:.4f} ({counted(line.sessions, 'session')})" for line in shown)
+    only = f" Only {chosen.selection.words}." if chosen.selection.words else ""
     caption = (
-        f"{measure.name} at each place of a session, {depth} for each query, the mean of each system's sessions. "
-        f"At place {len(shown[0].values)}: {ends}. Dashed: the ideal."
+        f"{measure.name} at each place of a session, {depth:,} for each query, the mean of each system's sessions."
+        f"{only} At place {len(shown[0].values):,}: {ends}. Dashed: the ideal."
     )
     if len(lines) > len(shown):
         caption += f" The first {len(shown)} of {len(lines)} systems."
     ideals = _ideals(shown)
     columns = ["Place", *(line.name for line in shown), *ideals]
     rows = _rows(depth, [*(line.values for line in shown), *ideals.values()])
-    return Figure("curves", caption, columns, rows, lambda look: _draw_curves(shown, depth, measure, look))
+    subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, "dashed: the ideal"]))
+    named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
+    return Figure(
+        "curves", caption, columns, rows, lambda look: _draw_curves(shown, depth, measure, subtitle, look),
+        with_legend(named),
+    )  # fmt: skip
 
 
-def _lines(chosen: ChosenSessions, drawn: SessionCurves) -> Iterator[_Line]:
+def _lines(chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int]) -> Iterator[_Line]:
     for index, name in enumerate(chosen.judged.systems):
         sessions = int(drawn.curves.count[index])
         if sessions and drawn.curves.values.shape[1]:
-            label = name.decode() or chosen.evaluation.session_set.tag
-            yield _Line(label, sessions, drawn.curves.values[index], drawn.ideal[index])
+            label = system_label(chosen.evaluation.session_set, name.decode())
+            yield _Line(label, places[label], sessions, drawn.curves.values[index], drawn.ideal[index])
 
 
 def _ideals(lines: list[_Line]) -> dict[str, Floats]:
@@ -78,9 +90,17 @@ def _rows(depth: int, vectors: list[Floats]) -> list[list[str]]:
     return [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in places]
 
 
-def _draw_curves(lines: list[_Line], depth: int, measure: Measure, look: Look) -> Any:
-    names, length = [line.name for line in lines], len(lines[0].values)
-    colours = dict(zip(names, look.palette.systems, strict=False))
+def _colours(lines: list[_Line], palette: tuple[str, ...]) -> dict[str, str]:
+    """The colour of each line's place; one that is taken in this chart already gives way to the next that is free."""
+    colours: dict[str, str] = {}
+    for line in lines:
+        turned = [palette[(line.place + step) % len(palette)] for step in range(len(palette))]
+        colours[line.name] = next(colour for colour in turned if colour not in colours.values())
+    return colours
+
+
+def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str, look: Look) -> Any:
+    length, colours = len(lines[0].values), _colours(lines, look.palette.systems)
     ideals = _ideals(lines)
     if len(ideals) == 1:
         colours["ideal"] = look.palette.ideal
@@ -90,15 +110,17 @@ def _draw_curves(lines: list[_Line], depth: int, measure: Measure, look: Look) -
         for name, values in ideals.items()
         for point in _points(name if len(ideals) == 1 else name.removeprefix("ideal of "), values)
     ]
-    axes = {"x": _x(length, depth, look), "y": _y([*drawn, *dashed])}
-    colour = named_colours(list(colours), list(colours.values()))
+    encoded = {"x": _x(length, depth, look), "y": _y([*drawn, *dashed], measure)}
+    encoded["color"] = named_colours(list(colours), list(colours.values()), look)
+    if len(ideals) == 1:
+        encoded["strokeDash"] = named_dashes(list(colours), ["ideal"], look)
     layers = [
-        alt.Chart(data(dashed)).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**axes, color=colour),
-        alt.Chart(data(drawn)).mark_line().encode(**axes, color=colour),
+        alt.Chart(data(dashed)).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**encoded),
+        alt.Chart(data(drawn)).mark_line().encode(**encoded),
     ]
     if look.live:
         layers.append(_askable(drawn))
-    return dressed(layers, look, "Mean curves of the systems", f"{measure.name}; dashed: the ideal")
+    return dressed(layers, look, "Mean curves of the systems", subtitle)
 
 
 def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
@@ -110,13 +132,13 @@ def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
     if not length:
         raise InvalidInput("no place of this session counts: there is nothing to draw", code="nothing_to_draw")
     caption = (
-        f"Session {name}, {len(shown.queries)} {'query' if len(shown.queries) == 1 else 'queries'}: discounted gain "
+        f"Session {name}, {len(shown.queries):,} {'query' if len(shown.queries) == 1 else 'queries'}: discounted gain "
         f"adds up to {shown.vector[-1]:.4f}, the ideal session's to {shown.ideal[-1]:.4f}."
     )
     if len(shown.queries) > 1:
         caption += " A vertical line is where a query begins."
     if len(shown.vector) > length:
-        caption += f" Drawn are the first {length} of {len(shown.vector)} places."
+        caption += f" Drawn are the first {length:,} of {len(shown.vector):,} places."
     columns = ["Query", "Place", "Gain so far", "Ideal", "Gain / ideal"]
     return Figure("session", caption, columns, _ends(shown), lambda look: _draw_session(shown, length, measure, look))
 
@@ -136,18 +158,25 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
     names, palette = ["session", "ideal"], look.palette
     starts = [start for start in shown.starts[:-1].tolist() if start < length]
     across = _x(length, None, look)
-    axes = {"x": across, "y": _y(points)}
     line = (
         alt.Chart(data(points))
         .mark_line(point=length == 1)
-        .encode(**axes, color=named_colours(names, [palette.run, palette.ideal]), strokeDash=named_dashes(names))
+        .encode(
+            x=across,
+            y=_y(points, measure),
+            color=named_colours(names, [palette.run, palette.ideal], look),
+            strokeDash=named_dashes(names, ["ideal"], look),
+        )
     )
     layers = [*_boundaries(starts, across, look), line]
     if look.live:
         layers.append(_askable(points))
     setting = setting_of(measure)[0]
-    subtitle = f"discounted gain as it adds up over {setting.depth} places at most of each query"
-    return dressed(layers, look, f"Session {shown.session.session_id.decode()}", subtitle)
+    session = shown.session
+    named = (("topic", session.topic_id), ("searcher", session.searcher), ("system", session.system))
+    whose = ", ".join(f"{what} {name.decode()}" for what, name in named if name)
+    subtitle = f"{whose}; {measure.name}: discounted gain as it adds up over {setting.depth:,} places of each query"
+    return dressed(layers, look, f"Session {session.session_id.decode()}", subtitle)
 
 
 def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
@@ -178,15 +207,15 @@ def _x(length: int, depth: int | None, look: Look) -> Any:
         step = depth * (1 + length // depth // room)
         axis["values"] = [1, *range(step, length + 1, step)]
     else:
-        axis["tickCount"] = min(10, length)
+        axis["values"] = whole_ticks(1, length, look)
     scale = alt.Scale(domain=[1, max(2, length)], nice=False)
     return alt.X("place:Q", title="place in the session", scale=scale, axis=alt.Axis(**axis))
 
 
-def _y(points: list[dict[str, Any]]) -> Any:
+def _y(points: list[dict[str, Any]], measure: Measure) -> Any:
     top = max(point["value"] for point in points) or 1.0
     scale = alt.Scale(domain=[0, max(top, 1.0)], nice=top > 1)
-    return alt.Y("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=5))
+    return alt.Y("value:Q", title=measure.definition.name, scale=scale, axis=alt.Axis(tickCount=5))
 
 
 def _askable(points: list[dict[str, Any]]) -> Any:

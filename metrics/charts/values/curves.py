@@ -6,41 +6,58 @@ from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks, with_legend
+from metrics.charts.text import shortened
 from metrics.engine.curves import Curve
-from metrics.engine.intervals import Band
+from metrics.engine.grammar import Measure
+from metrics.engine.intervals import Band, within
+from metrics.services.boards.mean_intervals import cut_words
+from metrics.tables import with_minus
 
 RANKS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 # A point for every rank, that a pointer may ask it, is too much for a long curve.
 _MOST_POINTS = 300
 
 
-def curve_figure(curve: Curve, *, measure: str, run: str, confidence: float = 0.95) -> Figure:
-    """A run's mean curve over the ranks with its interval, and that of the ideal rankings."""
-    band = curve.band(confidence)
+def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float = 0.95) -> Figure:
+    """A run's mean curve over the ranks, its interval within the measure's range, and the ideal rankings' curve."""
+    whole = curve.band(confidence)
+    band = within(whole, measure.definition.bounds) if whole else None
     caption = (
-        f"{measure} of {run} at ranks 1 to {curve.depth}, the mean of {curve.n_topics} topics, against the ideal "
+        f"{measure} of {run} at ranks 1 to {curve.depth}, {mean_words(curve)}, against the ideal "
         f"rankings. It ends at {curve.mean[-1]:.4f}, the ideal at {curve.ideal_mean[-1]:.4f}."
     )
     if band:
-        caption += f" The shade is the {100 * confidence:g} % interval of the mean, the topics taken for a sample."
+        cut = "" if np.array_equal(band, whole or ()) else cut_words(measure)
+        caption += f" The shade is the {100 * confidence:g} % interval of the mean, the topics taken for a sample{cut}."
     columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
-    return Figure("curve", caption, columns, _rows(curve, band), lambda look: _draw(curve, band, measure, run, look))
+    return Figure(
+        "curve", caption, columns, _rows(curve, band), lambda look: _draw(curve, band, measure.name, run, look),
+        with_legend([run, "ideal"]),
+    )  # fmt: skip
+
+
+def mean_words(curve: Curve) -> str:
+    """Say how the topics' curves became one."""
+    if curve.pooled:
+        return f"the ratio of the averages of {curve.n_topics} topics' vectors"
+    return f"the mean of {curve.n_topics} topics"
 
 
 def _rows(curve: Curve, band: Band | None) -> list[list[str]]:
     depth = curve.depth
     ranks = sorted({rank for rank in RANKS_SHOWN if rank <= depth} | {depth})
     vectors = [curve.mean, *(band or ()), curve.ideal_mean]
-    return [[str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors)] for rank in ranks]
+    return [[str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)] for rank in ranks]
 
 
 def _draw(curve: Curve, band: Band | None, measure: str, run: str, look: Look) -> Any:
     points = list(_points(curve, band, run))
-    subtitle = f"mean of {curve.n_topics} topics at ranks 1 to {curve.depth}, and the mean of the ideal rankings"
-    layers = [_lines(points, run, look, curve.depth)]
+    subtitle = f"{mean_words(curve)} at ranks 1 to {curve.depth}; dashed: the ideal rankings"
+    layers = [_lines(points, measure, run, look, curve.depth)]
     if band:
         layers.insert(0, _shade(points, look))
     if look.live and curve.depth <= _MOST_POINTS:
@@ -57,27 +74,29 @@ def _points(curve: Curve, band: Band | None, run: str) -> Iterator[dict[str, Any
         yield {"line": "ideal", "rank": rank, "value": value}
 
 
-def across(depth: int) -> Any:
+def across(depth: int, look: Look) -> Any:
     ranks = alt.Scale(domain=[1, max(2, depth)], nice=False)
-    return alt.X("rank:Q", title="rank", scale=ranks, axis=alt.Axis(grid=False, tickCount=min(10, depth), format="d"))
+    axis = alt.Axis(grid=False, values=whole_ticks(1, depth, look), format="d")
+    return alt.X("rank:Q", title="rank", scale=ranks, axis=axis)
 
 
-def upwards(points: list[dict[str, Any]]) -> Any:
+def upwards(points: list[dict[str, Any]], measure: str, look: Look) -> Any:
+    title = shortened(measure, 0.5 * look.height, 13)
     top = max(max(point["value"], point.get("high", 0.0)) for point in points)
     values = alt.Scale(domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1)
-    return alt.Y("value:Q", title=None, scale=values, axis=alt.Axis(tickCount=5))
+    return alt.Y("value:Q", title=title, scale=values, axis=alt.Axis(tickCount=5))
 
 
-def _lines(points: list[dict[str, Any]], run: str, look: Look, depth: int) -> Any:
+def _lines(points: list[dict[str, Any]], measure: str, run: str, look: Look, depth: int) -> Any:
     keys, palette = [run, "ideal"], look.palette
     return (
         alt.Chart(data(points))
         .mark_line(point=depth == 1)
         .encode(
-            x=across(depth),
-            y=upwards(points),
-            color=named_colours(keys, [palette.run, palette.ideal]),
-            strokeDash=named_dashes(keys),
+            x=across(depth, look),
+            y=upwards(points, measure, look),
+            color=named_colours(keys, [palette.run, palette.ideal], look),
+            strokeDash=named_dashes(keys, ["ideal"], look),
         )
     )
 

@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours
-from metrics.charts.values.curves import RANKS_SHOWN, across, askable, upwards
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.values.curves import RANKS_SHOWN, across, askable, mean_words, upwards
 from metrics.engine.ranking import Floats
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.curves_together import CurvesTogether
@@ -26,32 +26,38 @@ def curves_together_figure(together: CurvesTogether) -> Figure:
     ideal = first.ideal_mean if all(np.array_equal(first.ideal_mean, c.ideal_mean) for c in together.curves) else None
     ends = ", ".join(f"{name} {values[-1]:.4f}" for name, values in lines.items())
     measure, depth = together.measure.name, first.depth
-    caption = f"{measure} at ranks 1 to {depth}, means of {first.n_topics} topics. At rank {depth}: {ends}."
+    caption = f"{measure} at ranks 1 to {depth}, {mean_words(first)}. At rank {depth}: {ends}."
     if ideal is not None:
         caption += f" Dashed: the ideal rankings, {ideal[-1]:.4f} there."
     vectors = {**lines, **({"ideal": ideal} if ideal is not None else {})}
     ranks = sorted({rank for rank in RANKS_SHOWN if rank <= depth} | {depth})
     rows = [[str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors.values())] for rank in ranks]
-    return Figure("curves", caption, ["Rank", *vectors], rows, lambda look: _draw(lines, ideal, measure, look))
+    subtitle = f"{mean_words(first)}{'; dashed: the ideal rankings' if ideal is not None else ''}"
+    return Figure(
+        "curves", caption, ["Rank", *vectors], rows, lambda look: _draw(lines, ideal, measure, subtitle, look),
+        with_legend(list(vectors)),
+    )  # fmt: skip
 
 
-def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, look: Look) -> Any:
+def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle: str, look: Look) -> Any:
     colours = dict(zip(lines, look.palette.systems, strict=False))
     drawn = [point for name, values in lines.items() for point in _points(name, values)]
-    dashed = [] if ideal is None else _points("ideal", ideal)
+    dashed = {} if ideal is None else {"ideal": ideal}
     if dashed:
         colours["ideal"] = look.palette.ideal
-    depth = len(next(iter(lines.values())))
-    axes = {"x": across(depth), "y": upwards([*drawn, *dashed])}
-    colour = named_colours(list(colours), list(colours.values()), columns=2 if look.narrow else None)
-    layers = [alt.Chart(data(drawn)).mark_line(point=depth == 1).encode(**axes, color=colour)]
-    if dashed:
-        layers.insert(
-            0, alt.Chart(data(dashed)).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**axes, color=colour)
-        )
+    names, depth = list(colours), len(next(iter(lines.values())))
+    # What is first is drawn below the others.
+    points = [*(point for name, values in dashed.items() for point in _points(name, values)), *drawn]
+    line = alt.Chart(data(points)).mark_line(point=depth == 1)
+    colour = named_colours(names, list(colours.values()), look)
+    encoded = line.encode(
+        x=across(depth, look), y=upwards(points, measure, look), color=colour,
+        strokeDash=named_dashes(names, list(dashed), look),
+    )  # fmt: skip
+    layers = [encoded]
     if look.live and len(drawn) <= _MOST_POINTS:
         layers.append(askable(drawn))
-    return dressed(layers, look, f"{measure} down the ranking", "means of all topics; dashed: the ideal rankings")
+    return dressed(layers, look, f"{measure} down the ranking", subtitle)
 
 
 def _points(name: str, values: Floats) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks
 from metrics.engine.ranking import Floats
 
 _BINS = 20
@@ -31,8 +31,9 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     rows = [[f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     marks = {"mean": mean, "median": float(median)}
     return Figure(
-        "distribution", caption, [measure, "Topics"], rows, lambda look: _draw(edges, counts, marks, measure, run, look)
-    )
+        "distribution", caption, [measure, "Topics"], rows,
+        lambda look: _draw(edges, counts, marks, measure, run, look),
+    )  # fmt: skip
 
 
 def _bins(known: Floats) -> tuple[list[float], list[int]]:
@@ -47,13 +48,14 @@ def _draw(edges: list[float], counts: list[int], marks: dict[str, float], measur
     bars = [{"from": a, "to": b, "topics": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     subtitle = f"values of {sum(counts)} topics, with mean and median"
     return dressed(
-        [_bars(bars, measure, look), *_rules(marks, look)], look, f"{measure} of run {run}, topic by topic", subtitle
+        [_bars(bars, measure, look), *_rules(marks, look)], look, f"How {measure} of run {run} is spread", subtitle
     )
 
 
 def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
     ends = [bars[0]["from"], bars[-1]["to"]]
     bars = [bar for bar in bars if bar["topics"]]
+    most = max((bar["topics"] for bar in bars), default=1)
     told = [alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"), "topics:Q"]
     return (
         alt.Chart(data(bars))
@@ -67,7 +69,7 @@ def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
                 axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format="~g"),
             ),
             x2="to:Q",
-            y=alt.Y("topics:Q", title="topics", axis=alt.Axis(tickMinStep=1, tickCount=5, format="d")),
+            y=alt.Y("topics:Q", title="topics", axis=alt.Axis(values=whole_ticks(0, most, look, 6), format="d")),
             tooltip=told,
         )
     )
@@ -76,7 +78,9 @@ def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
 def _rules(marks: dict[str, float], look: Look) -> list[Any]:
     rows = [{"line": name, "at": value} for name, value in marks.items() if np.isfinite(value)]
     names = ["mean", "median"]
-    colours = named_colours(names, [look.palette.ideal, look.palette.text])
+    colours = named_colours(names, [look.palette.ideal, look.palette.text], look)
     return [
-        alt.Chart(data(rows)).mark_rule(strokeWidth=2).encode(x="at:Q", color=colours, strokeDash=named_dashes(names))
+        alt.Chart(data(rows))
+        .mark_rule(strokeWidth=2)
+        .encode(x="at:Q", color=colours, strokeDash=named_dashes(names, ["median"], look))
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours
+from metrics.charts.look import Look, data, dressed, named_colours, with_legend
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
 
 
@@ -19,13 +19,20 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
     rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
     caption = (
         f"Interpolated precision of {run} at {len(recall)} points of recall, the mean of {len(curves[0].topics)} "
-        f"topics; {'one curve for each' if len(curves) > 1 else 'the'} lowest level that counts as relevant."
+        f"topics; {_counted(curves)}."
     )
     if len(curves) == 1 and curves[0].band(confidence):
-        caption += f" The shade is the {100 * confidence:g} % interval of the mean."
+        caption += f" The shade is the {100 * confidence:g} % interval of the mean, as far as it lies between 0 and 1."
     return Figure(
-        "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, confidence, look)
-    )
+        "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, confidence, look),
+        with_legend(names),
+    )  # fmt: skip
+
+
+def _counted(curves: list[PrecisionRecall]) -> str:
+    if len(curves) > 1:
+        return "one curve for each lowest level that counts as relevant"
+    return f"documents of {_name(curves[0])} count as relevant"
 
 
 def _name(curve: PrecisionRecall) -> str:
@@ -65,7 +72,7 @@ def _lines(points: list[dict[str, Any]], names: list[str], look: Look) -> Any:
                 axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format=".1f"),
             ),
             y=alt.Y("precision:Q", title="precision", scale=scale, axis=alt.Axis(tickCount=5)),
-            color=named_colours(names, colours),
+            color=named_colours(names, colours, look),
             tooltip=told,
         )
     )

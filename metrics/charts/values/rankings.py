@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.values.curves import across
 from metrics.services.values.rankings import Ranking
 
 
@@ -21,7 +22,8 @@ def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
     )
     rows = [[str(d.rank), d.doc_id, str(d.level), f"{d.gain:g}", f"{ranking.cumulated[d.rank - 1]:g}"] for d in found]
     columns = ["Rank", "Document", "Level", "Gain", "Sum"]
-    return Figure("ranking", caption, columns, rows, lambda look: _draw(ranking, run, look))
+    legend = with_legend([run, "ideal"])
+    return Figure("ranking", caption, columns, rows, lambda look: _draw(ranking, run, look), legend)
 
 
 def _draw(ranking: Ranking, run: str, look: Look) -> Any:
@@ -43,16 +45,13 @@ def _draw(ranking: Ranking, run: str, look: Look) -> Any:
 def _steps(lines: list[dict[str, Any]], run: str, look: Look) -> Any:
     keys, palette = [run, "ideal"], look.palette
     depth = max(line["rank"] for line in lines)
-    x = alt.X(
-        "rank:Q", title="rank", scale=alt.Scale(domain=[1, max(2, depth)], nice=False),
-        axis=alt.Axis(grid=False, tickCount=min(10, depth), format="d"),
-    )  # fmt: skip
     return (
         alt.Chart(data(lines))
         .mark_line(interpolate="step-after")
         .encode(
-            x=x, y=alt.Y("sum:Q", title="gain so far", axis=alt.Axis(tickCount=5)),
-            color=named_colours(keys, [palette.run, palette.ideal]), strokeDash=named_dashes(keys),
+            x=across(depth, look), y=alt.Y("sum:Q", title="gain so far", axis=alt.Axis(tickCount=5)),
+            color=named_colours(keys, [palette.run, palette.ideal], look),
+            strokeDash=named_dashes(keys, ["ideal"], look),
         )
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed
+from metrics.charts.text import shortened, width_of
 from metrics.engine.errors import StatisticsError
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.two_rankings import Placed, RankingSide, TwoRankings
@@ -98,15 +99,17 @@ def _dots(points: list[dict[str, Any]], sides: list[str], look: Look) -> Iterato
 
 def _labels(points: list[dict[str, Any]], side: str, look: Look) -> Any:
     """Rank, document and level outside of the lines."""
-    left = side == "left"
-    own = [{**point, "label": _label(point, left)} for point in points if point["side"] == side]
+    left, size = side == "left", 9 if look.narrow else 11
+    room = 0.27 * look.room
+    own = [{**point, "label": _label(point, left, room, size)} for point in points if point["side"] == side]
     mark: dict[str, Any] = {"align": "right" if left else "left", "dx": -10 if left else 10, "baseline": "middle"}
-    size = 9 if look.narrow else 11
-    chart = alt.Chart(data(own)).mark_text(**mark, fontSize=size, limit=100 if look.narrow else 220)
+    chart = alt.Chart(data(own)).mark_text(**mark, fontSize=size, limit=0)
     colour = alt.condition("datum.relevant", alt.value(look.palette.text), alt.value(look.palette.faint))
     return chart.encode(**_axes(["left", "right"]), text="label:N", color=colour)
 
 
-def _label(point: dict[str, Any], left: bool) -> str:
-    level = "" if point["level"] == "unjudged" else f"  ({point['level']})"
-    return f"{point['document']}{level}  {point['rank']}" if left else f"{point['rank']}  {point['document']}{level}"
+def _label(point: dict[str, Any], left: bool, room: float, size: int) -> str:
+    """The document's id has the room that rank and level leave."""
+    level, rank = "" if point["level"] == "unjudged" else f"  ({point['level']})", str(point["rank"])
+    document = shortened(point["document"], room - width_of(f"{level}  {rank}", size), size) + level
+    return f"{document}  {rank}" if left else f"{rank}  {document}"

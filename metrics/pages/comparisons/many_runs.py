@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from metrics.api.comparisons.addresses import pair_address
-from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.boards.ranks import first_on_note, ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.significance import TESTS
@@ -38,6 +38,7 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "runs_shown": RUNS_SHOWN,
         "tiered": family.tiers is not None,
         "ranked": spread is not None,
+        "first_on": first_on_note(spread) if spread else "",
         "families": family_lines(answer, compared),
         "omnibus": [(_OMNIBUS[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
         "split": _split(shown),

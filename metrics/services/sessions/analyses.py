@@ -24,8 +24,10 @@ from metrics.engine.sessions.analyses import (
 from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Ideal, Norm, Setting
 from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_vectors, session_vectors
+from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import check_work
 from metrics.services.sessions.values import ChosenSessions
+from runs.models import SessionSet
 
 WHICH: tuple[Which, ...] = ("last", "others", "best", "all")
 # Figures that one answer has at most.
@@ -92,6 +94,25 @@ def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurve
 def read_lengths(*, chosen: ChosenSessions) -> LengthTable:
     """The sessions of each system by their number of queries."""
     return length_table(chosen.judged.view, chosen.judged.system, len(chosen.judged.systems))
+
+
+def system_label(session_set: SessionSet, system: str) -> str:
+    """A system as a chart of its set names it: the set's tag stands for the one that the log does not name."""
+    return system or session_set.tag
+
+
+def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
+    """The place of a set's systems among those of the collection, in order of submission: what they are coloured by.
+
+    Sets that were deleted keep their place and later ones come behind, so that nothing changes the colour of a system.
+    """
+    own = evaluation.session_set
+    names: dict[str, None] = {}
+    sets = SessionSet.objects.filter(collection=own.collection_id, created_at__lte=own.created_at).exclude(pk=own.pk)
+    for systems, tag in sets.order_by("created_at", "pk").values_list("systems", "tag"):
+        names.update(dict.fromkeys(systems or [tag]))
+    names.update(dict.fromkeys(system_label(own, system) for system in evaluation.means["systems"]))
+    return {name: place for place, name in enumerate(names)}
 
 
 def _vectors(chosen: ChosenSessions, setting: Setting, normalised: tuple[Ideal, Norm] | None) -> SessionVectors:

@@ -28,12 +28,21 @@ class SessionSelection:
     searcher: str | None = None
     least: int = 1
 
+    @property
+    def words(self) -> str:
+        """What takes part, as a chart says it; empty for all sessions."""
+        named = (("topic", self.topic), ("searcher", self.searcher), ("system", self.system))
+        parts = [f"{what} {name}" if name else f"no {what} named" for what, name in named if name is not None]
+        parts += [f"sessions of at least {self.least:,} queries"] if self.least > 1 else []
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True)
 class ChosenSessions:
-    """The sessions that were chosen, of an evaluated set; `places` are theirs in the log, from 0."""
+    """The sessions that a selection chose, of an evaluated set; `places` are theirs in the log, from 0."""
 
     evaluation: SessionEvaluation
+    selection: SessionSelection
     judged: JudgedSet
     places: Ints
 
@@ -88,7 +97,7 @@ def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelectio
             taking &= _equal(judged, name, attribute, wanted)
     places = np.flatnonzero(taking)
     whole = len(places) == len(judged.sessions)
-    return ChosenSessions(evaluation, judged if whole else judged.take(places), places)
+    return ChosenSessions(evaluation, selection, judged if whole else judged.take(places), places)
 
 
 def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:

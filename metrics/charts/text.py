@@ -1,0 +1,76 @@
+"""The room that a text takes, and texts made to fit: the font is the reader's."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Widths in ems of the widest font of the pages' stack, so that no reader's font needs more.
+_CLASSES = ((0.4, " .,:;'`|!ijlI"), (0.5, '"()[]{}/\\-_fJrst*'), (1.0, "mMwW%@"))
+_WIDTHS = {character: width for width, characters in _CLASSES for character in characters}
+_CAPITAL, _OTHER, _WIDE, _BOLD = 0.76, 0.64, 1.0, 1.12
+# What stands before an ellipsis, of what is kept of a name: where one leaves names alike, another may not.
+_SHARES = (0.6, 0.8, 0.45, 1.0, 0.3)
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def width_of(text: str, size: float, *, bold: bool = False) -> float:
+    """Return the pixels that the text takes at most."""
+    return size * sum(map(_width, text)) * (_BOLD if bold else 1.0)
+
+
+def _width(character: str) -> float:
+    if character in _WIDTHS:
+        return _WIDTHS[character]
+    if character.isascii():
+        return _CAPITAL if character.isupper() else _OTHER
+    if unicodedata.combining(character):
+        return 0.0
+    return _WIDE if unicodedata.east_asian_width(character) in "WFA" else _CAPITAL
+
+
+def shortened_names(names: list[str], room: float, size: float) -> list[str]:
+    """Return every name, shortened where as many of them as possible stay different."""
+    found: list[str] = []
+    for share in _SHARES:
+        texts = [shortened(name, room, size, share=share) for name in names]
+        if len(set(texts)) > len(set(found)):
+            found = texts
+    return found
+
+
+def shortened(text: str, room: float, size: float, *, share: float = _SHARES[0]) -> str:
+    """Return the text, or both of its ends with an ellipsis between them: a number before a name stays.
+
+    `share` is how much of what is kept stands before the ellipsis.
+    """
+    if width_of(text, size) <= room:
+        return text
+    left = room - width_of(_ELLIPSIS, size)
+    head = _fitting(text, share * left, size)
+    tail = _fitting(text[: head - 1 : -1] if head else text[::-1], left - width_of(text[:head], size), size)
+    return text[:head] + _ELLIPSIS + (text[-tail:] if tail else "")
+
+
+def _fitting(text: str, room: float, size: float) -> int:
+    """Return how many characters from the beginning of the text have room."""
+    for index in range(len(text)):
+        room -= size * _width(text[index])
+        if room < 0:
+            return index
+    return len(text)
+
+
+def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
+    """Return the text in lines that have room; a word that has none is broken, behind a sign where there is one."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and width_of(f"{lines[-1]} {word}", size, bold=bold) > room:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+        while width_of(lines[-1], size, bold=bold) > room:
+            fits = max(1, _fitting(lines[-1], room / (_BOLD if bold else 1.0), size))
+            signs = [match.end() for match in re.finditer(r"[-_./,;:)]", lines[-1][:fits]) if match.end() > fits // 2]
+            at = signs[-1] if signs else fits
+            lines[-1:] = [lines[-1][:at], lines[-1][at:]]
+    return lines
