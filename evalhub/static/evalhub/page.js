@@ -14,30 +14,114 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
-// A leaderboard that is asked for again leaves its reader in place: ticked runs stay ticked, the frame stays scrolled,
-// and what has not changed is not touched. Who sorts or turns pages begins at the top of the frame.
+// Runs that are ticked on a leaderboard stay ticked while it is sorted, filtered and paged. Its form has all of them, as
+// boxes of this page and as hidden fields; the address has them too, for whoever loads it again.
+const ticking = () => document.getElementById("compare");
+const ticked = () => [...ticking().elements].filter((field) => field.name === "runs" && (field.checked || field.type === "hidden"));
+
+function hiddenRun(value, name) {
+  const field = document.createElement("input");
+  Object.assign(field, { type: "hidden", name: "runs", value });
+  field.dataset.name = name;
+  return field;
+}
+
+function tickedChip({ value, dataset }) {
+  const chip = document.createElement("li");
+  const away = document.createElement("a");
+  const words = `untick ${dataset.name}`;
+  chip.className = "chip";
+  chip.append(Object.assign(document.createElement("span"), { textContent: dataset.name }), away);
+  Object.assign(away, { href: "#leaderboard", textContent: "×", title: words, ariaLabel: words });
+  away.dataset.untick = value;
+  return chip;
+}
+
+// What the bar, the button and the address say of the ticks.
+function tellTicks() {
+  if (!ticking()) return;
+  const runs = ticked();
+  const bar = document.getElementById("ticked");
+  const button = ticking().querySelector("[value=selected]");
+  bar.hidden = runs.length === 0;
+  bar.querySelector("b").textContent = runs.length;
+  bar.querySelector("ul").replaceChildren(...runs.map(tickedChip));
+  button.textContent = `Compare selected (${runs.length})`;
+  button.disabled = runs.length < 2;
+  const address = new URL(location);
+  const ids = runs.map((field) => field.value).join(",");
+  if (ids === address.searchParams.getAll("runs").join(",")) return;
+  if (ids) address.searchParams.set("runs", ids);
+  else address.searchParams.delete("runs");
+  history.replaceState(history.state, "", address);
+}
+
+function setTicks(runs) {
+  if (!ticking()) return;
+  const boxes = [...document.querySelectorAll("#board input[type=checkbox][name=runs]")];
+  for (const field of ticked()) if (field.type === "hidden") field.remove();
+  for (const box of boxes) box.checked = runs.has(box.value);
+  const here = new Set(boxes.map((box) => box.value));
+  for (const [value, name] of runs) if (!here.has(value)) ticking().append(hiddenRun(value, name));
+  tellTicks();
+}
+
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("#board [name=runs]")) return;
+  // An address of more would not be read.
+  if (ticked().length > ticking().dataset.most) target.checked = false;
+  tellTicks();
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-untick]");
+  if (!link) return;
+  event.preventDefault();
+  const gone = link.dataset.untick;
+  setTicks(new Map(ticked().filter(({ value }) => gone !== "all" && gone !== value).map((field) => [field.value, field.dataset.name])));
+});
+
+tellTicks();
+
+// A leaderboard that is asked for again leaves its reader in place: the frame stays scrolled, and what has not changed
+// is not touched. Who sorts or turns pages begins at the top of the frame.
 let lastBoard, place;
 
 document.addEventListener("htmx:configRequest", ({ detail }) => {
-  if (detail.elt.closest("#leaderboard") && !detail.elt.closest(".paging")) detail.path = detail.path.split("#")[0];
+  if (!detail.elt.closest("#leaderboard")) return;
+  if (!detail.elt.closest(".paging")) detail.path = detail.path.split("#")[0];
+  if (!ticking() || !detail.target.matches("#board, #leaderboard")) return;
+  const [address, anchor] = detail.path.split("#");
+  const [path, query] = address.split("?");
+  const parameters = new URLSearchParams(query);
+  const ids = ticked().map((field) => field.value).join(",");
+  parameters.delete("runs");
+  delete detail.parameters.runs;
+  if (ids) detail.parameters.runs = ids;
+  detail.path = `${path}?${parameters}${anchor === undefined ? "" : `#${anchor}`}`;
 });
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const board = document.getElementById("board");
   if (!board || !detail.target.matches("#board, #leaderboard")) return;
   const byItself = detail.target === board;
-  if (byItself && detail.xhr.response === lastBoard) detail.shouldSwap = false;
+  const same = byItself && detail.xhr.response === lastBoard;
   lastBoard = byItself ? detail.xhr.response : undefined;
+  if (same) {
+    detail.shouldSwap = false;
+    return;
+  }
   const frame = board.querySelector(".scroll");
   const top = detail.requestConfig.elt.closest("thead, form, .paging") ? 0 : frame?.scrollTop;
-  place = { left: frame?.scrollLeft, top, ticked: [...board.querySelectorAll(":checked")].map((box) => box.value) };
+  const ticks = ticking() && new Map(ticked().map((field) => [field.value, field.dataset.name]));
+  place = { left: frame?.scrollLeft, top, ticks };
 });
 
 document.addEventListener("htmx:afterSwap", () => {
-  const frame = document.querySelector("#board .scroll");
-  if (!place || !frame) return;
-  frame.scrollTo({ left: place.left, top: place.top });
-  for (const box of frame.querySelectorAll("[name=runs]")) box.checked = place.ticked.includes(box.value);
+  if (!place) return;
+  if (place.ticks) setTicks(place.ticks);
+  else tellTicks();
+  document.querySelector("#board .scroll")?.scrollTo({ left: place.left, top: place.top });
   place = undefined;
 });
 

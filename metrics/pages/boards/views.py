@@ -14,6 +14,7 @@ from metrics.api.parameters import BOARD, names_of
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, InvalidInput, MeasureError
 from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips
+from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
@@ -47,13 +48,21 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 @reads(*_READS)
 @unchanged_page(_fingerprint, snapshot=True)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """A collection with its leaderboard; measures to `add` become part of its address."""
+    """A collection with its leaderboard; measures to `add` become part of its address, and `compare` leads on."""
     collection = counted_collection(request, slug)
     query = query_of(request)
     added = _with_added(collection, query)
     if added is not None:
         return HttpResponseRedirect(added)
+    compared = query.pop("compare", "")
+    if compared and can_see_scores(request.user, collection):
+        address = comparison_address(collection, query, compared)
+        if address is not None:
+            return HttpResponseRedirect(address)
+        # Links of the page are of its address without the question that had no answer.
+        leave_out(request, ["compare"])
     context, status = _context(request, collection, query, at_once=False)
+    context["few"] = bool(compared)
     qrels = context["board"]["board"].qrels if "board" in context else _qrels(request, collection)
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels)}
     return render(request, "metrics/collection.html", context, status=status)
@@ -108,6 +117,7 @@ def _context(
     if "board" in context:
         status = max(status, fill(context, "sure", read_statistics, context["board"]["board"], query, at_once))
         fill(context, "exports", _exports, collection, query)
+        context["selection"] = read_selection(context["board"]["board"], query)
         context |= _shown(context, collection, query)
     return context, max(status, 400) if wrong else status
 
@@ -168,6 +178,7 @@ def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dic
 
 def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
     """The view in other forms: name and address. The API makes statistics only where they are asked for."""
+    query = {**query, "runs": ""}
     asked = asked_statistics(query)
     named = ",".join(part for part in asked.parts if part != "baseline") if asked else None
     said = {"statistics": named, **({} if asked else dict.fromkeys(HOW_MADE))}

@@ -1,0 +1,105 @@
+"""Ticks of a leaderboard in a real browser: they outlive pages, orders, filters and loading again."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.site import Site
+from tests.browser.test_board import BOARD, PATIENCE, header, tags
+from tests.browser.test_pages import faults_of_access, visitor, watched
+
+__all__ = ["visitor"]
+
+
+def tick(page: Page, place: int) -> str:
+    """The tag of the run that was ticked."""
+    tag = tags(page)[place]
+    page.get_by_label(f"compare {tag}", exact=True).check()
+    return tag
+
+
+def check_ticked(page: Page, chosen: list[str]) -> None:
+    chips = page.locator("#ticked .chip > span:first-child")
+    expect(chips).to_have_count(len(chosen), timeout=PATIENCE)
+    assert sorted(chips.all_inner_texts()) == sorted(chosen)
+    for tag in set(tags(page)) & set(chosen):
+        expect(page.get_by_label(f"compare {tag}", exact=True)).to_be_checked()
+
+
+def test_ticks_outlive_pages_orders_filters_and_loading_again(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
+        compare = page.locator("#compare button[value=selected]")
+        expect(compare).to_be_disabled()
+        expect(page.get_by_role("button", name="Compare all (4 runs)")).to_be_enabled()
+        chosen = [tick(page, 0)]
+        page.get_by_role("link", name="next").click()
+        expect(page.locator(".paging")).to_contain_text("3–4 of 4")
+        chosen.append(tick(page, 1))
+        check_ticked(page, chosen)
+        expect(compare).to_have_text("Compare selected (2)")
+        header(page, "AP").get_by_role("link").click()
+        expect(header(page, "AP")).to_have_attribute("aria-sort", "descending")
+        check_ticked(page, chosen)
+        page.get_by_label("Filter runs").fill("zzz")
+        page.keyboard.press("Enter")
+        expect(page.locator("#board")).to_contain_text("No run of this board")
+        check_ticked(page, chosen)
+        page.get_by_role("link", name="All runs", exact=True).click()
+        expect(page.locator("table.board")).to_be_visible()
+        check_ticked(page, chosen)
+        assert faults_of_access(page) == []
+        page.reload(wait_until="networkidle")
+        check_ticked(page, chosen)
+        compare.click()
+        expect(page.locator("h1")).to_contain_text(" and ")
+        asked = parse_qs(urlsplit(page.url).query)
+        assert set(asked["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
+
+
+def test_a_chip_unticks_a_run_of_another_page(visitor: BrowserContext, site: Site) -> None:
+    with watched(visitor, site) as seen:
+        page = seen.page
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
+        gone, kept = tick(page, 0), tick(page, 1)
+        page.get_by_role("link", name="next").click()
+        expect(page.locator(".paging")).to_contain_text("3–4 of 4")
+        page.get_by_label(f"untick {gone}").click()
+        check_ticked(page, [kept])
+        page.get_by_role("link", name="previous").click()
+        expect(page.locator(".paging")).to_contain_text("1–2 of 4")
+        expect(page.get_by_label(f"compare {gone}", exact=True)).not_to_be_checked()
+        check_ticked(page, [kept])
+        page.get_by_role("link", name="Untick all").click()
+        expect(page.locator("#ticked")).to_be_hidden()
+        expect(page.locator("#board :checked")).to_have_count(0)
+        assert "runs=" not in page.url
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(chromium: Browser, site: Site, width: int) -> None:
+    viewport = {"width": width, "height": 800}
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False, viewport=viewport)  # type: ignore[arg-type]
+    with watched(context, site) as seen:
+        page = seen.page
+        page.goto(f"{BOARD}?limit=2&sort=AP")
+        chosen = [tick(page, 0)]
+        page.get_by_role("button", name="next page").click()
+        expect(page.locator(".paging")).to_contain_text("3–4 of 4")
+        chosen.append(tick(page, 0))
+        page.get_by_role("button", name="keep the ticks").click()
+        check_ticked(page, chosen)
+        header(page, "P@10").get_by_role("link").click()
+        check_ticked(page, chosen)
+        page.get_by_role("button", name="Compare selected").click()
+        assert set(parse_qs(urlsplit(page.url).query)["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
+        page.goto(BOARD)
+        page.get_by_role("button", name="Compare selected").click()
+        expect(page.get_by_role("alert")).to_contain_text("Tick two runs or more")
+    context.close()

@@ -1,0 +1,147 @@
+"""Runs that are ticked on a leaderboard, as a browser without scripts has them."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client
+
+from evalhub import serving
+from metrics.models import Evaluation
+from metrics.pages.boards.selection import MOST_TICKED
+from runs.models import Collection, Run, User
+from tests.metrics.boards import make_board, simulated
+from tests.web.test_board_page import links_of, rows_of
+from tests.web.test_pages import page, text_of
+
+BOARD = "/collections/board/"
+
+
+@pytest.fixture
+def browser(db: None) -> Client:
+    return Client()
+
+
+@pytest.fixture
+def board(alice: User) -> Collection:
+    return make_board(alice.personal_team, {"AP": simulated(12, 20), "P@5": simulated(12, 20, seed=6)})
+
+
+def form_of(html: str) -> list[tuple[str, str]]:
+    """What the form sends: its own fields, and the ticked boxes that belong to it."""
+    form = html.split('<form id="compare"')[1].split("</form>", maxsplit=1)[0]
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
+    boxes = re.findall(r'<input type="checkbox" form="compare" name="(runs)" value="([^"]*)"[^>]* checked>', html)
+    return [(name, unescape(value)) for name, value in [*hidden, *boxes]]
+
+
+def boxes_of(html: str) -> list[str]:
+    return re.findall(r'<input type="checkbox" form="compare" name="runs" value="([^"]*)"', html)
+
+
+def send(browser: Client, fields: list[tuple[str, str]], **more: str) -> str:
+    given: dict[str, list[str]] = {}
+    for name, value in [*fields, *more.items()]:
+        given.setdefault(name, []).append(value)
+    return page(browser, BOARD, **given)  # type: ignore[arg-type]
+
+
+def test_ticks_go_along_from_page_to_page(browser: Client, board: Collection) -> None:
+    """Two runs of the first page and one of the last; each page by the buttons that send the form."""
+    first = page(browser, BOARD, limit="5", sort="P@5")
+    chosen = boxes_of(first)[:2]
+    second = send(browser, [*form_of(first), *(("runs", run) for run in chosen)], offset="5")
+    assert {run for name, run in form_of(second) if name == "runs"} == set(chosen)
+    assert not set(chosen) & set(boxes_of(second))
+    third = send(browser, [*form_of(second), ("runs", boxes_of(second)[3])], offset="10")
+    chosen.append(boxes_of(second)[3])
+    sent = form_of(third)
+    assert {run for name, run in sent if name == "runs"} == set(chosen)
+    assert ("sort", "P@5") in sent
+    back = send(browser, sent, offset="0")
+    assert sorted(run for name, run in form_of(back) if name == "runs") == sorted(chosen)
+    assert re.findall(r"<b>(\d+)</b> ticked", back) == ["3"]
+    answer = browser.get(BOARD, {"runs": [run for name, run in form_of(back) if name == "runs"], "sort": "P@5",
+                                 "compare": "selected"})  # fmt: skip
+    assert answer.status_code == 302
+    address = urlsplit(answer["Location"])
+    asked = parse_qs(address.query)
+    assert (address.path, asked["measure"]) == (f"{BOARD}comparison/", ["P@5"])
+    assert set(asked["runs"][0].split(",")) == set(chosen)
+
+
+def test_links_of_the_board_keep_the_ticks(browser: Client, board: Collection) -> None:
+    ids = [str(run.pk) for run in Run.objects.order_by("tag")[:2]]
+    html = page(browser, BOARD, runs=",".join(ids), limit="5", measures="AP,P@5")
+    columns = re.findall(r'<a id="sort-\d" href="(\?[^"]*)"', html)
+    assert len(columns) == 2
+    for link in [*(links_of(html, text)[0] for text in ("next", "without P@5", "make")), *columns]:
+        assert parse_qs(urlsplit(unescape(link)).query)["runs"] == [",".join(ids)], link
+    filtering = next(form for form in html.split("<form")[1:] if 'role="search"' in form)
+    assert f'name="runs" value="{",".join(ids)}"' in filtering
+    # Files and charts of the board have nothing to do with it.
+    assert ids[0] not in html.split("This board as")[1].split("</p>")[0]
+    assert all("runs=" not in address for address in re.findall(r'src="([^"]*)"', html))
+
+
+def test_a_filter_that_shows_nothing_keeps_the_ticks(browser: Client, board: Collection) -> None:
+    ids = [str(run.pk) for run in Run.objects.order_by("tag")[:2]]
+    html = page(browser, BOARD, runs=",".join(ids), filter="zzz")
+    assert "No run of this board is what the filter asks for" in html
+    assert [run for name, run in form_of(html) if name == "runs"] == ids
+    assert parse_qs(urlsplit(links_of(html, "All runs")[0]).query)["runs"] == [",".join(ids)]
+
+
+def test_one_tick_is_taken_away_and_all_of_them(browser: Client, board: Collection) -> None:
+    runs = list(Run.objects.order_by("tag")[:3])
+    ids = [str(run.pk) for run in runs]
+    html = page(browser, BOARD, runs=",".join(ids))
+    without = links_of(html, f"untick {runs[1].tag}")[0]
+    assert parse_qs(urlsplit(without).query)["runs"] == [f"{ids[0]},{ids[2]}"]
+    assert links_of(html, "Untick all") == ["?#leaderboard"]
+    assert '<div id="ticked" class="ticked" hidden>' in page(browser, BOARD)
+
+
+@pytest.mark.parametrize("ticked", [0, 1])
+def test_nothing_ticked_is_not_all(browser: Client, board: Collection, ticked: int) -> None:
+    ids = [str(run.pk) for run in Run.objects.order_by("tag")[:ticked]]
+    html = page(browser, BOARD, runs=",".join(ids), compare="selected", limit="5")
+    assert "Tick two runs or more to compare them" in text_of(html)
+    assert len(rows_of(html)) == 5
+    assert "compare=" not in "".join(re.findall(r'href="([^"]*)"', html))
+    assert "Tick two runs" not in page(browser, BOARD, runs=",".join(ids))
+
+
+def test_all_are_compared_when_that_is_asked_for(browser: Client, board: Collection) -> None:
+    assert "Compare all (12 runs)" in text_of(page(browser, BOARD, limit="5"))
+    run = str(Run.objects.first().pk)  # type: ignore[union-attr]
+    answer = browser.get(BOARD, {"compare": "all", "runs": run, "sort": "AP"})
+    assert (answer.status_code, answer["Location"]) == (302, f"{BOARD}comparison/?measure=AP")
+
+
+def test_what_is_gone_is_not_ticked(browser: Client, board: Collection) -> None:
+    kept, gone, failed = Run.objects.order_by("tag")[:3]
+    Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+    Evaluation.objects.filter(run=failed).update(state="failed")
+    html = page(browser, BOARD, runs=f"{kept.pk},{gone.pk},{failed.pk},{uuid.uuid4()}")
+    assert [run for name, run in form_of(html) if name == "runs"] == [str(kept.pk)]
+    assert page(browser, BOARD, runs="nonsense").count(" checked>") == 0
+
+
+def test_a_blind_board_compares_nothing(browser: Client, board: Collection) -> None:
+    Collection.objects.update(blind=True)
+    answer = browser.get(BOARD, {"compare": "all"})
+    assert answer.status_code == 200
+    assert "until the organisers release them" in answer.content.decode()
+
+
+def test_so_many_runs_have_room_in_an_address() -> None:
+    """Gunicorn reads no longer ones; a form sends each run by itself."""
+    settings = Path(serving.__file__).with_name("web_server.py").read_text()
+    limit = int(re.findall(r"^limit_request_line = (\d+)", settings, re.MULTILINE)[0])
+    assert MOST_TICKED * len(f"&runs={uuid.uuid4()}") + 900 < limit <= 8190
