@@ -68,7 +68,7 @@ def _names(pair: ShownPair) -> tuple[str, str]:
 
 def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
     """Name, figure, and its interval or what it means."""
-    counts = f"{pair.wins}, {pair.ties}, {pair.losses}"
+    counts = f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}"
     return [
         ("Difference of means", signed(pair.difference), "before rounding"),
         ("Relative to the second", percent(pair.relative), "" if math.isnan(pair.relative) else pair.reading),
