@@ -101,7 +101,7 @@ def test_a_page_is_accessible_fits_a_phone_and_is_silent(
         page.goto(address(site, name), wait_until="networkidle")
         # Tables scroll in their own frame; the page itself never sideways.
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        # In other colours nothing else differs.
+        # Of the rules, contrast is the one that other colours can break.
         assert faults_of_access(page, "color-contrast") == []
 
 
@@ -127,7 +127,7 @@ def test_a_page_begins_with_a_way_past_its_head(visitor: BrowserContext, site: S
         seen.page.keyboard.press("Enter")
         expect(seen.page.locator("#content")).to_be_focused()
         seen.page.keyboard.press("Tab")
-        expect(seen.page.get_by_label("Search")).to_be_focused()
+        expect(seen.page.locator("#content a").first).to_be_focused()
 
 
 def test_a_printed_page_has_charts_and_no_controls(visitor: BrowserContext, site: Site) -> None:

@@ -78,7 +78,12 @@ class OwnPostgres:
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
-        self._run("pg_ctl", "-D", str(self._folder), "-o", options, "-w", "-l", str(self._folder / "log"), "start")
+        log = self._folder / "log"
+        try:
+            self._run("pg_ctl", "-D", str(self._folder), "-o", options, "-w", "-l", str(log), "start")
+        except subprocess.CalledProcessError as error:
+            said = log.read_text(errors="replace") if log.exists() else "it left no log"
+            raise RuntimeError(f"PostgreSQL did not start:\n{said}") from error
         _until(lambda: psycopg2.connect(self.url).close(), psycopg2.OperationalError)
 
     def kill(self) -> None:

@@ -109,6 +109,8 @@ def test_every_page_opens_and_has_no_script_or_style_of_its_own(people: People, 
         assert "script-src" not in answer["Content-Security-Policy"]
         found = SCRIPT_OR_STYLE.findall(answer.content)
         assert not found, (address, found)
+    # As on every other page, the day first.
+    assert re.search(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d\b", page(root, list_of(Collection)))
 
 
 def test_everything_of_ours_is_there_but_what_nobody_has_to_look_at() -> None:

@@ -12,7 +12,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from metrics.models import Evaluation
-from runs.models import ApiToken, Collection, Qrels, Run, Team, User
+from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic, User
 from tests.conftest import GOOD, POOR, QRELS, client_of, upload
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)>'
@@ -130,10 +130,19 @@ def test_the_home_page_lists_collections_and_says_what_is_simulated(browser: Cli
     assert "v1" in text
 
 
-def test_an_empty_site_tells_how_to_begin(browser: Client, db: None) -> None:
+def test_the_home_page_counts_judged_topics_where_none_are_listed(browser: Client, collection: str) -> None:
+    Topic.objects.all().delete()
+    assert '<span title="judged; no list of topics was uploaded">3</span>' in page(browser, "/")
+    Collection.objects.update(blind=True)
+    assert "judged;" not in page(browser, "/")
+
+
+def test_an_empty_site_tells_how_to_begin(browser: Client, alice: User) -> None:
     html = page(browser, "/")
     assert "make admin NAME=you" in html
     assert "http://testserver/api/v1" in html
+    browser.force_login(alice)
+    assert "make admin NAME=you" not in page(browser, "/")
 
 
 def test_the_leaderboard_ranks_and_marks(browser: Client, board: tuple[Run, Run]) -> None:
@@ -293,7 +302,10 @@ def test_a_comparison_that_cannot_be_made_says_why(
     assert 'role="alert"' in page(browser, "/collections/small/comparison/", 400, **query)
 
 
-def test_what_is_not_there_is_a_page(browser: Client, db: None) -> None:
+def test_what_is_not_there_is_a_page(browser: Client, alice: User) -> None:
+    assert "Log in" in page(browser, "/nowhere/", 404)
+    browser.force_login(alice)
+    assert "Log out" in page(browser, "/nowhere/", 404)
     for path in ("/nowhere/", "/collections/nowhere/", "/runs/00000000-0000-0000-0000-000000000000/"):
         assert "Not found" in page(browser, path, 404)
     assert browser.post("/").status_code == 405
