@@ -9,7 +9,7 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test test-services chaos fuzz check audit bench screenshots calibrate clean
+.PHONY: demo serve admin test test-services chaos fuzz check audit bench docs screenshots calibrate image-test clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -55,6 +55,9 @@ screenshots: .venv/.test  ## every page in light and dark at three widths, into 
 
 calibrate: .venv/.test  ## how often every significance test finds what is not there
 	$(BIN)/python -m tests.benchmarks.calibrate
+
+image-test: .venv/.test  ## build the Docker image with buildah and evaluate a run in it: make image-test BASE=image-or-folder
+	$(BIN)/python -m tests.reliability.image $(if $(BASE),--base $(BASE))
 
 clean:
 	rm -rf .venv .evalhub .mypy_cache .ruff_cache .pytest_cache .hypothesis
