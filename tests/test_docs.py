@@ -50,6 +50,17 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def test_every_decision_has_a_date_and_a_line_in_the_index() -> None:
+    folder = ROOT / "docs/decisions"
+    listed = dict(re.findall(r"^\| \[\d{4}\]\((.+?)\) \| (.+) \|$", (folder / "README.md").read_text(), re.MULTILINE))
+    found = {}
+    for page in sorted(folder.glob("[0-9]*.md")):
+        title, _, status, *_ = page.read_text().split("\n")
+        assert re.fullmatch(r"(Accepted|Replaced by \[\d{4}\]\(.+\)), \d{4}-\d\d-\d\d\.", status), page.name
+        found[page.name] = title.removeprefix("# ")
+    assert listed == found
+
+
 def test_measures_named_in_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text()
     for name in re.findall(r"(?:nDCG|AP|RR|P)(?:\([^)]*\))?@\d+", text):
