@@ -21,8 +21,8 @@ admin: .venv/.run  ## make an administrator and a token: make admin NAME=alice
 	@$(BIN)/evalhub migrate --verbosity 0
 	@$(BIN)/evalhub create_admin $(NAME)
 
-test: .venv/.test  ## every test that needs no outside service
-	$(TEST)
+test: .venv/.test  ## every test that needs no outside service, or those of T: make test T=tests/engine
+	$(TEST) $(T)
 
 test-services: .venv/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
 	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web
@@ -49,6 +49,9 @@ audit: .venv/.audit  ## known weaknesses of the installed packages; asks the adv
 
 bench: .venv/.test  ## measured times
 	$(BIN)/python -m tests.benchmarks
+
+docs: .venv/.docs  ## the documentation as a site, into .evalhub/site; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file .mkdocs.yml --strict --quiet
 
 screenshots: .venv/.test  ## every page in light and dark at three widths, into FOLDER
 	$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),.evalhub/screenshots)
@@ -82,6 +85,11 @@ clean:
 .venv/.check: .venv/.test
 	@echo "setup: installing what the checks need"
 	@$(BIN)/python -m pip install --quiet --editable '.[test,check]'
+	@touch $@
+
+.venv/.docs: .venv/.run
+	@echo "setup: installing what the documentation needs"
+	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 .venv/.audit: .venv/.run
