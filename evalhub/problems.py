@@ -19,12 +19,13 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from evalhub.operating.logs import current_request_id
-from metrics.engine import errors
+from metrics.engine.errors import EvalHubError, MeasureError, StatisticsError
+from runs import errors
 from runs.api.parameters import MAX_OFFSET, integer_in
 
-_STATUS: dict[type[errors.EvalHubError], int] = {
-    errors.MeasureError: 400,
-    errors.StatisticsError: 400,
+_STATUS: dict[type[EvalHubError], int] = {
+    MeasureError: 400,
+    StatisticsError: 400,
     errors.InvalidInput: 400,
     errors.InvalidFile: 422,
     errors.UnsupportedFile: 415,
@@ -49,7 +50,7 @@ _FULL_DATABASE = ("disk is full", "No space left on device")
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's exception handler. An error it does not know is left to Django, which answers 500 and logs it."""
     set_rollback()
-    if isinstance(error, errors.EvalHubError):
+    if isinstance(error, EvalHubError):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
         headers = {"Retry-After": _whole_seconds(error.wait)} if isinstance(error, errors.LimitReached) else None
         return _response(_problem(status, error.code, error.message, _entries(error)), context, headers)
@@ -118,7 +119,7 @@ def _sentence(entry: dict[str, Any]) -> str:
     return f"{entry['pointer'].lstrip('/')}: {entry['detail']}" if entry["pointer"] else str(entry["detail"])
 
 
-def _entries(error: errors.EvalHubError) -> list[dict[str, Any]]:
+def _entries(error: EvalHubError) -> list[dict[str, Any]]:
     where = {"pointer": error.pointer} if error.pointer else {}
     if isinstance(error, errors.InvalidFile):
         report = error.report

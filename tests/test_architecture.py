@@ -19,7 +19,7 @@ LAYERS = (
     ("metrics.models", "metrics.apps"),
     ("runs.services",),
     ("runs.models", "runs.apps"),
-    ("runs.formats",),
+    ("runs.formats", "runs.errors"),
     ("metrics.engine",),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.

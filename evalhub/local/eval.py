@@ -13,7 +13,7 @@ import numpy as np
 
 from evalhub.local.files import LocalFile
 from evalhub.local.options import parse, parser
-from metrics.engine.errors import EvalHubError, FileReport, InvalidFile, MeasureError
+from metrics.engine.errors import EvalHubError, MeasureError
 from metrics.engine.grammar import Measure
 from metrics.engine.judging import Judgements, ScoreType, judge
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
@@ -23,6 +23,7 @@ from metrics.engine.trec_eval.requests import Request, read_requests
 from metrics.engine.trec_eval.table import Version
 from metrics.exports import EXPORTS
 from metrics.exports.sheet import Sheet
+from runs.errors import FileReport, InvalidFile
 from runs.formats.limits import Limits
 from runs.formats.scanning.scan import plain_for, search_beside
 from runs.formats.trec_qrels import QrelsSummary, read_qrels

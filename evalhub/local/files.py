@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from metrics.engine.errors import FileTooLarge
+from runs.errors import FileTooLarge
 from runs.formats.compression import BoundedReader, content_size, open_stream
 from runs.formats.limits import Limits
 

@@ -45,7 +45,6 @@ from metrics.charts.values.distribution import distribution_figure
 from metrics.charts.values.precision_recall import precision_recall_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
-from metrics.engine.errors import InvalidInput
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.questions.parameters import (
     board_query,
@@ -72,6 +71,7 @@ from metrics.services.values.rankings import read_ranking
 from metrics.services.values.values import read_values
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import refusals
+from runs.errors import InvalidInput
 from runs.models import Collection, Run
 
 _KEPT_SECONDS = 600

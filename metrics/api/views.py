@@ -25,7 +25,6 @@ from metrics.api.serializers import (
     RunValuesSerializer,
 )
 from metrics.engine.curves import CURVES
-from metrics.engine.errors import NotFound
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.models import Evaluation
 from metrics.questions.parameters import board_query, choice_in, evaluation_in, measures_in, query_of, scores_in
@@ -37,6 +36,7 @@ from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.services.values.values import read_reasons, read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
+from runs.errors import NotFound
 from runs.models import Collection, Scope
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from rest_framework.request import Request
 
 from metrics.engine.curves import MAX_DEPTH, curve_measures
-from metrics.engine.errors import InvalidInput, MeasureError
+from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.grammar import Measure, parse_measure, parse_measures
 from metrics.engine.judging import SCORE_TYPES
@@ -44,6 +44,7 @@ from metrics.services.values.curves import CurveQuery, RecallQuery
 from metrics.services.values.difference import DifferenceQuery
 from metrics.services.values.values import find_evaluation
 from runs.api.parameters import MAX_OFFSET, integer_in, text_of
+from runs.errors import InvalidInput
 from runs.models import Collection, Run
 
 MAX_LIMIT = 200

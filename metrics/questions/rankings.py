@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metrics.engine.errors import InvalidInput, MeasureError
+from metrics.engine.errors import MeasureError
 from metrics.engine.gains import LINEAR, GainMap
 from metrics.questions.parameters import pointed
+from runs.errors import InvalidInput
 
 
 def topic_in(parameters: Mapping[str, str]) -> str:

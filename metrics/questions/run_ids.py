@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from uuid import UUID
 
-from metrics.engine.errors import InvalidInput
+from runs.errors import InvalidInput
 
 
 def run_ids_in(parameters: Mapping[str, str], name: str = "runs") -> list[str]:

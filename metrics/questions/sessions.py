@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 from uuid import UUID
 
-from metrics.engine.errors import InvalidInput, MeasureError
+from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure
 from metrics.engine.sessions.designs import Design
 from metrics.engine.sessions.grammar import parse_session_measures
@@ -26,6 +26,7 @@ from metrics.services.sessions.comparison import DESIGNS, SessionComparisonQuery
 from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.sessions.values import SessionSelection, find_session_evaluation
 from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.errors import InvalidInput
 from runs.models import SessionSet
 
 MAX_SESSIONS = 10_000

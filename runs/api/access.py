@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
-from metrics.engine.errors import Blind, NotAllowed
+from runs.errors import Blind, NotAllowed
 from runs.models import Collection, Qrels, Run, SessionSet, Team, Topic, can_see_scores
 
 _Submitted = TypeVar("_Submitted", Run, SessionSet)

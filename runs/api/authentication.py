@@ -10,8 +10,8 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from metrics.engine.errors import LimitReached
 from runs.api.origin import address_of, network_of
+from runs.errors import LimitReached
 from runs.models import ApiToken, User
 from runs.services.rates import RATES
 

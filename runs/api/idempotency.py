@@ -21,7 +21,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from metrics.engine.errors import Conflict, InvalidInput, KeyReused
+from runs.errors import Conflict, InvalidInput, KeyReused
 from runs.models import RememberedAnswer, User
 
 View = TypeVar("View", bound=Callable[..., Response])

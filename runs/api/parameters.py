@@ -13,8 +13,8 @@ from rest_framework.mixins import ListModelMixin
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from metrics.engine.errors import InvalidInput
 from metrics.engine.spelling import meant
+from runs.errors import InvalidInput
 
 _NAMED = "measures runs sets systems tests family dis b depths preset rel statistics sizes differences qrels scopes"
 # Parameters whose values add up where they are repeated, with what stands between the values of one: gain maps have

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from metrics.engine.errors import NotAllowed
+from runs.errors import NotAllowed
 from runs.models import ApiToken, Scope
 
 

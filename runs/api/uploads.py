@@ -21,7 +21,7 @@ from rest_framework import parsers, serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from metrics.engine.errors import FileTooLarge
+from runs.errors import FileTooLarge
 from runs.services.files import upload_folder
 
 _CHUNK = 1024 * 1024

@@ -18,7 +18,6 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.engine.errors import InvalidInput
 from metrics.services.queue.lifecycle import cancel_evaluations, queue_submitted
 from metrics.services.queue.session_lifecycle import queue_judged
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
@@ -48,6 +47,7 @@ from runs.api.serializers import (
     TopicsUploadSerializer,
 )
 from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, Run, Scope, Topic, User
 from runs.services.collections import change_collection, create_collection, import_topics, release_collection
 from runs.services.files import open_stored_file

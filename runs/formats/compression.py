@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Protocol, cast
 import zstandard
 from isal import igzip, isal_zlib
 
-from metrics.engine.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
+from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.limits import Limits
 
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"

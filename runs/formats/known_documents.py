@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.known import KnownDocuments
 from metrics.engine.measures.definition import MAX_CUTOFF
 from metrics.engine.ranking import Flags, RankedBlock, spans_equal
+from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import EXTRA, FEW, FRACTION, KNOWN, Columns
 from runs.formats.scanning.pieces import DOCUMENT, TOPIC, Opener, PieceReader, group_by_topic, keep_rows, topic_segments

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.engine.errors import PROBLEMS_SHOWN, FileReport
 from metrics.engine.judging import Judgements
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.ranking import Flags, Ints
 from metrics.engine.subtopics import Subtopics
+from runs.errors import PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import EXTRA_NUMBER, FRACTION, NEW_LABEL, NEW_TOPIC, QRELS, Columns
 from runs.formats.scanning.pieces import (

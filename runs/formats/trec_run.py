@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from metrics.engine.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from metrics.engine.ranking import Flags, Floats, Ints, RankedBlock
+from runs.errors import LINES_NAMED, PROBLEMS_SHOWN, FileReport
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.columns import CHECKED_RUN, NEW_LABEL, RUN, Columns
 from runs.formats.scanning.pieces import (

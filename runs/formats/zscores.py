@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 from runs.formats.scanning.pieces import Opener
 
 _COLUMNS = 4

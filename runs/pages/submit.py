@@ -10,12 +10,13 @@ from django.urls import reverse
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 
-from metrics.engine.errors import EvalHubError, InvalidFile
+from metrics.engine.errors import EvalHubError
 from metrics.services.queue.lifecycle import queue_submitted
 from runs.api.access import visible_collection
 from runs.api.origin import origin_of
 from runs.api.serializers import RunUploadSerializer
 from runs.api.views import upload_fields
+from runs.errors import InvalidFile
 from runs.models import Collection, Scope, Team, User
 from runs.pages.forms import FormPage, see
 from runs.services.runs import Submission, check_submission, submit_run

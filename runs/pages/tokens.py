@@ -12,9 +12,10 @@ from django.utils import timezone
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
-from metrics.engine.errors import EvalHubError, InvalidInput
+from metrics.engine.errors import EvalHubError
 from runs.api.origin import origin_of
 from runs.api.serializers import TokenSerializer
+from runs.errors import InvalidInput
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Scope, User
 from runs.pages.forms import FormPage, see
 from runs.services.tokens import issue_token, revoke_token

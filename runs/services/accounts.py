@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from metrics.engine.errors import Conflict, NotAllowed
+from runs.errors import Conflict, NotAllowed
 from runs.models import AuditEvent, User
 from runs.services.audit import SYSTEM, Origin, record
 

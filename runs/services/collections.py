@@ -10,7 +10,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from metrics.engine.errors import Conflict, FileReport
+from runs.errors import Conflict, FileReport
 from runs.formats.compression import open_file
 from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Qrels, Topic

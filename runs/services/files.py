@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from django.conf import settings
 
-from metrics.engine.errors import EvalHubError, StoredFileCorrupt
+from metrics.engine.errors import EvalHubError
+from runs.errors import StoredFileCorrupt
 from runs.formats.compression import BoundedReader, Reader, open_file
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener

@@ -9,8 +9,8 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from metrics.engine.errors import Conflict, InvalidInput
 from metrics.engine.judging import Judgements
+from runs.errors import Conflict, InvalidInput
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.pieces import Opener
 from runs.formats.sessions.qrels import read_session_qrels

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from metrics.engine.errors import LimitReached
+from runs.errors import LimitReached
 from runs.models import QuotaCounter, Run, SessionSet
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from metrics.engine.errors import LINES_NAMED, FileReport
+from runs.errors import LINES_NAMED, FileReport
 
 _TOPICS_NAMED = 10
 

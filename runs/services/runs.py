@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from metrics.engine.errors import Conflict
+from runs.errors import Conflict
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import AuditEvent, Collection, Qrels, Run, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
-from metrics.engine.errors import Conflict, EvalHubError, FileTooLarge, InvalidInput, StoredFileCorrupt
+from metrics.engine.errors import EvalHubError
 from metrics.engine.sessions.blocks import Session, SessionBlock
+from runs.errors import Conflict, FileTooLarge, InvalidInput, StoredFileCorrupt
 from runs.formats.limits import Limits
 from runs.formats.sessions.reading import SessionsSummary, read_session_at, read_sessions, use_sessions
 from runs.formats.trec_run import TAG

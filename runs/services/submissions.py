@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from metrics.engine.errors import Conflict
+from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Run, SessionSet, Team
 from runs.services.audit import Origin, record
 from runs.services.files import stored_path, storing

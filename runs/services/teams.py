@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 
-from metrics.engine.errors import Conflict, InvalidInput
+from runs.errors import Conflict, InvalidInput
 from runs.models import AuditEvent, Membership, Team, User
 from runs.services.audit import SYSTEM, Origin, record
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
-from metrics.engine.errors import Conflict, NotAllowed, NotFound
+from runs.errors import Conflict, NotAllowed, NotFound
 from runs.models import DEFAULT_SCOPES, ApiToken, AuditEvent, User
 from runs.services.audit import SYSTEM, Origin, record
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.errors import InvalidInput
 from metrics.services.boards.filter import All, Either, Field, Not, Term, Text
 from metrics.services.boards.filter_grammar import MAX_DEPTH, MAX_LENGTH, MAX_STARS, MAX_TERMS, parse_filter
+from runs.errors import InvalidInput
 
 READ: dict[str, Term | None] = {
     "": None,

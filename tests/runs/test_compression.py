@@ -17,7 +17,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.errors import FileTooLarge, InvalidFile, UnsupportedFile
+from runs.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.compression import content_size, in_memory, open_file
 from runs.formats.limits import Limits
 from tests.readers import of_a_reader

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from metrics.engine.errors import EvalHubError, FileTooLarge, InvalidFile
+from metrics.engine.errors import EvalHubError
+from runs.errors import FileTooLarge, InvalidFile
 from runs.formats import known_documents
 from runs.formats.compression import in_memory
 from runs.formats.known_documents import KnownSummary, read_known

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from metrics.engine.errors import FileTooLarge, InvalidFile
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judging import judge_sessions
+from runs.errors import FileTooLarge, InvalidFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.sessions.qrels import own_judgements, read_session_qrels

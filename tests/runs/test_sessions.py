@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from metrics.engine.ranking import hash_spans
 from metrics.engine.sessions.blocks import Session, SessionBlock
+from runs.errors import FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.sessions import listing as session_list

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.errors import FileReport, InvalidFile, UnsupportedFile
+from runs.errors import FileReport, InvalidFile, UnsupportedFile
 from runs.formats.topics import definition as topic_module
 from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import FORMATS, read_topics

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.errors import FileTooLarge, InvalidFile
+from runs.errors import FileTooLarge, InvalidFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import pieces

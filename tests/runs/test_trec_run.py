@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.errors import FileTooLarge, InvalidFile
 from metrics.engine.ranking import hash_spans
+from runs.errors import FileTooLarge, InvalidFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.scanning import pieces

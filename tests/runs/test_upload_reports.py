@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 from runs.models import Collection, Run
 from runs.services.reports import grouped, report_as_json
 from tests.conftest import GOOD, QRELS, upload

@@ -8,12 +8,12 @@ from typing import Any
 
 from metrics.api.answers import number
 from metrics.api.parameters import STATISTICS, names_of
-from metrics.engine.errors import InvalidInput
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Caution
 from metrics.questions.parameters import standings_query
 from metrics.services.boards.leaderboard import Row
 from metrics.services.boards.standings import AgainstBaseline, Contrast, Standing, Standings, StandingsQuery, Tiering
+from runs.errors import InvalidInput
 
 # Parameters of the statistics, which say nothing where none are asked for.
 HOW_MADE = tuple(name for name in names_of(STATISTICS) if name not in ("statistics", "baseline"))

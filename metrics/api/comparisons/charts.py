@@ -10,7 +10,7 @@ from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
-from metrics.engine.errors import InvalidInput, StatisticsError
+from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.questions.parameters import comparison_query, curve_query, measure_in, scores_in
 from metrics.questions.rankings import topic_in
@@ -20,6 +20,7 @@ from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer, look_up_comparison
 from metrics.services.values.curves_together import choose_together, read_curves_together
 from metrics.services.values.two_rankings import read_two_rankings
+from runs.errors import InvalidInput
 from runs.models import Collection
 
 Query = Mapping[str, str]

@@ -11,7 +11,6 @@ import numpy as np
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks, with_legend
-from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.cautions import counted
@@ -19,6 +18,7 @@ from metrics.engine.sessions.grammar import setting_of
 from metrics.services.sessions.analyses import SessionCurves, system_label
 from metrics.services.sessions.one_session import ShownSession
 from metrics.services.sessions.values import ChosenSessions
+from runs.errors import InvalidInput
 
 # More lines than there are colours to tell apart are not drawn.
 MOST_SYSTEMS = 6

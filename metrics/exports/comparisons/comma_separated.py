@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.errors import InvalidInput
 from metrics.engine.ranking import Ints
 from metrics.engine.significance import TESTS
 from metrics.exports.comma_separated import written
@@ -21,6 +20,7 @@ from metrics.services.comparisons.shown_pairs import (
     shown_pairs,
 )
 from metrics.services.comparisons.stored import Answer
+from runs.errors import InvalidInput
 from runs.models import Collection
 
 MOST_ROWS = 200_000

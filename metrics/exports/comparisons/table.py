@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from metrics.engine.errors import InvalidInput
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
@@ -13,6 +12,7 @@ from metrics.exports.comparisons.words import how_tested, too_few, withheld_pair
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
+from runs.errors import InvalidInput
 from runs.models import Collection, Run
 
 BETTER, WORSE = "better", "worse"

@@ -12,7 +12,7 @@ from django.urls import reverse
 from metrics.api.boards.standings import HOW_MADE
 from metrics.api.parameters import BOARD, names_of
 from metrics.charts.boards.means import means_figure
-from metrics.engine.errors import EvalHubError, InvalidInput, MeasureError
+from metrics.engine.errors import EvalHubError, MeasureError
 from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips
 from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
@@ -24,6 +24,7 @@ from metrics.services.boards.fingerprints import Fingerprint, of_listed
 from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, Team, can_see_scores
 from runs.views import leave_out, page, problem_of, reads
 

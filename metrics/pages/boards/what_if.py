@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from metrics.charts.boards.what_if import what_if_figure
-from metrics.engine.errors import InvalidInput
 from metrics.engine.gains import MAX_GAIN, NAMED, GainMap
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.what_if import PRESETS
@@ -26,6 +25,7 @@ from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, can_see_scores
 from runs.views import page, reads
 

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from metrics.api.comparisons.addresses import USUAL
-from metrics.engine.errors import InvalidInput
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
@@ -17,6 +16,7 @@ from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS
 from metrics.questions.run_ids import run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
+from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
 Text = Mapping[str, str]

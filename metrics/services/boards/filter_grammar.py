@@ -15,9 +15,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from metrics.engine.errors import InvalidInput
 from metrics.engine.spelling import closest
 from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text
+from runs.errors import InvalidInput
 
 MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS = 500, 30, 5, 5
 _BLANKS = re.compile(r"\s*")

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.db.models import Case, Count, QuerySet, Value, When
 
 from metrics.engine.cautions import Caution
-from metrics.engine.errors import InvalidInput, NotFound
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation, MetricVector
 from metrics.services.boards.fair_order import FairOrder, fair_order
@@ -21,6 +20,7 @@ from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean, covered_topics, means_of
 from metrics.services.values.selection import own_measures
+from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels, Run
 
 # Of a whole board: rows, and rows times measures.

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from metrics.engine.errors import Conflict, LimitReached, NotFound, StatisticsError
+from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.resampling import BLOCK
 from metrics.models import Comparison, Evaluation
@@ -28,6 +28,7 @@ from metrics.services.comparisons.workload import check_workload, estimate, fits
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
 from metrics.services.snapshots import after_snapshot
+from runs.errors import Conflict, LimitReached, NotFound
 from runs.models import Collection
 
 # So many of a collection wait or are being made at once.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.errors import InvalidInput
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import (
@@ -27,6 +26,7 @@ from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_v
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import check_work
 from metrics.services.sessions.values import ChosenSessions
+from runs.errors import InvalidInput
 from runs.models import SessionSet
 
 WHICH: tuple[Which, ...] = ("last", "others", "best", "all")

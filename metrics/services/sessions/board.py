@@ -10,7 +10,6 @@ from django.db.models import OuterRef, Subquery
 
 from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
-from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.sessions.grammar import session_values
 from metrics.models import Evaluation, SessionEvaluation
@@ -18,6 +17,7 @@ from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, d
 from metrics.services.sessions.values import is_stale
 from metrics.services.snapshots import one_snapshot
 from metrics.services.values.common_values import qrels_cautions
+from runs.errors import NotFound
 from runs.models import Collection, SessionSet
 
 _CACHE_SECONDS = 3600

@@ -11,7 +11,6 @@ from typing import cast
 import zstandard
 from django.db import transaction
 
-from metrics.engine.errors import StoredFileCorrupt
 from metrics.engine.judging import Judgements
 from metrics.engine.sessions.blocks import Session, SessionBlock
 from metrics.engine.sessions.grammar import session_values
@@ -22,6 +21,7 @@ from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, drop, finish
 from metrics.services.queue.session_lifecycle import SET_DELETED
 from metrics.services.sessions.judged_sets import JudgedSet, Mean, default_measures, pack_sessions
+from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
 from runs.models import SessionSet
 from runs.services.files import HASH_SEED

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.engine.errors import InvalidInput, NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.ratio import ratio
 from metrics.engine.ranking import Floats, Ints
@@ -24,6 +23,7 @@ from metrics.engine.sessions.vectors import (
 )
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import load_set
+from runs.errors import InvalidInput, NotFound
 from runs.models import SessionSet
 from runs.services.session_sets import find_session
 

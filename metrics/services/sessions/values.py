@@ -8,11 +8,11 @@ import numpy as np
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.cautions import Caution
-from metrics.engine.errors import InvalidInput, NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, load_set, values_of, work_of
+from runs.errors import InvalidInput, NotFound
 from runs.models import SessionSet
 
 

@@ -6,9 +6,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.errors import Conflict
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.queue.lifecycle import queue_again, try_failed_again
+from runs.errors import Conflict
 from runs.models import AuditEvent, Collection
 from runs.services.audit import SYSTEM, Origin, record
 

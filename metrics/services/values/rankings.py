@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.errors import NotFound
 from metrics.engine.gains import LINEAR, GainMap
 from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import ScoreType, order_topic
 from metrics.engine.ranking import RankedBlock
 from metrics.models import Evaluation
 from metrics.services.values.judged_views import load_view
+from runs.errors import NotFound
 from runs.formats.trec_run import read_run
 from runs.services.files import read_stored
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine import ENGINE_VERSION
-from metrics.engine.errors import NotFound
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation
 from metrics.services.values.judged_views import Mean, load_view, vectors_of
+from runs.errors import NotFound
 from runs.models import Run
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.ranking import Flags, Floats, Ints, spans_equal
+from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.ahead import THREADS, ahead

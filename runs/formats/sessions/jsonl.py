@@ -15,8 +15,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from metrics.engine.errors import FileReport
 from metrics.engine.sessions.blocks import SessionBlock
+from runs.errors import FileReport
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.engine.errors import FileReport, FileTooLarge
 from metrics.engine.measures.definition import MAX_LEVEL
 from metrics.engine.ranking import Bytes, Floats, Ints, hash_spans
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
+from runs.errors import FileReport, FileTooLarge
 from runs.formats.limits import Limits
 
 # Bytes of document ids that are held before a block is given out.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from metrics.engine.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from metrics.engine.judging import Judgements
 from metrics.engine.sessions.blocks import SessionBlock
 from metrics.engine.sessions.judging import query_key
+from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import in_memory
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.pieces import Opener

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from metrics.engine.errors import FileReport, UnsupportedFile
 from metrics.engine.sessions.blocks import Session, SessionBlock
+from runs.errors import FileReport, UnsupportedFile
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.pieces import Opener, TopicsInterleaved
 from runs.formats.sessions import flat as sessions_flat

@@ -24,8 +24,8 @@ from xml.sax.xmlreader import AttributesImpl
 from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
-from metrics.engine.errors import FileReport
 from metrics.engine.sessions.blocks import SessionBlock
+from runs.errors import FileReport
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
 from runs.formats.sessions.listing import QueryText, SessionList, SessionText

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 
 MAX_TOPICS = 1_000_000
 MAX_TEXT = 100_000

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 from runs.formats.topics.definition import ID_NAMES, TopicList, TopicText, gather_texts
 
 _MAX_DIGITS = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metrics.engine.errors import FileReport, UnsupportedFile
+from runs.errors import FileReport, UnsupportedFile
 from runs.formats.topics import jsonl as topics_jsonl
 from runs.formats.topics import sgml as topics_sgml
 from runs.formats.topics import tsv as topics_tsv

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
 # The tags that divide a topic, each with the words TREC repeats after it; any other tag is part of the text.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText
 
 

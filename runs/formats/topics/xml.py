@@ -9,7 +9,7 @@ from xml.sax.xmlreader import AttributesImpl, Locator
 from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
-from metrics.engine.errors import FileReport
+from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
 TOPIC_TAGS = {"topic", "top", "query"}

@@ -1,0 +1,182 @@
+"""What the service can refuse, beside the errors of the engine.
+
+    EvalHubError                the engine's: a stable code, a sentence, a pointer to the culprit
+    ├── InvalidInput            a field of a request that does not fit
+    ├── InvalidFile             a file that cannot be accepted; carries its FileReport
+    ├── UnsupportedFile         a compression or format we do not read
+    ├── FileTooLarge            a file beyond a limit, before or after decompression
+    ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
+    ├── NotFound                an object that is not there, or not for this user
+    ├── NotAllowed              an object that may be seen but not changed by this user
+    │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
+    ├── KeyReused               an idempotency key that came with another request before
+    ├── Conflict                a change that contradicts the state it meets
+    └── LimitReached            one more than a quota or a rate allows; says how long to wait
+
+Only `evalhub.problems` turns one into an HTTP status.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metrics.engine.errors import EvalHubError
+
+PROBLEMS_SHOWN = 50
+# How many lines a warning names; all of them are counted.
+LINES_NAMED = 10
+
+
+class InvalidInput(EvalHubError):
+    code = "invalid"
+
+
+class UnsupportedFile(EvalHubError):
+    code = "unsupported_media_type"
+
+
+class FileTooLarge(EvalHubError):
+    code = "file_too_large"
+
+
+class StoredFileCorrupt(EvalHubError):
+    code = "stored_file_corrupt"
+
+
+class NotFound(EvalHubError):
+    code = "not_found"
+
+
+class NotAllowed(EvalHubError):
+    code = "not_allowed"
+
+
+class Blind(NotAllowed):
+    """Its text is constant: whatever was asked, the answer tells nothing of the judgements."""
+
+    code = "blind"
+
+    def __init__(self) -> None:
+        super().__init__("the judgements of this collection are blind until its organisers release them")
+
+
+class KeyReused(EvalHubError):
+    code = "idempotency_key_reused"
+
+
+class Conflict(EvalHubError):
+    code = "conflict"
+
+
+class LimitReached(EvalHubError):
+    """`wait` is in seconds."""
+
+    code = "throttled"
+
+    def __init__(self, message: str, *, wait: float, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong or odd in a file; `line` is 1-based, 0 where it concerns the whole file."""
+
+    line: int
+    code: str
+    message: str
+
+
+@dataclass(slots=True)
+class ProblemKind:
+    """Everything wrong or odd of one kind in a file: how often, and the first lines; none where it is the whole file.
+
+    `kind` tells apart what has one code.
+    """
+
+    code: str
+    message: str
+    kind: str = ""
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+
+    @property
+    def line(self) -> int:
+        return min(self.lines, default=0)
+
+
+@dataclass(slots=True)
+class FileReport:
+    """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
+    every code."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[ProblemKind] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def problem_counts(self) -> dict[str, int]:
+        """How many problems of each code there are, listed or not."""
+        odd = {warning.code for warning in self.warnings}
+        return {code: count for code, count in self.counts.items() if code not in odd}
+
+    @property
+    def problem_count(self) -> int:
+        return sum(self.problem_counts.values())
+
+    @property
+    def problem_kinds(self) -> list[ProblemKind]:
+        """The listed problems, those with the same code and message together."""
+        listed: dict[tuple[str, str], ProblemKind] = {}
+        for problem in self.problems:
+            entry = listed.setdefault((problem.code, problem.message), ProblemKind(problem.code, problem.message))
+            entry.count += 1
+            if problem.line and len(entry.lines) < LINES_NAMED:
+                entry.lines.append(problem.line)
+        return list(listed.values())
+
+    def problem(self, line: int, code: str, message: str, count: int = 1) -> None:
+        self.counts[code] = self.counts.get(code, 0) + count
+        if len(self.problems) < PROBLEMS_SHOWN:
+            self.problems.append(Problem(line, code, message))
+
+    def warning(self, line: int, code: str, message: str, count: int = 1, *, kind: str = "") -> None:
+        """Warn of something. The message is that of the first warning of its code, or of its code and `kind`."""
+        self.counts[code] = self.counts.get(code, 0) + count
+        found = next((entry for entry in self.warnings if (entry.code, entry.kind) == (code, kind)), None)
+        if found is None:
+            # The codes are few, but kinds may be anything that stands in a file.
+            if kind and len(self.warnings) >= PROBLEMS_SHOWN:
+                return
+            found = ProblemKind(code, message, kind)
+            self.warnings.append(found)
+        found.count += count
+        if line and len(found.lines) < LINES_NAMED:
+            found.lines.append(line)
+
+    def count_more(self, code: str, count: int) -> None:
+        """Count what was found of a code beyond the problems or lines that were reported one by one."""
+        self.counts[code] += count
+        for entry in self.warnings:
+            if entry.code == code:
+                entry.count += count
+
+    def check(self) -> None:
+        """Raise InvalidFile when the file has a problem."""
+        if self.problems:
+            self.problems.sort(key=lambda problem: problem.line)
+            raise InvalidFile(self)
+
+
+class InvalidFile(EvalHubError):
+    """`pointer` says in which field of the request the file came, where there may be several."""
+
+    code = "invalid_file"
+
+    def __init__(self, report: FileReport) -> None:
+        first, total = report.problems[0], report.problem_count
+        where = f"line {first.line}: " if first.line else ""
+        listed = len(report.problems)
+        more = f"; {total:,} problems in all, the first {listed} are listed" if total > listed else ""
+        super().__init__(f"{where}{first.message}{more}", code=first.code)
+        self.report = report
