@@ -46,21 +46,12 @@ from metrics.charts.values.precision_recall import precision_recall_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.questions.parameters import (
-    board_query,
-    choice_in,
-    curve_query,
-    evaluation_in,
-    flag_in,
-    measure_in,
-    query_of,
-    recall_query,
-    share_in,
-    what_if_query,
-)
+from metrics.questions.boards import board_query, what_if_query
+from metrics.questions.parameters import choice_in, flag_in, measure_in, query_of, share_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_board, of_collection, unchanged
+from metrics.questions.values import curve_query, evaluation_in, recall_query
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.leaderboard import read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals

@@ -27,8 +27,10 @@ from metrics.api.serializers import (
 from metrics.engine.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.models import Evaluation
-from metrics.questions.parameters import board_query, choice_in, evaluation_in, measures_in, query_of, scores_in
+from metrics.questions.boards import board_query
+from metrics.questions.parameters import choice_in, measures_in, query_of, scores_in
 from metrics.questions.unchanged import of_board, of_measures, of_scored_run, unchanged
+from metrics.questions.values import evaluation_in
 from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
 from metrics.services.boards.standings import Standings, read_standings
 from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations

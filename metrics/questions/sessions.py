@@ -13,14 +13,7 @@ from metrics.engine.sessions.grammar import parse_session_measures
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
-from metrics.questions.parameters import (
-    MAX_LIMIT,
-    MAX_SEED,
-    MAX_VERSION,
-    RESAMPLES,
-    choice_in,
-    share_in,
-)
+from metrics.questions.parameters import MAX_LIMIT, MAX_SEED, MAX_VERSION, RESAMPLES, choice_in, share_in
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.comparison import DESIGNS, SessionComparisonQuery
 from metrics.services.sessions.judged_sets import default_measures

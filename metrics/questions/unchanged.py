@@ -33,7 +33,7 @@ from django.utils.http import parse_etags
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.questions.parameters import board_query
+from metrics.questions.boards import board_query
 from metrics.services.boards.fingerprints import Fingerprint, RunGroups, of_boards, of_code, of_filter, of_run
 from metrics.services.snapshots import one_snapshot
 from runs.api.access import scored_collection, scored_run

@@ -11,7 +11,8 @@ from rest_framework.views import APIView
 from metrics.api.boards.standings import asked_standings
 from metrics.api.parameters import FILTER, MEASURE_NAMES, ORDER, SCORES, SORT, STATISTICS
 from metrics.exports.boards import EXPORTS
-from metrics.questions.parameters import board_query, query_of
+from metrics.questions.boards import board_query
+from metrics.questions.parameters import query_of
 from metrics.services.boards.leaderboard import read_whole_board
 from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import one_snapshot

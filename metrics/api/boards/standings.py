@@ -10,7 +10,7 @@ from metrics.api.answers import number
 from metrics.api.parameters import STATISTICS, names_of
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Caution
-from metrics.questions.parameters import standings_query
+from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Row
 from metrics.services.boards.standings import AgainstBaseline, Contrast, Standing, Standings, StandingsQuery, Tiering
 from runs.errors import InvalidInput

@@ -13,7 +13,8 @@ from metrics.api.answers import number, numbers, run_name
 from metrics.api.boards.standings import cautions_as_json
 from metrics.api.parameters import WHAT_IF
 from metrics.api.serializers import WhatIfSerializer
-from metrics.questions.parameters import query_of, what_if_query
+from metrics.questions.boards import what_if_query
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.boards.what_if import Combination, WhatIf, ask_what_if
 from runs.api.access import scored_collection

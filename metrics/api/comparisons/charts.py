@@ -12,9 +12,11 @@ from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
-from metrics.questions.parameters import comparison_query, curve_query, measure_in, scores_in
+from metrics.questions.comparisons import comparison_query
+from metrics.questions.parameters import measure_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import run_ids_in
+from metrics.questions.values import curve_query
 from metrics.services.comparisons.compared_ranks import read_rank_intervals
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer, look_up_comparison

@@ -19,7 +19,8 @@ from metrics.api.parameters import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TES
 from metrics.engine.design.discriminative_power import DiscriminativePower
 from metrics.engine.design.swap_rates import SwapRates
 from metrics.engine.significance import TESTS
-from metrics.questions.parameters import design_query, query_of
+from metrics.questions.comparisons import design_query
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.design import Design, MeasureDesign, TopicSets, read_design
 from runs.api.access import scored_collection

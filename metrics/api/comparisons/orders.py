@@ -15,7 +15,8 @@ from metrics.api.answers import number, run_name
 from metrics.api.boards.standings import cautions_as_json
 from metrics.api.comparisons.design_serializers import OrdersSerializer
 from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
-from metrics.questions.parameters import orders_query, query_of
+from metrics.questions.comparisons import orders_query
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.orders import Order, OrderPair, Orders, compare_orders
 from runs.api.access import scored_collection

@@ -28,7 +28,8 @@ from metrics.api.parameters import COMPARISON, PAIRS, parameter
 from metrics.charts.rendering import FORMATS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
-from metrics.questions.parameters import comparison_query, pair_selection, query_of
+from metrics.questions.comparisons import comparison_query, pair_selection
+from metrics.questions.parameters import query_of
 from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.shown_pairs import PairSelection

@@ -19,8 +19,9 @@ from metrics.engine.intervals import Band
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.engine.readings import Readings
 from metrics.models import Evaluation
-from metrics.questions.parameters import check_size, curve_query, evaluation_in, query_of, recall_query
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
+from metrics.questions.values import check_size, curve_query, evaluation_in, recall_query
 from metrics.services.values.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
 from runs.api.access import scored_run
 

@@ -12,7 +12,8 @@ from rest_framework.views import APIView
 from metrics.api.answers import number, run_name
 from metrics.api.parameters import SCORES, parameter
 from metrics.api.serializers import DifferenceSerializer
-from metrics.questions.parameters import difference_query, query_of
+from metrics.questions.comparisons import difference_query
+from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.values.difference import Difference, Side, read_difference
 from runs.api.access import scored_collection

@@ -14,8 +14,9 @@ from rest_framework.views import APIView
 from metrics.api.answers import read_from
 from metrics.api.parameters import SCORES, VERSION, parameter
 from metrics.api.serializers import RankingSerializer
-from metrics.questions.parameters import MAX_LIMIT, evaluation_in, query_of
+from metrics.questions.parameters import MAX_LIMIT, query_of
 from metrics.questions.rankings import ranking_gains_in, topic_in
+from metrics.questions.values import evaluation_in
 from metrics.services.values.rankings import Ranking, read_ranking
 from runs.api.access import scored_run
 from runs.api.parameters import MAX_OFFSET, integer_in

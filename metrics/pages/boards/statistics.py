@@ -13,7 +13,7 @@ from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.words import TEST_NAMES, corrected_over
 from metrics.pages.parts import Query
-from metrics.questions.parameters import standings_query
+from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.standings import (

@@ -18,7 +18,8 @@ from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
-from metrics.questions.parameters import board_query, measure_in, measures_in
+from metrics.questions.boards import board_query
+from metrics.questions.parameters import measure_in, measures_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed
 from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard

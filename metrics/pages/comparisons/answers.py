@@ -20,7 +20,8 @@ from metrics.exports.comparisons.words import named_family, too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
-from metrics.questions.parameters import curve_query, measure_in
+from metrics.questions.parameters import measure_in
+from metrics.questions.values import curve_query
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import rows_of, run_of
 from metrics.services.comparisons.stored import Answer

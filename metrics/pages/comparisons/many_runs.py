@@ -15,7 +15,7 @@ from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
 from metrics.pages.parts import ShownFigure, fill
-from metrics.questions.parameters import pair_selection
+from metrics.questions.comparisons import pair_selection
 from metrics.services.comparisons.compared_ranks import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
 from metrics.tables import Paging, probability

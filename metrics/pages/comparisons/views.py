@@ -20,7 +20,7 @@ from metrics.pages.comparisons.controls import Controls, Text, address, make_con
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
-from metrics.questions.parameters import comparison_query
+from metrics.questions.comparisons import comparison_query
 from metrics.questions.run_ids import run_ids_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed

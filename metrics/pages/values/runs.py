@@ -16,9 +16,10 @@ from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
-from metrics.questions.parameters import choice_in, curve_query, measure_in, measures_in, scores_in
+from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
+from metrics.questions.values import curve_query
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions

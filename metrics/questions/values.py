@@ -1,0 +1,70 @@
+"""What the values and curves of one run are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metrics.engine.curves import MAX_DEPTH, curve_measures
+from metrics.engine.errors import MeasureError
+from metrics.engine.measures.definition import (
+    INTERPOLATION,
+    RECALL_ROUNDING,
+    REL,
+    check_interpolation,
+)
+from metrics.engine.precision_recall import MAX_POINTS
+from metrics.models import Evaluation
+from metrics.questions.parameters import MAX_VERSION, flag_in, one_of, pointed, scores_in, several_in, share_in, word_in
+from metrics.services.values.curves import CurveQuery, RecallQuery
+from metrics.services.values.values import find_evaluation
+from runs.api.parameters import integer_in
+from runs.errors import InvalidInput
+from runs.models import Run
+
+MAX_VALUES = 1_000_000
+
+
+def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
+    """The evaluation of the run to read, by `qrels` and `scores`."""
+    version = integer_in(parameters, "qrels", 0, 0, MAX_VERSION) or None
+    return find_evaluation(run=run, scores=scores_in(parameters), version=version)
+
+
+def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
+    """`measure` is read where `measures` is left out, as an address of one curve says."""
+    name = one_of(parameters, "measures", "measure")
+    try:
+        measures = curve_measures(parameters.get(name) or "nDCG")
+    except MeasureError as error:
+        raise pointed(error, name) from error
+    return CurveQuery(
+        measures=measures,
+        depth=integer_in(parameters, "depth", 100, 1, MAX_DEPTH),
+        confidence=share_in(parameters, "confidence", 0.95),
+        per_topic=flag_in(parameters, "per_topic"),
+        with_readings=flag_in(parameters, "readings"),
+    )
+
+
+def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
+    """`rel` is levels separated by commas, or all."""
+    interp, rounding = (word_in(parameters, known) for known in (INTERPOLATION, RECALL_ROUNDING))
+    problem = check_interpolation({"interp": interp, "rounding": rounding})
+    if problem:
+        raise MeasureError(problem, code="bad_parameter", pointer="rounding")
+    rel = parameters.get("rel") or "1"
+    return RecallQuery(
+        points=integer_in(parameters, "points", 11, 2, MAX_POINTS),
+        levels=None if rel == "all" else several_in({"rel": rel}, "rel", lambda level: REL.read("rel", level)),
+        interp=interp,
+        rounding=rounding,
+        confidence=share_in(parameters, "confidence", 0.95),
+        per_topic=flag_in(parameters, "per_topic"),
+    )
+
+
+def check_size(values: int) -> None:
+    """InvalidInput where the curves of all topics make too long an answer."""
+    if values > MAX_VALUES:
+        message = f"{values:,} values of single topics asked for; at most {MAX_VALUES:,}: ask for fewer ranks or curves"
+        raise InvalidInput(message, code="too_many_values", pointer="per_topic")
