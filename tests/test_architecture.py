@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("evalhub", "runs", "metrics")
 
-# From the top down. A module belongs to the first prefix that fits; it may import from its own layer and those below.
+# From the top down, with what each holds. A module belongs to the first prefix that fits; it may import from its own
+# layer and those below.
 LAYERS = (
-    ("evalhub",),
-    ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin", "metrics.api", "metrics.pages", "metrics.urls",
-     "metrics.admin", "metrics.questions", "metrics.charts", "metrics.tables", "metrics.exports"),
-    ("metrics.tasks",),
-    ("metrics.services",),
-    ("metrics.models", "metrics.apps"),
-    ("runs.services",),
-    ("runs.models", "runs.apps"),
-    ("runs.formats", "runs.errors"),
-    ("metrics.engine",),
+    (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
+    (("metrics.api", "metrics.pages", "metrics.urls", "metrics.admin", "metrics.charts", "metrics.tables",
+      "metrics.exports"), "what comes in and goes out of what is computed"),
+    (("metrics.questions",), "what a request asks for, as API and pages both read it; it knows neither of them"),
+    (("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin"),
+     "what comes in and goes out of what is stored; who may ask for it"),
+    (("metrics.tasks",), "Celery's side: keys in, a service called"),
+    (("metrics.services",), "evaluation, dispatching, leaderboards and how sure they are, comparisons, designs"),
+    (("metrics.models", "metrics.apps"), "evaluations, judged views, metric vectors, stored comparisons"),
+    (("runs.services",), "submission, judgements, topics, the file store"),
+    (("runs.models", "runs.apps"), "teams, tokens, collections, qrels versions, runs, the audit trail"),
+    (("runs.formats", "runs.errors"), "readers of runs, sessions, qrels, known documents and topics, and what can be"
+     " wrong with them; no Django"),
+    (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.
 PACKAGES = {"values", "boards", "comparisons", "sessions"}
 UNDER_SERVICES = {"queue", "upkeep"}
+DOCUMENTED = ROOT / "docs" / "architecture.md"
 INTERFACES = ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin")
 
 
@@ -40,7 +47,7 @@ MODULES = dict(modules())
 
 
 def layer(module: str) -> int:
-    for depth, prefixes in enumerate(LAYERS):
+    for depth, (prefixes, _) in enumerate(LAYERS):
         if any(module == prefix or module.startswith(prefix + ".") for prefix in prefixes):
             return depth
     return len(LAYERS)
@@ -85,13 +92,16 @@ def test_runs_names_the_computed_side_only_in_its_interfaces() -> None:
     assert offences(crossing, within="runs.") == []
 
 
-def test_questions_know_neither_api_nor_pages() -> None:
-    def knowing(module: str, tree: ast.Module) -> Iterator[str]:
-        for _, name in imports(tree):
-            if name.startswith(("metrics.api", "metrics.pages")):
-                yield f"{module} imports {name}"
+def documented(text: str) -> str:
+    """Return `text` with the table of layers as it is above."""
+    rows = "".join(f"| {', '.join(f'`{prefix}`' for prefix in prefixes)} | {holds} |\n" for prefixes, holds in LAYERS)
+    table = f"| layer | holds |\n| --- | --- |\n{rows}"
+    return re.sub(r"\| layer \|.*?\n(?=\n)", lambda _: table, text, count=1, flags=re.DOTALL)
 
-    assert offences(knowing, within="metrics.questions") == []
+
+def test_the_documented_layers_are_these() -> None:
+    text = DOCUMENTED.read_text()
+    assert text == documented(text), "python -m tests.test_architecture writes the table anew"
 
 
 def test_every_layer_has_the_same_packages() -> None:
@@ -132,3 +142,7 @@ def test_functions_and_files_stay_small() -> None:
                 yield f"{module}.{function.name} has {size} lines"
 
     assert offences(large) == []
+
+
+if __name__ == "__main__":
+    DOCUMENTED.write_text(documented(DOCUMENTED.read_text()))

@@ -10,7 +10,7 @@ import pytest
 from rest_framework.test import APIClient
 from scipy import stats
 
-from metrics.questions import parameters as queries
+from metrics.questions import values as questions
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
 
@@ -143,7 +143,7 @@ def test_a_bad_parameter_is_named(
 def test_too_many_values_of_single_topics_are_refused(
     ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(queries, "MAX_VALUES", 32)
+    monkeypatch.setattr(questions, "MAX_VALUES", 32)
     number = "depth" if kind == "curve" else "points"
     assert ask(kind, per_topic="true", **{number: "10"}).status_code == 200
     answer = ask(kind, per_topic="true", **{number: "11"})
