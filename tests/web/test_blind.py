@@ -16,10 +16,11 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
+from runs.api.parameters import parameters_read
 from runs.models import AuditEvent, Collection, Qrels, Run
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 from tests.test_architecture import MODULES, imports
-from tests.web.test_matrix import MATRIX, PAGES, parameters_of
+from tests.web.test_matrix import MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import (
     KNOWN,
     People,
@@ -50,6 +51,7 @@ MASKS = (
     (re.compile(r"world-\w"), "<world>"),
     (re.compile(r'csrfmiddlewaretoken" value="\w+'), "<csrf>"),
 )
+EVERYWHERE_THE_SAME = ("schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "vega-script")
 RUNS = 200
 UNCOMPARED = ("Date", "Expires", "Set-Cookie", "X-Request-ID")
 
@@ -116,26 +118,33 @@ def only(slug: str) -> None:
     Collection.objects.filter(slug=slug).update(visibility="public")
 
 
+def asked_of(name: str) -> tuple[str, ...]:
+    """Those of QUERIES that an address reads, and the first of those that it refuses."""
+    (callback,) = (pattern.callback for pattern in patterns() if pattern.name == name)
+    view = getattr(callback, "cls", None)
+    if view is None:
+        read = set(getattr(callback, "reads", ()))
+    else:
+        made = view()
+        made.request, made.args, made.kwargs = None, (), {}
+        read = set(parameters_read(made, "GET"))
+    unread = [query for query in QUERIES if not {part.split("=")[0] for part in query.split("&") if part} <= read]
+    return tuple(query for query in QUERIES if query not in unread[1:])
+
+
 def reading(people: People, slug: str, queries: tuple[str, ...], roles: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """Every address with every query, read by everybody who is no organiser, of an own and of another's run."""
     own, other = run_ids(slug)[0], run_ids(slug)[2]
     values = {run: arguments_of(people, slug, run) for run in (own, other)}
     for name, parameters in parameters_of().items():
         # What has nothing of any collection is left out.
-        if "GET" not in MATRIX[name] or name in (
-            "schema",
-            "api-docs",
-            "measures",
-            "measure",
-            "measures-page",
-            "measure-page",
-            "vega-script",
-        ):
+        if "GET" not in MATRIX[name] or name in EVERYWHERE_THE_SAME:
             continue
+        own_queries = [query for query in asked_of(name) if query in queries]
         for run in (own, other) if {"run", "run_id"} & set(parameters) else (own,):
             path = address(name, parameters, values[run])
             for role in roles:
-                asked_by = queries if role == "participant" and run == own else QUERIES[:1]
+                asked_by = own_queries if role == "participant" and run == own else QUERIES[:1]
                 client: Any = people.browsers[role] if name in PAGES else people.api[role]
                 for query in asked_by:
                     asked = f"{path}?{query.format(run=run)}" if query else path
