@@ -9,7 +9,7 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test test-services chaos fuzz check audit bench docs screenshots calibrate image-test clean
+.PHONY: demo serve admin test quick test-services chaos fuzz check audit bench docs screenshots calibrate image-test clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -23,6 +23,9 @@ admin: .venv/.run  ## make an administrator and a token: make admin NAME=alice
 
 test: .venv/.test  ## every test that needs no outside service, or those of T: make test T=tests/engine
 	$(TEST) $(T)
+
+quick: .venv/.test  ## the tests that take no second each, with few examples of each property: under a minute
+	$(TEST) -m "not slow" --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 
 test-services: .venv/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
 	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web

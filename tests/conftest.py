@@ -29,6 +29,7 @@ DRAWN_ANEW = EXAMPLES or os.environ.get("EVALHUB_TEST_READER_EXAMPLES")
 hypothesis.settings.register_profile(
     "evalhub", deadline=None, derandomize=not DRAWN_ANEW, max_examples=int(EXAMPLES or "25")
 )
+hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
 hypothesis.settings.load_profile("evalhub")
 
 
@@ -48,6 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if missing and os.environ.get("EVALHUB_TEST_REQUIRED"):
         raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(missing)}")
     for item in items:
+        if item.path.parent.name in ("browser", "reliability"):
+            item.add_marker("slow")
         if missing and item.get_closest_marker("services"):
             item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):

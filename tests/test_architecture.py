@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("evalhub", "runs", "metrics")
 
@@ -129,6 +131,7 @@ def test_no_import_hides_inside_a_function() -> None:
     assert offences(hidden) == []
 
 
+@pytest.mark.slow
 def test_functions_and_files_stay_small() -> None:
     def large(module: str, tree: ast.Module) -> Iterator[str]:
         lines = max((node.end_lineno or 0 for node in tree.body), default=0)

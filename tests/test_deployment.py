@@ -37,6 +37,7 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, env={**kept, **environment}, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_djangos_deployment_checks_are_clean(tmp_path: Path) -> None:
     done = manage("check", "--deploy", "--fail-level", "WARNING", EVALHUB_DATA=str(tmp_path), **PRODUCTION)
     assert (done.returncode, done.stderr) == (0, "")

@@ -21,6 +21,7 @@ THEIR_NAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(THEIR_NAMES))
 @pytest.mark.parametrize("decimals", [2, 12])
 def test_corrections_agree(name: str, decimals: int) -> None:

@@ -41,6 +41,7 @@ def near(rate: Rate, expected: float) -> bool:
     return abs(rate.value - expected) < 3 * rate.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALONE)
 def test_a_pair_is_found_to_differ_by_chance_as_often_as_it_says(name: str) -> None:
     found = pair_rate(results(name))
@@ -54,6 +55,7 @@ def test_corrected_by_holm_any_pair_of_a_family_is_found_in_5_per_cent_at_most(n
     assert found.value > 0.02 or name == "sign", found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOGETHER)
 def test_tests_of_all_pairs_at_once_find_any_in_5_per_cent(name: str) -> None:
     found = family_rate(name, results(name))
@@ -80,6 +82,7 @@ def test_all_runs_together_are_found_to_differ_by_chance_in_5_per_cent(name: str
     assert near(found, ALPHA), found
 
 
+@pytest.mark.slow
 def test_intervals_of_effect_sizes_hold_the_true_one() -> None:
     for name, found in effect_coverage(COLLECTIONS).items():
         assert near(found, 0.95), (name, found)

@@ -52,6 +52,7 @@ def sums(measure: str, qrels: Qrels, run: Run, depth: int = DEPTH) -> tuple[npt.
     return np.array(actual), np.array(ideal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("measure", EVERY)
 def test_the_mean_of_a_curve_is_that_of_its_topics(measure: str, seed: int) -> None:
@@ -74,6 +75,7 @@ def test_the_ideal_is_the_curve_of_the_best_ranking(measure: str, seed: int) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("measure", NORMALISED)
 def test_a_ratio_of_averaged_vectors_is_not_a_mean_of_ratios(measure: str, seed: int) -> None:
@@ -89,6 +91,7 @@ def test_a_ratio_of_averaged_vectors_is_not_a_mean_of_ratios(measure: str, seed:
     assert pooled.ideal_mean.tolist() == [1.0] * DEPTH
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("measure", NORMALISED)
 def test_a_pooled_figure_is_the_pooled_curve_at_its_rank(measure: str, seed: int) -> None:
@@ -126,6 +129,7 @@ def test_a_pooled_figure_without_any_gain_is_0_and_without_its_run_an_error() ->
         measure.aggregate(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("measure", EVERY)
 def test_the_band_is_student_s_interval_of_the_topics(measure: str, confidence: float) -> None:

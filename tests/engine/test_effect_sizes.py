@@ -65,6 +65,7 @@ def chance_below(t: float, freedom: int, noncentral: float) -> float:
     return float(sum(parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("freedom", [1, 2, 4, 9, 49, 999])
 @pytest.mark.parametrize("t", [30.1, 60.0, 200.0, 5000.0])
 def test_a_huge_statistic_has_the_interval_that_it_just_allows(freedom: int, t: float) -> None:

@@ -155,6 +155,7 @@ def test_an_array_of_another_type_shape_or_order_is_refused(odd: str, folder: Pa
         Kernel(odd, "total", "float64(float64[:, ::1])")()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "signature", "reason"),
     [
@@ -171,6 +172,7 @@ def test_what_needs_the_compiler_at_run_time_is_refused(
     assert not folder.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", KERNELS, ids=lambda each: f"{each.module.rpartition('.')[2]}.{each.name}")
 def test_every_kernel_is_made_from_all_that_it_imports_of_ours(each: Kernel) -> None:
     """What a module of kernels imports, and it again, was read for the key of its object files."""

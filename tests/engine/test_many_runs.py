@@ -27,6 +27,7 @@ def pairs(runs: int) -> list[tuple[int, int, int]]:
     return list(zip(range(len(first)), first.tolist(), second.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "freedom"), RANGES)
 def test_the_studentized_range_agrees_with_scipy(runs: int, freedom: float) -> None:
     q = np.array([0.0, 0.3, 1.0, 2.5, 3.5, 4.0, 5.0, 7.0, 12.0])

@@ -67,6 +67,7 @@ def test_a_run_that_answers_nothing_has_finite_values_or_a_reason(measure: Measu
     assert not np.isnan(values).any() or may_be_undefined(measure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", RATIOS, ids=str)
 @given(levels=LEVELS)
 def test_ratios_stay_within_zero_and_one(measure: Measure, levels: list[int]) -> None:
@@ -74,6 +75,7 @@ def test_ratios_stay_within_zero_and_one(measure: Measure, levels: list[int]) ->
     assert 0 <= value <= 1 + 1e-12 or (np.isnan(value) and may_be_undefined(measure))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "measure", [m for m in EVERY if m.definition.name not in (*COUNTED, *OF_THE_WHOLE_LIST)], ids=str
 )
@@ -86,6 +88,7 @@ def test_an_unjudged_document_at_the_end_changes_nothing(measure: Measure, level
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "measure", [m for m in RATIOS if m.definition.name not in (*AGAINST_THE_LIST, *NOT_MONOTONE)], ids=str
 )

@@ -28,6 +28,7 @@ def value(measure: str, run: JudgedRun) -> float:
     return float(only)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", NAIVE)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_topic_agrees_with_a_loop_over_its_documents(measure: str, seed: int) -> None:
@@ -36,6 +37,7 @@ def test_every_topic_agrees_with_a_loop_over_its_documents(measure: str, seed: i
     np.testing.assert_allclose(parse_measure(measure).compute(judged_run(qrels, run)), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_expected_search_length_is_the_mean_over_random_orders_of_ties() -> None:
     for seed in SEEDS:
         qrels, run = random_collection(seed)

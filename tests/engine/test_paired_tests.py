@@ -41,6 +41,7 @@ def exact_wilcoxon(differences: Matrix, zeros: str = "drop") -> float:
     return float(min(1.0, 2 * below / 2 ** len(ranks)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topics", [4, 13, 14, 50, 51, 120])
 @pytest.mark.parametrize("zeros", ["drop", "pratt"])
 def test_wilcoxon_agrees_with_scipy(topics: int, zeros: str) -> None:

@@ -65,6 +65,7 @@ def one(measure: str, run: JudgedRun) -> float:
     return float(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize(("rel", "alpha", "beta"), [(1, 0.5, 0.5), (2, 0.25, 0.8), (1, 1.0, 0.3)])
 def test_every_topic_agrees_with_ndeval_to_nine_decimals(seed: int, rel: int, alpha: float, beta: float) -> None:
@@ -94,6 +95,7 @@ def test_every_topic_agrees_with_ir_measures_under_its_names(name: str) -> None:
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAIVE)
 @pytest.mark.parametrize(("rel", "judged_only"), [(1, False), (2, False), (0, False), (1, True)])
 def test_every_topic_agrees_with_a_loop_over_its_documents(name: str, rel: int, judged_only: bool) -> None:
@@ -223,6 +225,7 @@ def test_values_stay_within_zero_and_one_and_unjudged_documents_at_the_end_chang
         assert 0 <= one(name, view) <= (1 + 1e-12 if name in OTHERS else 2)
 
 
+@pytest.mark.slow
 @given(COVERED, st.data())
 def test_a_document_of_more_subtopics_moved_up_makes_nothing_worse(
     ranking: list[set[int]], where: st.DataObject

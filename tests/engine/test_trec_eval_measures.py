@@ -251,6 +251,7 @@ def expected_values(path: Path) -> dict[tuple[str, str], float]:
     return {(name, topic): float(value) for name, topic, value in rows if name in wanted}
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_robust_2003_equals_both_versions_of_trec_eval(real_data: Path) -> None:
     folder = real_data / "robust03"

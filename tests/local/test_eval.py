@@ -301,6 +301,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [True, False])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_neither_the_compiler_nor_the_service_is_loaded(

@@ -113,6 +113,7 @@ FOUND = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "found"), FOUND.items(), ids=list(FOUND))
 def test_a_filter_shows_what_it_says(anonymous: APIClient, board: Collection, text: str, found: list[str]) -> None:
     assert tags(anonymous, text) == sorted(found)

@@ -94,6 +94,7 @@ def meanwhile(write: Callable[[], None]) -> Iterator[None]:
     assert not pending, "nobody looked at the evaluations"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_answer_is_of_one_moment_and_so_is_its_tag(client: Client, beside: Write, address: str) -> None:
     before = read(client, address)

@@ -76,12 +76,14 @@ def curves_of(runs: list[Run], measure: str = "nDCG") -> Figure:
     return curves_together_figure(CurvesTogether(asked, evaluations, found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["column", "narrow", "tall"])
 @pytest.mark.parametrize("name", ["means", "what-if", "ranks", "significance"])
 def test_no_text_of_many_runs_is_cut(board: Collection, name: str, size: str) -> None:
     check_texts(drawn_of(board, name, measures="RR" if name == "what-if" else "AP", limit="200"), size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", RUN_CHARTS)
 def test_no_text_of_a_run_is_cut(eight: list[Run], name: str, size: str) -> None:

@@ -46,6 +46,7 @@ def chart(api: APIClient, run: Run, name: str, status: int = 200, **query: Any) 
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
 def test_every_chart_comes_in_every_format(anonymous: APIClient, pair: tuple[Run, Run], name: str) -> None:
     beginnings = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}
@@ -57,6 +58,7 @@ def test_every_chart_comes_in_every_format(anonymous: APIClient, pair: tuple[Run
     assert specification["width"] == "container"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
 def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], name: str) -> None:
     asked = Asked(pair[0], find_evaluation(run=pair[0]), {"topic": "1"})
@@ -67,6 +69,7 @@ def test_a_chart_keeps_to_altairs_schema_in_every_look(pair: tuple[Run, Run], na
     assert figure.draw(Look(live=True)).to_dict(validate=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUN_CHARTS))
 def test_every_picture_is_as_large_as_it_says(anonymous: APIClient, pair: tuple[Run, Run], name: str) -> None:
     for size, (width, height) in SIZES.items():

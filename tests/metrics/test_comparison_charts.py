@@ -55,6 +55,7 @@ def asked(pair: tuple[Run, Run], name: str) -> dict[str, str]:
     return {"runs": ",".join(str(run.pk) for run in pair), **topic}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARED)
 def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
     anonymous: APIClient, pair: tuple[Run, Run], name: str, monkeypatch: pytest.MonkeyPatch

@@ -102,6 +102,7 @@ REPAIRABLE: dict[str, Callable[[Run], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", list(REPAIRABLE))
 def test_what_can_be_repaired_is(run: Run, code: str) -> None:
     REPAIRABLE[code](run)

@@ -62,6 +62,7 @@ ENDPOINTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", list(ENDPOINTS))
 def test_the_number_of_queries_is_bounded(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:
     run = submit(GOOD)
@@ -86,6 +87,7 @@ KINDS = (
 REMEMBERED = [path for path in ENDPOINTS if "/export/" not in path and any(f"/{kind}/" in path for kind in KINDS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", REMEMBERED)
 def test_what_is_unchanged_costs_few_queries(anonymous: APIClient, submit: Callable[..., Run], path: str) -> None:
     path = "/api/v1/" + path.format(run=submit(GOOD).pk, other=submit(POOR).pk)

@@ -163,6 +163,7 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(api: APIClient, board
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "code", "pointer"),
     [

@@ -106,6 +106,7 @@ def test_garbage_after_the_end_is_refused(rest: bytes) -> None:
     assert refused(ZSTANDARD + rest) == "bad_zstd"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [GZIP, ZSTANDARD])
 @of_a_reader
 @given(data=st.data())
@@ -123,6 +124,7 @@ MAGIC = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(MAGIC, st.binary(max_size=80), st.sampled_from([b"", GZIP, ZSTANDARD]), st.sampled_from([1, 7, 1 << 20]))
 def test_any_bytes_are_decompressed_or_refused(start: bytes, middle: bytes, end: bytes, step: int) -> None:
@@ -203,6 +205,7 @@ def zeros(compression: str, size: int) -> bytes:
     return zstandard.ZstdCompressor().compress(block * (size >> 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["gzip", "zstandard"])
 def test_a_bomb_is_refused_in_little_memory(compression: str) -> None:
     bomb = zeros(compression, 512 << 20)
@@ -219,6 +222,7 @@ def test_a_bomb_is_refused_in_little_memory(compression: str) -> None:
     assert peak < 80 << 20
 
 
+@pytest.mark.slow
 def test_no_single_read_of_zstandard_makes_more_than_is_fed() -> None:
     """Four bytes can say 128 KiB of zeros; what is fed at a time bounds what comes out."""
     bomb = zstandard.ZstdCompressor(level=19).compress(b"\0" * (256 << 20))

@@ -139,6 +139,7 @@ def test_every_case_has_an_answer(real_data: Path) -> None:
     assert [name for name in sorted(folders) if f"| {name} |" not in documented] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected", "codes"), [(name, *rest) for name, rest in ACCEPTED.items()], ids=ACCEPTED
 )

@@ -100,6 +100,7 @@ def test_nesting_of_twenty_is_accepted() -> None:
 YAML = st.text(alphabet=" \nab:-[]{},&*!|>'\"\\#%?0123456789.xe_~=<\x00\u2028\ud7ff") | st.text()
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(st.lists(YAML) | st.lists(st.binary()))
 def test_any_header_is_read_or_ignored_and_never_raises(lines: list[str | bytes]) -> None:

@@ -55,6 +55,7 @@ ODD_NUMBERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("number", ODD_NUMBERS)
 def test_every_number_is_read_and_noted_alike(number: str, layout: Layout) -> None:
@@ -63,6 +64,7 @@ def test_every_number_is_read_and_noted_alike(number: str, layout: Layout) -> No
         assert_equal(f"1 Q0 d 1 1 t\n{line.format(number)}\r\n2 0 d 1\n".encode(), layout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "content",
@@ -79,6 +81,7 @@ def test_every_line_is_split_and_noted_alike(content: bytes, layout: Layout) -> 
         assert_equal(content, layout, limits, line=7)
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(content=file(), layout=st.sampled_from(LAYOUTS), limits=st.sampled_from([LIMITS, NARROW]))
 def test_files_are_read_alike(content: bytes, layout: Layout, limits: Limits) -> None:
@@ -91,6 +94,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(
     content=st.lists(PIECES, max_size=60).map(b"".join) | st.binary(max_size=200),
@@ -101,6 +105,7 @@ def test_any_bytes_are_read_alike(content: bytes, layout: Layout, limits: Limits
     assert_equal(content, layout, limits, seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_real_and_odd_files_are_read_alike(real_data: Path) -> None:
     odd = [path for path in (real_data / "edge-cases").rglob("*") if path.is_file()]
@@ -110,6 +115,7 @@ def test_real_and_odd_files_are_read_alike(real_data: Path) -> None:
             assert_equal(path.read_bytes(), layout)
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(
     documents=st.lists(st.sampled_from("abcdef"), max_size=30), cuts=st.lists(st.integers(0, 30), max_size=4),

@@ -238,6 +238,7 @@ def test_any_bytes_are_read_or_refused(content: bytes, format: str | None) -> No
         assert len({topic.topic_id for topic in found}) == len(found) > 0
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=10))
 def test_any_json_value_is_read_or_refused(value: object) -> None:

@@ -187,6 +187,7 @@ def test_a_score_is_the_nearest_double(text: str) -> None:
     assert (score, math.copysign(1, score)) == (float(text), math.copysign(1, float(text)))
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_scores_printed_with_17_digits_come_back_exactly(scores: list[float]) -> None:
@@ -665,6 +666,7 @@ def tiny_pieces() -> Any:
         yield lambda size: small_pieces(patch, size)
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(content=file(), size=st.sampled_from([1, 8, 16, 30, 60, 10_000]))
 def test_every_file_is_read_as_a_plain_reader_reads_it(
@@ -696,6 +698,7 @@ def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
     assert found or rows_of(b"\n".join(lines))
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(
     st.lists(st.text("abcxyz0189-_\u00e9\U0001f600", min_size=1, max_size=40), min_size=1, max_size=20),

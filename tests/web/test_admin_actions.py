@@ -173,6 +173,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize("role", ["superuser", "staff with the permission"])
 def test_an_action_asks_acts_and_leaves_one_event(people: People, root: Client, name: str, role: str) -> None:
@@ -196,6 +197,7 @@ def test_an_action_asks_acts_and_leaves_one_event(people: People, root: Client, 
     assert (event.action, event.actor, event.address) == (case.event, actor, "127.0.0.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_an_action_is_not_there_without_its_permission(people: People, name: str) -> None:
     case, action = CASES[name], name.split(maxsplit=1)[0]
@@ -211,6 +213,7 @@ def test_an_action_is_not_there_without_its_permission(people: People, name: str
     assert AuditEvent.objects.count() == known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_an_action_whose_event_cannot_be_written_is_not_done(
     people: People, root: Client, name: str, monkeypatch: pytest.MonkeyPatch

@@ -118,6 +118,7 @@ def test_everything_of_ours_is_there_but_what_nobody_has_to_look_at() -> None:
     assert ours - {model.__name__ for model in REGISTERED} == UNSEEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", REGISTERED, ids=lambda model: model.__name__)
 def test_more_rows_need_no_more_queries(people: People, root: Client, model: type[Model]) -> None:
     fill(people, 1)
@@ -135,6 +136,7 @@ def queries(browser: Client, address: str) -> list[str]:
     return [query["sql"] for query in captured]
 
 
+@pytest.mark.slow
 def test_every_filter_and_every_column_to_order_by_works(people: People, root: Client) -> None:
     fill(people, 1)
     for model, registered in admin.site._registry.items():
@@ -178,6 +180,7 @@ def test_what_has_a_page_leads_to_it(people: People, root: Client) -> None:
     assert f'href="/runs/{run.pk}/"' not in page(root, form_of(run))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [Qrels, Topic, Run, Evaluation, Comparison, AuditEvent, QuotaCounter, DispatcherRound]
 )

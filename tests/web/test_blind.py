@@ -195,6 +195,7 @@ def views_of(
     return {asked: seen(answer) for asked, answer in answers}
 
 
+@pytest.mark.slow
 def test_worlds_with_different_judgements_look_the_same(people: People) -> None:
     """A3, A4: every address and page, byte by byte but for ids and times."""
     for make in (run_world_a, run_world_b, run_world_c):
@@ -207,6 +208,7 @@ def test_worlds_with_different_judgements_look_the_same(people: People) -> None:
         assert [asked for asked in first if first[asked] != other[asked]] == []
 
 
+@pytest.mark.slow
 def test_the_same_worlds_differ_where_they_are_open(people: People) -> None:
     """The comparison above would see a difference: these two differ in nothing but being released."""
     worlds = ("world-a", "world-b")

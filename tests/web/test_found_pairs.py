@@ -77,6 +77,7 @@ def test_the_smallest_p_of_a_comparison_keeps_its_correction(browser: Client, al
     closely(browser, PATH + markup.unescape(topic[1]))
 
 
+@pytest.mark.slow
 def test_every_link_to_a_pair_carries_the_family(browser: Client, alike: list[str]) -> None:
     five = ",".join(alike[:5])
     html = page(browser, PATH, runs=five, tests=["paired_t", "sign"], correction="none", alpha="0.2")

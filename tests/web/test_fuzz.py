@@ -45,6 +45,7 @@ def world(db: None) -> World:
     return World(people, names)
 
 
+@pytest.mark.slow
 def test_no_request_made_from_the_description_breaks_anything(world: World) -> None:
     tally = Fuzzer(world).run(CASES, SEED)
     sys.stdout.write(f"{tally}\n")

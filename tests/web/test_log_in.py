@@ -27,6 +27,7 @@ def run(submit: Callable[..., Run], alice: User) -> Run:
     return submit(GOOD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "address",
     ["/runs/{0}/?by=AP&topic=1", "/collections/small/", "/collections/small/comparison/?runs={0}&family=all",

@@ -301,11 +301,13 @@ def unless_seen(name: str, method: str, seers: tuple[str, ...]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_public_collection_answers_everybody_as_the_table_says(people: People, values: dict[str, Any]) -> None:
     """A1, A2, A14."""
     assert not differences(people, lambda name, method: MATRIX[name][method].split(), values, parameters_of())
 
 
+@pytest.mark.slow
 def test_a_blind_collection_answers_everybody_as_the_table_says(people: People) -> None:
     """A1, A2, A3."""
     make_collection(people, "one", blind=True)
@@ -315,6 +317,7 @@ def test_a_blind_collection_answers_everybody_as_the_table_says(people: People) 
     assert not differences(people, lambda name, method: table[name][method].split(), values, of_a_collection())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("visibility", "seers"),
     [("team", ("member", "owner", "staff", "reader")), ("private", ("owner", "staff", "reader"))],

@@ -18,6 +18,7 @@ def test_a_statistic_has_no_power_of_ten(value: float, text: str) -> None:
     assert statistic(value) == text
 
 
+@pytest.mark.slow
 def test_pages_of_rows_are_counted_with_commas() -> None:
     paging = Paging(1000, 100, 12345)
     html = render_to_string("metrics/_paging.html", {"paging": paging, "anchor": ""}, RequestFactory().get("/"))

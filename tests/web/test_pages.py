@@ -113,6 +113,7 @@ def test_hostile_text_is_shown_as_text(browser: Client, submit: Submit) -> None:
     ET.fromstring(page(browser, f"/api/v1/runs/{run.pk}/charts/curve.svg"))
 
 
+@pytest.mark.slow
 def test_hostile_queries_are_shown_as_text(browser: Client, pages: list[str]) -> None:
     for path in pages:
         for name in ("measures", "measure", "sort", "order", "baseline", "runs", "depth", "offset", "test", "qrels"):
@@ -265,6 +266,7 @@ def test_a_run_without_a_curve_for_a_measure_keeps_its_values(browser: Client, b
     assert "Topic by topic" in html
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere(browser: Client, pages: list[str]) -> None:
     run = pages[2]
     sorted_board = "/collections/small/?sort=AP&order=asc&measures=AP,P@5"

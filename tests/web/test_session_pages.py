@@ -254,6 +254,7 @@ def test_more_sessions_need_no_more_queries(browser: Client, send: Send, django_
         page(browser, BOARD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SESSION_CHARTS)
 def test_every_chart_comes_in_every_format_and_look(client: Client, send: Send, name: str) -> None:
     path = f"/api/v1{send()}charts/{name}"

@@ -31,6 +31,7 @@ def send(browser: Client, content: str, action: str = "submit", headers: Any = N
     return browser.post(PATH, form, headers=headers)
 
 
+@pytest.mark.slow
 def test_whoever_is_not_logged_in_comes_back_after_it(collection: str, alice: User) -> None:
     alice.set_password("a long passphrase")
     alice.save()
@@ -54,6 +55,7 @@ def test_a_wrong_password_says_nothing_of_the_account(alice: User) -> None:
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_a_login_leads_nowhere_else(alice: User) -> None:
     alice.set_password("a long passphrase")
     alice.save()
@@ -61,6 +63,7 @@ def test_a_login_leads_nowhere_else(alice: User) -> None:
     assert Client().post("/login/", fields)["Location"] == "/"
 
 
+@pytest.mark.slow
 def test_guessing_passwords_on_the_page_is_slowed_down(alice: User, settings: Any) -> None:
     settings.EVALHUB_LOGIN_RATE = 3
     answers = [Client().post("/login/", {"username": "alice", "password": "x"}).status_code for _ in range(8)]

@@ -55,6 +55,7 @@ def ask(people: People, path: str, role: str = "participant", known: str = "") -
     return client_for(people, path, role).get(path.format(run=ids[0], other=ids[1]), headers=headers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 def test_what_is_unchanged_is_not_sent_again(people: People, run: str, path: str) -> None:
     # A page with a form sets a cookie with it; from then on it is the same page.
@@ -70,6 +71,7 @@ def test_what_is_unchanged_is_not_sent_again(people: People, run: str, path: str
     assert shown(ask(people, path, known='W/"other"')) == shown(first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 def test_what_is_remembered_is_what_is_made(people: People, run: str, path: str) -> None:
     remembered = [shown(ask(people, path)) for _ in range(2)]
@@ -126,6 +128,7 @@ CHANGES: dict[str, Callable[[People], object]] = {
 }
 
 
+@pytest.mark.slow
 def test_every_change_of_a_board_changes_its_tag(people: People, run: str) -> None:
     """One after another, as they come; the answer behind the new tag is the one that is made anew."""
     tags = {path: ask(people, path)["ETag"] for path in (BOARD, PAGE)}
@@ -176,6 +179,7 @@ def test_pages_say_who_reads_them(people: People, run: str) -> None:
         assert [name for name in pages if f">{role}<" in pages[name].content.decode()] == [role]
 
 
+@pytest.mark.slow
 def test_nothing_blind_has_a_tag_for_outsiders(people: People) -> None:
     add_qrels(people, make_collection(people, "one", blind=True))
     make_runs(people, "one")
@@ -204,6 +208,7 @@ def test_a_problem_is_never_remembered(people: People, run: str) -> None:
             assert (answer.status_code, "ETag" in answer) == (status, False), path
 
 
+@pytest.mark.slow
 def test_the_memory_is_bounded(people: People, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(ask(people, BOARD).content)
     monkeypatch.setattr("metrics.questions.unchanged._ALL", 3 * size)
@@ -259,6 +264,7 @@ def test_a_board_may_be_old_while_runs_arrive_and_says_so(people: People, run: s
     assert done.json()["states"] == {"evaluated": first.json()["states"]["evaluated"] + 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("move", ["another name", "new judgements", "other measures"])
 def test_an_old_board_is_given_out_only_where_nothing_but_runs_has_moved(
     people: People, run: str, lagging: None, move: str

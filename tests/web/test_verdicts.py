@@ -154,6 +154,7 @@ def test_the_two_topics_of_the_readme_end_in_no_verdict(api: APIClient, anonymou
     assert measure["tests"]["paired_t"]["groups"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", list(TESTS))
 def test_four_topics_have_no_verdict_anywhere(api: APIClient, walk: Any, test: str) -> None:
     runs = make_collection(api, "few", {"high": [1, 1, 1, 2], "middle": [4, 4, 5, 8], "low": [9, 9, 9, 10]})
@@ -161,6 +162,7 @@ def test_four_topics_have_no_verdict_anywhere(api: APIClient, walk: Any, test: s
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["paired_t", "bootstrap", "tukey_hsd", "conover"])
 def test_differences_without_spread_have_no_verdict_anywhere(api: APIClient, walk: Any, test: str) -> None:
     runs = make_collection(api, "flat", {"high": [1] * 5, "middle": [2] * 5, "low": [4] * 5})
@@ -175,6 +177,7 @@ def test_differences_without_spread_have_no_verdict_anywhere(api: APIClient, wal
     assert len(told) > 6
 
 
+@pytest.mark.slow
 def test_a_rank_test_against_the_mean_speaks_no_verdict_anywhere(api: APIClient, walk: Any) -> None:
     """Worse by a little on 42 topics, better by much on 8: the mean is higher, and the ranks speak for the other."""
     runs = make_collection(api, "against", {"peaks": [10] * 42 + [5] * 8, "steady": [9] * 50})
@@ -193,6 +196,7 @@ def test_a_rank_test_against_the_mean_speaks_no_verdict_anywhere(api: APIClient,
     assert "found the other direction" in text
 
 
+@pytest.mark.slow
 def test_a_clear_difference_still_has_its_verdict_everywhere(api: APIClient, walk: Any) -> None:
     runs = make_collection(
         api, "clear", {"good": [1, 2, 1, 1, 2, 1, 1, 1, 2, 1], "poor": [9, 8, 9, 7, 9, 8, 9, 9, 9, 8]}

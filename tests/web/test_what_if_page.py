@@ -70,6 +70,7 @@ def test_the_controls_make_a_measure(browser: Client, submit: Submit, query: dic
     assert f"<code>{measure}" in page(browser, PATH, **query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [{"g1": "x"}, {"g1": "-1"}, {"b": "1"}, {"depth": "0"}, {"p": "1"}, {"family": "AP"},
                                    {"dis": "x"}, {"depth": "nan"}, {"g1": "1_0"}])  # fmt: skip
 def test_a_control_beyond_its_range_says_so(browser: Client, submit: Submit, query: dict[str, str]) -> None:
