@@ -1,43 +1,31 @@
 """Settings: every value from the environment, only names with the prefix EVALHUB_; docs/settings.md lists them.
 
 Nothing set means the embedded service: SQLite in WAL mode in the data folder, and a Celery worker whose broker is
-its own process's memory.
+its own process's memory. Importing this module writes nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from platformdirs import user_data_path
 
 from evalhub.operating.logs import FORMATTERS
+from evalhub.serving.secret_key import new_key, read_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
 
-def _secret_key(data: Path) -> str:
-    """The key of the environment, or one made once and kept in the data folder."""
-    given: str = env.str("EVALHUB_SECRET_KEY", default="")
-    if given:
-        if len(given) < 32:
-            raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
-        return given
-    path = data / "secret.key"
-    if not path.exists():
-        data.mkdir(parents=True, exist_ok=True)
-        # Written aside and linked: of several processes that start at once, all read the key of the first.
-        with tempfile.NamedTemporaryFile("w", dir=data) as file, contextlib.suppress(FileExistsError):
-            file.write(secrets.token_urlsafe(50))
-            file.flush()
-            os.link(file.name, path)
-    return path.read_text().strip()
+def _data_folder() -> Path:
+    """Return the folder of the environment, or that of the checkout, or else the user's own for data of programs."""
+    given: str = env.str("EVALHUB_DATA", default="")
+    checkout = (BASE_DIR / "pyproject.toml").is_file()
+    own = BASE_DIR / ".evalhub" / "data" if checkout else user_data_path("evalhub", appauthor=False)
+    return Path(given).resolve() if given else own
 
 
 def _database(url: str, data: Path, patience: int) -> dict[str, Any]:
@@ -61,7 +49,8 @@ def _sqlite(path: Path, patience: int) -> dict[str, Any]:
 
 
 DEBUG = env.bool("EVALHUB_DEBUG", default=False)
-EVALHUB_DATA = Path(env.str("EVALHUB_DATA", default=str(BASE_DIR / ".evalhub" / "data"))).resolve()
+EVALHUB_DATA = _data_folder()
+EVALHUB_SECRET_KEY = env.str("EVALHUB_SECRET_KEY", default="")
 EVALHUB_DATABASE_URL = env.str("EVALHUB_DATABASE_URL", default="")
 EVALHUB_REDIS_URL = env.str("EVALHUB_REDIS_URL", default="")
 EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL
@@ -81,7 +70,9 @@ EVALHUB_USER_RATE = env.int("EVALHUB_USER_RATE", default=60_000)
 EVALHUB_LOGIN_RATE = env.int("EVALHUB_LOGIN_RATE", default=100)
 EVALHUB_PROXIES = env.int("EVALHUB_PROXIES", default=0)
 
-if EVALHUB_DATABASE_URL and not env.str("EVALHUB_SECRET_KEY", default=""):
+if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
+    raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
+if EVALHUB_DATABASE_URL and not EVALHUB_SECRET_KEY:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it")
 if EVALHUB_REDIS_URL and not EVALHUB_REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
     raise ImproperlyConfigured("EVALHUB_REDIS_URL must begin with redis://, rediss:// or unix://")
@@ -92,7 +83,8 @@ if EVALHUB_LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
 if EVALHUB_LOG_FORMAT not in FORMATTERS:
     raise ImproperlyConfigured(f"EVALHUB_LOG_FORMAT is {' or '.join(FORMATTERS)}")
 
-SECRET_KEY = _secret_key(EVALHUB_DATA)
+# Reading the settings writes nothing: where no key is kept yet, this process has its own until a web server keeps one.
+SECRET_KEY = EVALHUB_SECRET_KEY or read_key(EVALHUB_DATA) or new_key()
 ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS)}

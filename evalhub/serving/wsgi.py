@@ -7,9 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
+from evalhub.serving.secret_key import keep_key
 from runs.formats.scanning.warm_up import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
+keep_key()
 _django = get_wsgi_application()
 warm_up()
 # And every view: before the fork, and not during somebody's first request.

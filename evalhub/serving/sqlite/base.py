@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 from django.db import OperationalError
@@ -19,6 +20,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     SQLite's own wait pauses longer and longer, up to a tenth of a second: who has waited for long sleeps while others
     come and go. Of eight writers at once, one in twenty waited four times as long as the usual one.
     """
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Open the database, in a data folder that is made with it."""
+        if isinstance(self.settings_dict["NAME"], Path):
+            self.settings_dict["NAME"].parent.mkdir(parents=True, exist_ok=True)
+        return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:
         deadline = time.monotonic() + self.settings_dict["OPTIONS"].get("timeout", 5.0)

@@ -1,0 +1,81 @@
+"""Reading the settings writes nothing; where data lies, and which key signs, whether EvalHub is installed or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalhub import settings as module
+from evalhub.serving.secret_key import keep_key, read_key
+from tests.reliability.servers import ROOT, SECRET_KEY
+
+READ = "import evalhub.settings as s; print(s.EVALHUB_DATA); print(s.SECRET_KEY)"
+
+
+def read_settings(**environment: str) -> tuple[str, str]:
+    """The data folder and the key, as another process has them that reads the settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVALHUB_")}
+    done = subprocess.run(
+        [sys.executable, "-c", READ], env={**kept, **environment}, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    folder, key = done.stdout.splitlines()
+    return folder, key
+
+
+def test_reading_the_settings_writes_nothing(tmp_path: Path) -> None:
+    absent, read_only, file = tmp_path / "a" / "b", tmp_path / "read-only", tmp_path / "file"
+    read_only.mkdir(mode=0o555)
+    file.write_text("")
+    for folder in (absent, read_only, file / "data"):
+        first, second = (read_settings(EVALHUB_DATA=str(folder)) for _ in range(2))
+        assert first[0] == second[0] == str(folder)
+        assert first[1] != second[1]
+        assert min(len(first[1]), len(second[1])) >= 50
+    assert sorted(tmp_path.rglob("*")) == [file, read_only]
+
+
+def test_commands_that_ask_nothing_of_the_data_leave_no_trace(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    for command in (["check"], ["document_measures"], ["--version"]):
+        environment = {**os.environ, "EVALHUB_DATA": str(folder), "EVALHUB_SECRET_KEY": ""}
+        subprocess.run([sys.executable, "-m", "evalhub", *command], env=environment, cwd=ROOT, check=True,
+                       capture_output=True)  # fmt: skip
+    assert not folder.exists()
+
+
+def test_the_key_that_a_web_server_keeps_is_that_of_every_later_process(settings: Any, tmp_path: Path) -> None:
+    settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = "", tmp_path / "data"
+    first = settings.SECRET_KEY
+    keep_key()
+    kept = tmp_path / "data" / "secret.key"
+    assert (kept.read_text(), settings.SECRET_KEY, kept.stat().st_mode & 0o777) == (first, first, 0o600)
+    settings.SECRET_KEY = "made-by-another-process-at-the-same-time"
+    keep_key()
+    assert first == settings.SECRET_KEY
+    assert read_settings(EVALHUB_DATA=str(tmp_path / "data"))[1] == first
+    assert list(kept.parent.iterdir()) == [kept]
+
+
+def test_a_key_of_the_environment_is_not_written_down(settings: Any, tmp_path: Path) -> None:
+    settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = SECRET_KEY, tmp_path / "data"
+    keep_key()
+    assert (read_key(settings.EVALHUB_DATA), settings.EVALHUB_DATA.exists()) == ("", False)
+
+
+def test_data_lies_in_the_checkout_or_else_in_the_users_own_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("EVALHUB_DATA")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    assert module._data_folder() == ROOT / ".evalhub" / "data"
+    monkeypatch.setattr(module, "BASE_DIR", tmp_path / "site-packages")
+    if sys.platform == "linux":
+        assert module._data_folder() == tmp_path / "home" / "evalhub"
+    assert "site-packages" not in str(module._data_folder())
+    monkeypatch.setenv("EVALHUB_DATA", str(tmp_path / "given"))
+    assert module._data_folder() == tmp_path / "given"
