@@ -9,10 +9,11 @@ from importlib import import_module
 # Where each command's function is; named as text, so that none pays for what another one imports.
 _LOCAL: dict[str, str] = {
     "eval": "evalhub.local.eval:main",
+    "--version": "evalhub.version:main",
 }
 _SERVICE = "django.core.management:execute_from_command_line"
 
-_HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more
+_HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more, evalhub --version which EvalHub this is
 
   eval             evaluate run files on this machine, as trec_eval does: no server, no database
   serve            the web server and its worker on this machine

@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from evalhub import problems, schema
 from evalhub.operating.probes import PROBES
+from evalhub.version_view import VersionView
 from runs.views import checked, reads
 
 admin.site.site_header = admin.site.site_title = "EvalHub administration"
@@ -15,6 +16,7 @@ urlpatterns = [
     path("", include("metrics.urls")),
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("metrics.api.urls")),
+    path("api/v1/version/", VersionView.as_view(), name="version"),
     path("api/v1/schema/", schema.SchemaView.as_view(), name="schema"),
     path("api/v1/docs/", schema.DocsView.as_view(url_name="schema"), name="api-docs"),
     path(

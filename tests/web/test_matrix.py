@@ -104,6 +104,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "session-chart":      {"GET":    ALL},
     "measures":           {"GET":    ALL},
     "measure":            {"GET":    ALL},
+    "version":            {"GET":    ALL},
     "schema":             {"GET":    ALL},
     "api-docs":           {"GET":    ALL},
     # Pages, in a browser's session.

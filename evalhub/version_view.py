@@ -1,0 +1,43 @@
+"""The address that says which EvalHub answers, for programs that depend on one."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from evalhub.version import VERSION
+from metrics.engine import ENGINE_VERSION
+from metrics.questions.unchanged import unchanged
+from metrics.services.boards.fingerprints import Fingerprint, of_code
+from metrics.services.comparisons.content import STATISTICS_VERSION
+
+API_VERSION = "1"
+
+
+class VersionSerializer(serializers.Serializer[dict[str, object]]):
+    version = serializers.CharField(help_text="of this EvalHub, as it is installed")
+    engine_version = serializers.CharField(help_text="of the measures: another one evaluates every run again")
+    statistics_version = serializers.IntegerField(help_text="of the tests: another one makes stored comparisons again")
+    api_version = serializers.CharField(help_text="of these addresses, as it stands in them")
+
+
+def of_version(request: Request) -> Fingerprint:
+    return (*of_code(), VERSION)
+
+
+class VersionView(APIView):
+    """The versions of this EvalHub, its engine, its statistics and its API."""
+
+    @extend_schema(responses=VersionSerializer)
+    @unchanged(of_version)
+    def get(self, request: Request) -> Response:
+        versions = {
+            "version": VERSION,
+            "engine_version": ENGINE_VERSION,
+            "statistics_version": STATISTICS_VERSION,
+            "api_version": API_VERSION,
+        }
+        return Response(versions)
