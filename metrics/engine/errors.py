@@ -2,7 +2,8 @@
 
     EvalHubError                a refusal a user can act on: a stable code, a sentence, a pointer to the culprit
     ├── MeasureError            a measure name or parameter without a meaning
-    └── StatisticsError         a comparison that has no answer (too few runs or topics, unknown test)
+    ├── StatisticsError         a comparison that has no answer (too few runs or topics, unknown test)
+    └── InputError              of the library: a topic, document or line that cannot be read
 
 The service adds its own in `runs.errors`.
 """
@@ -28,3 +29,7 @@ class MeasureError(EvalHubError):
 
 class StatisticsError(EvalHubError):
     code = "no_comparison"
+
+
+class InputError(EvalHubError, ValueError):
+    """Judgements or a run that the library cannot read; the message names the place."""

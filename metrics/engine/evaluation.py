@@ -1,0 +1,216 @@
+"""The engine as a library: judgements and a run in, the values of measures out, without a server or a database."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+
+from metrics.engine.errors import InputError, MeasureError
+from metrics.engine.grammar import parse_measure, split_names
+from metrics.engine.judging import SCORE_TYPES, Judgements, ScoreType, judge
+from metrics.engine.measures.definition import MAX_LEVEL
+from metrics.engine.ranking import Bytes, Ints, RankedBlock, hash_spans
+from metrics.engine.subtopics import Subtopics
+from metrics.engine.trec_files import FilePath, QrelsRows, RunRows, read_qrels, read_run
+
+# What the second column of a qrels file may be taken for.
+Iteration = Literal["subtopic", "ignore"]
+_ITERATIONS = (None, "subtopic", "ignore")
+# Hashes only propose where a document may be found: any seed gives the same values.
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The values of one run; every mapping has the measures by the names under which they were asked for.
+
+    `values` has a number for every judged topic, NaN where the measure is undefined for it; `undefined` then says why,
+    by the topic, as a key of `REASONS`. `means` has the one figure of the run, over the topics that have a value (NaN
+    where none has), and `aggregates` what it is: mean, sum, geometric mean or pooled ratio. `measures` has the
+    canonical names. `topics` are the judged ones, in the order of the judgements; of those, `unanswered` are not in the
+    run and count as empty rankings. `unjudged` topics of the run have no judgements and count nowhere.
+    """
+
+    measures: dict[str, str]
+    topics: tuple[str, ...]
+    values: dict[str, dict[str, float]]
+    means: dict[str, float]
+    aggregates: dict[str, str]
+    undefined: dict[str, dict[str, str]]
+    unanswered: tuple[str, ...]
+    unjudged: tuple[str, ...]
+
+
+def evaluate(
+    qrels: Mapping[str, Mapping[str, int]] | FilePath,
+    run: Mapping[str, Mapping[str, float]] | FilePath,
+    measures: str | Iterable[str],
+    *,
+    scores: ScoreType = "float64",
+    documents: int | None = None,
+    iteration: Iteration | None = None,
+) -> Evaluated:
+    """Evaluate a run: exactly the values that the service gives, per topic and in the mean over all judged topics.
+
+    `qrels` maps topics to documents to levels (whole numbers), `run` topics to documents to scores; either may be the
+    path of a TREC file instead, plain or gzip. `measures` is a list of names, or one string with commas or blanks
+    between them; gains, discounts, cutoffs and levels of relevance are parts of a name. Documents are ranked by score,
+    then by doc_id, both descending; ranks in a file are ignored, as in trec_eval.
+
+    `scores="float32"` compares scores as trec_eval 9 did. `documents` is the size of the collection, for the few
+    measures that need it. `iteration` says what the second column of a qrels file is: `subtopic` or nothing
+    (`ignore`); without it, subtopics where a topic judges a document under two of them.
+
+    Raises MeasureError for a name that means nothing, InputError (a ValueError) for a topic, document or line that
+    cannot be read, and OSError for a file that cannot.
+
+    >>> qrels = {"1": {"d1": 2, "d2": 0, "d3": 1}, "2": {"d4": 1}}
+    >>> run = {"1": {"d1": 9.5, "d2": 8.1}, "2": {"d9": 7.7, "d4": 7.2}}
+    >>> found = evaluate(qrels, run, "nDCG@10 AP P(rel=2)@1")
+    >>> found.values["AP"]
+    {'1': 0.5, '2': 0.5}
+    >>> round(found.means["nDCG@10"], 4)
+    0.6956
+
+    A topic without an answer counts as an empty ranking, and one without a value says why:
+
+    >>> found = evaluate(qrels, {"1": {"d1": 1.0}}, ["AP", "ESL"])
+    >>> found.unanswered, found.means["AP"]
+    (('2',), 0.25)
+    >>> found.values["ESL"]["2"], found.undefined["ESL"]["2"]
+    (nan, 'relevant_document_not_retrieved')
+    """
+    if scores not in SCORE_TYPES:
+        raise InputError(f"scores is {' or '.join(SCORE_TYPES)}, not {scores!r}")
+    if iteration not in _ITERATIONS:
+        raise InputError(f"iteration is subtopic or ignore, not {iteration!r}")
+    names = split_names(measures) if isinstance(measures, str) else list(dict.fromkeys(measures))
+    if not names:
+        raise MeasureError("name at least one measure")
+    asked = {name: parse_measure(name, documents) for name in names}
+    judged = read_qrels(qrels) if isinstance(qrels, str | os.PathLike) else _qrels_rows(qrels)
+    ranked = read_run(run) if isinstance(run, str | os.PathLike) else _run_rows(run)
+    judgements = _judgements(judged, iteration)
+    view = judge([_block(ranked)], judgements, scores)
+    topics = tuple(topic.decode() for topic in judgements.topic_ids)
+    values, means, undefined = {}, {}, {}
+    for name, measure in asked.items():
+        column = measure.compute(view)
+        figure, _ = measure.aggregate(column, view)
+        values[name] = dict(zip(topics, column.tolist(), strict=True))
+        means[name] = math.nan if figure is None else figure
+        reasons = zip(topics, measure.why_undefined(view, column), strict=True)
+        undefined[name] = {topic: reason for topic, reason in reasons if reason}
+    return Evaluated(
+        measures={name: measure.name for name, measure in asked.items()},
+        topics=topics,
+        values=values,
+        means=means,
+        aggregates={name: measure.aggregate_name for name, measure in asked.items()},
+        undefined=undefined,
+        unanswered=tuple(topic for topic, count in zip(topics, view.num_ret.tolist(), strict=True) if not count),
+        unjudged=tuple(topic.decode() for topic in ranked if topic not in judgements.topic_index),
+    )
+
+
+def _qrels_rows(qrels: Mapping[str, Mapping[str, int]]) -> QrelsRows:
+    rows: QrelsRows = {}
+    for topic, documents in _items(qrels, "the judgements"):
+        judged = rows[_id(topic, "topic")] = {}
+        for document, level in _items(documents, f"the judgements of topic {topic!r}"):
+            if not isinstance(level, Integral) or abs(int(level)) > MAX_LEVEL:
+                message = f"is {level!r}, which is not a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
+                raise InputError(f"the level of document {document!r} of topic {topic!r} {message}")
+            judged[_id(document, "document"), b""] = int(level)
+    return rows
+
+
+def _run_rows(run: Mapping[str, Mapping[str, float]]) -> RunRows:
+    rows: RunRows = {}
+    for topic, documents in _items(run, "the run"):
+        ranked = rows[_id(topic, "topic")] = {}
+        for document, score in _items(documents, f"the ranking of topic {topic!r}"):
+            if not isinstance(score, Real) or not math.isfinite(score):
+                message = f"is {score!r}, which is not a finite number"
+                raise InputError(f"the score of document {document!r} of topic {topic!r} {message}")
+            ranked[_id(document, "document")] = float(score)
+    return rows
+
+
+def _items(found: Any, what: str) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(found, Mapping):
+        raise InputError(f"{what} must be a dictionary, not {type(found).__name__}")
+    return found.items()
+
+
+def _id(name: Any, what: str) -> bytes:
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InputError(f"a {what} id is text of one character or more, not {name!r}")
+    return name.encode()
+
+
+def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
+    """The judgements in arrays; a document that is judged under several iterations has the highest of its levels."""
+    topic_ids = [topic for topic, judged in rows.items() if judged]
+    if not topic_ids:
+        raise InputError("the judgements are empty")
+    levels: list[dict[bytes, int]] = []
+    for topic in topic_ids:
+        highest: dict[bytes, int] = {}
+        for (document, _), level in rows[topic].items():
+            highest[document] = max(level, highest.get(document, level))
+        levels.append(highest)
+    repeated = any(len(judged) < len(rows[topic]) for topic, judged in zip(topic_ids, levels, strict=True))
+    by_subtopic = iteration == "subtopic" or (iteration is None and repeated)
+    data, starts, ends = _spans([document for judged in levels for document in judged])
+    return Judgements(
+        topic_ids=topic_ids,
+        topics=np.repeat(np.arange(len(levels)), [len(judged) for judged in levels]),
+        levels=np.array([level for judged in levels for level in judged.values()], np.int64),
+        data=data,
+        doc_starts=starts,
+        doc_ends=ends,
+        doc_hashes=hash_spans(data, starts, ends, _SEED),
+        seed=_SEED,
+        subtopics=_subtopics([rows[topic] for topic in topic_ids], levels) if by_subtopic else None,
+    )
+
+
+def _subtopics(rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[bytes, int]]) -> Subtopics | None:
+    """The level of each document under each iteration; None where every topic has one iteration only."""
+    # Iterations have numbers in the order in which they come, over all topics.
+    numbers: dict[bytes, int] = {}
+    found: list[tuple[int, int, int, int]] = []
+    several, before = False, 0
+    for topic, (judged, documents) in enumerate(zip(rows, levels, strict=True)):
+        own = sorted({numbers.setdefault(iteration, len(numbers)) for _, iteration in judged})
+        several |= len(own) > 1
+        place = {document: before + index for index, document in enumerate(documents)}
+        ordered = sorted(judged, key=lambda key: numbers[key[1]])
+        ordered.sort(key=lambda key: key[0], reverse=True)
+        found += [(topic, place[key[0]], own.index(numbers[key[1]]), judged[key]) for key in ordered]
+        before += len(documents)
+    return Subtopics(*np.array(found, np.int64).T.copy()) if several else None
+
+
+def _block(rows: RunRows) -> RankedBlock:
+    ranked = {topic: documents for topic, documents in rows.items() if documents}
+    if not ranked:
+        raise InputError("the run is empty")
+    data, starts, ends = _spans([document for documents in ranked.values() for document in documents])
+    sizes = [len(documents) for documents in ranked.values()]
+    scores = np.array([score for documents in ranked.values() for score in documents.values()], np.float64)
+    topic_starts = np.append(0, np.cumsum(sizes))
+    return RankedBlock(data, list(ranked), topic_starts, scores, starts, ends, hash_spans(data, starts, ends, _SEED))
+
+
+def _spans(ids: list[bytes]) -> tuple[Bytes, Ints, Ints]:
+    """The ids one after another, and where each starts and ends."""
+    ends = np.cumsum([len(one) for one in ids])
+    return np.frombuffer(b"".join(ids), np.uint8), np.append(0, ends[:-1]), ends
