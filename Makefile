@@ -9,7 +9,8 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test quick test-services chaos fuzz check audit bench docs screenshots calibrate image-test clean
+.PHONY: demo serve admin test quick test-services chaos fuzz check audit bench docs screenshots calibrate image-test
+.PHONY: wheel-test clean
 
 demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -64,6 +65,9 @@ calibrate: .venv/.test  ## how often every significance test finds what is not t
 
 image-test: .venv/.test  ## build the Docker image with buildah and evaluate a run in it: make image-test BASE=image-or-folder
 	$(BIN)/python -m tests.reliability.image $(if $(BASE),--base $(BASE))
+
+wheel-test: .venv/.test  ## build the wheel and use it as it installs itself, in an environment and a folder of its own
+	$(BIN)/python -m tests.reliability.wheel
 
 clean:
 	rm -rf .venv .evalhub .mypy_cache .ruff_cache .pytest_cache .hypothesis
