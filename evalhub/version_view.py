@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,8 +14,6 @@ from metrics.engine import ENGINE_VERSION
 from metrics.questions.unchanged import unchanged
 from metrics.services.boards.fingerprints import Fingerprint, of_code
 from metrics.services.comparisons.content import STATISTICS_VERSION
-
-API_VERSION = "1"
 
 
 class VersionSerializer(serializers.Serializer[dict[str, object]]):
@@ -38,6 +37,6 @@ class VersionView(APIView):
             "version": VERSION,
             "engine_version": ENGINE_VERSION,
             "statistics_version": STATISTICS_VERSION,
-            "api_version": API_VERSION,
+            "api_version": settings.SPECTACULAR_SETTINGS["VERSION"],
         }
         return Response(versions)
