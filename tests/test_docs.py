@@ -61,6 +61,11 @@ def test_every_decision_has_a_date_and_a_line_in_the_index() -> None:
     assert listed == found
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_installs_what_has_our_name_on_the_public_index(page: Path) -> None:
+    assert not re.search(r"pip\S* install[^\n`]* evalhub(?![\w*./-])", page.read_text())
+
+
 def test_measures_named_in_the_readme_exist() -> None:
     text = (ROOT / "README.md").read_text()
     for name in re.findall(r"(?:nDCG|AP|RR|P)(?:\([^)]*\))?@\d+", text):
