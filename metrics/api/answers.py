@@ -1,16 +1,62 @@
-"""Pieces that several answers have in common."""
+"""Pieces that several answers have in common; `shape` of a TypedDict is its description (runs/api/shapes.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any, TypedDict
+from uuid import UUID
 
+from metrics.engine.cautions import Caution as EngineCaution
 from metrics.engine.grammar import Measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.values.values import is_stale
+from runs.api.shapes import OneOf
 from runs.models import Run
+
+Aggregate = Annotated[str, OneOf(("mean", "sum", "geometric mean", "pooled ratio"))]
+
+
+class Caution(TypedDict):
+    code: str
+    message: str
+
+
+# Of the measures of an answer, under the judgements that it was made from.
+MeasureCautions = Annotated[
+    list[Caution],
+    "of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
+]
+
+
+class Mean(TypedDict):
+    mean: float | None
+    topics: Annotated[int, "topics with a value"]
+
+
+class RunName(TypedDict):
+    id: UUID
+    team: str
+    tag: str
+    created_at: datetime
+
+
+class Coverage(TypedDict):
+    answered: Annotated[int | None, "null for a run that is not evaluated"]
+    judged: int
+
+
+class ReadFrom(TypedDict):
+    """Which evaluation of which run an answer was made from."""
+
+    run: UUID
+    qrels: int
+    scores: str
+    engine_version: str
+    stale: bool
+    coverage: Coverage
 
 
 def number(value: float | None) -> float | None:
@@ -22,29 +68,32 @@ def numbers(values: Sequence[float]) -> list[float | None]:
     return [number(value) for value in values]
 
 
-def coverage(evaluation: Evaluation) -> dict[str, int | None]:
-    return {"answered": evaluation.topics_answered, "judged": evaluation.qrels.topics}
+def cautions_of(found: Iterable[EngineCaution]) -> list[Caution]:
+    return [Caution(code=caution.code, message=caution.message) for caution in found]
 
 
-def read_from(evaluation: Evaluation) -> dict[str, Any]:
-    """Which evaluation of which run an answer was made from."""
-    return {
-        "run": evaluation.run_id,
-        "qrels": evaluation.qrels.version,
-        "scores": evaluation.scores,
-        "engine_version": evaluation.engine_version,
-        "stale": is_stale(evaluation),
-        "coverage": coverage(evaluation),
-    }
+def run_name(run: Run) -> RunName:
+    return RunName(id=run.pk, team=run.team.slug, tag=run.tag, created_at=run.created_at)
 
 
-def aggregates_of(measures: Iterable[Measure]) -> dict[str, str]:
+def coverage(evaluation: Evaluation) -> Coverage:
+    return Coverage(answered=evaluation.topics_answered, judged=evaluation.qrels.topics)
+
+
+def read_from(evaluation: Evaluation) -> ReadFrom:
+    return ReadFrom(
+        run=evaluation.run_id,
+        qrels=evaluation.qrels.version,
+        scores=evaluation.scores,
+        engine_version=evaluation.engine_version,
+        stale=is_stale(evaluation),
+        coverage=coverage(evaluation),
+    )
+
+
+def aggregates_of(measures: Iterable[Measure]) -> dict[str, Aggregate]:
     """What each measure's figure of a run is: mean, sum, geometric mean or pooled ratio."""
     return {measure.name: measure.aggregate_name for measure in measures}
-
-
-def run_name(run: Run) -> dict[str, Any]:
-    return {"id": run.pk, "team": run.team.slug, "tag": run.tag, "created_at": run.created_at}
 
 
 def topic_curves(evaluation: Evaluation, curves: Matrix) -> list[dict[str, Any]]:

@@ -45,6 +45,8 @@ STATISTICS = (
     parameter("rank_resamples", "B of the rank intervals, 2,000 where left out", OpenApiTypes.INT),
     SEED,
 )
+# Those that say nothing where no statistics are asked for.
+HOW_MADE = tuple(name for name in names_of(STATISTICS) if name not in ("statistics", "baseline"))
 SORT = parameter("sort", "the measure to rank by; the first where left out")
 ORDER = parameter("order", "desc or asc; best first where left out")
 PAGE = (

@@ -2,92 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from rest_framework import serializers
 
-from metrics.api.boards.serializers import BoardStatisticsSerializer, CautionSerializer, StandingSerializer
+from metrics.api.answers import Aggregate, Caution, Coverage, Mean, RunName
 from metrics.engine.measures.undefined import REASONS
 from metrics.models import Evaluation
-from metrics.services.boards.states import BOARD_STATES
 from runs.api.parameters import KnownFields
+from runs.api.shapes import shape
+
+CautionSerializer, CoverageSerializer, RunNameSerializer = shape(Caution), shape(Coverage), shape(RunName)
 
 
-class MeanSerializer(serializers.Serializer[Any]):
-    mean = serializers.FloatField(allow_null=True)
-    topics = serializers.IntegerField(help_text="topics with a value")
+class RunMean(Mean):
+    aggregate: Annotated[Aggregate, "what `mean` is of the topics' values"]
 
 
-AGGREGATES = ("mean", "sum", "geometric mean", "pooled ratio")
+class Side(RunName):
+    mean: float | None
+    topics: Annotated[int, "topics with a value"]
 
 
-class RunMeanSerializer(MeanSerializer):
-    aggregate = serializers.ChoiceField(choices=AGGREGATES, help_text="what `mean` is of the topics' values")
-
-
-class BoundedMeanSerializer(MeanSerializer):
-    low = serializers.FloatField(
-        required=False, allow_null=True, help_text="of its interval, where asked for; it may lie beyond the range"
-    )
-    high = serializers.FloatField(required=False, allow_null=True)
-
-
-class RunNameSerializer(serializers.Serializer[Any]):
-    id = serializers.UUIDField(source="pk")
-    team = serializers.CharField(source="team.slug")
-    tag = serializers.CharField()
-    created_at = serializers.DateTimeField()
-
-
-class CoverageSerializer(serializers.Serializer[Any]):
-    answered = serializers.IntegerField(allow_null=True, help_text="null for a run that is not evaluated")
-    judged = serializers.IntegerField()
-
-
-class RowSerializer(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(allow_null=True)
-    state = serializers.ChoiceField(choices=BOARD_STATES)
-    stale = serializers.BooleanField()
-    code = serializers.CharField(
-        allow_blank=True,
-        help_text="why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value",
-    )
-    reason = serializers.CharField(allow_blank=True)
-    run = RunNameSerializer()
-    coverage = CoverageSerializer()
-    judged_at_10 = serializers.FloatField(allow_null=True, help_text="mean of Judged@10; null for a run without values")
-    tied_documents = serializers.IntegerField()
-    qrels = serializers.IntegerField()
-    engine_version = serializers.CharField()
-    values = serializers.DictField(child=BoundedMeanSerializer())
-    statistics = StandingSerializer(required=False, allow_null=True)
-
-
-class LeaderboardSerializer(serializers.Serializer[Any]):
-    """A page of a leaderboard."""
-
-    collection = serializers.CharField()
-    qrels = serializers.IntegerField()
-    scores = serializers.CharField()
-    measures = serializers.ListField(child=serializers.CharField())
-    aggregates = serializers.DictField(
-        child=serializers.ChoiceField(choices=AGGREGATES), help_text="what `mean` is, for each measure"
-    )
-    cautions = CautionSerializer(
-        many=True,
-        help_text="of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
-    )
-    sort = serializers.CharField()
-    order = serializers.CharField()
-    count = serializers.IntegerField(help_text="rows of all pages: those that the filter shows")
-    ranked = serializers.IntegerField(help_text="runs that have a rank, whatever the filter shows")
-    topics = serializers.IntegerField(help_text="topics that the mean of every ranked run covers")
-    provisional = serializers.BooleanField(help_text="whether runs are still to be evaluated, so that ranks may change")
-    states = serializers.DictField(child=serializers.IntegerField())
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    statistics = BoardStatisticsSerializer(required=False)
-    results = RowSerializer(many=True)
+RunMeanSerializer, SideSerializer = shape(RunMean), shape(Side)
 
 
 class TopicValuesSerializer(serializers.Serializer[Any]):
@@ -178,47 +115,6 @@ class PrecisionRecallSerializer(ReadFromSerializer):
     confidence = serializers.FloatField()
     recall = _figures("the points")
     curves = LevelCurveSerializer(many=True)
-
-
-class PlaceSerializer(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(allow_null=True)
-    run = serializers.UUIDField()
-    mean = serializers.FloatField(allow_null=True)
-    topics = serializers.IntegerField(help_text="topics with a value")
-    reason = serializers.CharField(allow_blank=True, help_text="why the run has no rank")
-
-
-class CombinationSerializer(serializers.Serializer[Any]):
-    measure = serializers.CharField()
-    preset = serializers.CharField(allow_null=True)
-    ties = serializers.BooleanField(help_text="whether two runs share a rank")
-    tau_official = serializers.FloatField(allow_null=True, help_text="Kendall's tau with the official order")
-    leaderboard = PlaceSerializer(many=True)
-
-
-class WhatIfSerializer(serializers.Serializer[Any]):
-    """The board under every combination; `tau` has a row and a column for each of them, in their order."""
-
-    collection = serializers.CharField()
-    qrels = serializers.IntegerField()
-    scores = serializers.CharField()
-    cautions = CautionSerializer(
-        many=True,
-        help_text="of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
-    )
-    runs = RunNameSerializer(many=True)
-    official = CombinationSerializer(help_text="by the collection's first measure")
-    combinations = CombinationSerializer(many=True)
-    coefficient = serializers.CharField(help_text="tau-b, or tau-a where no board has ties and both are the same")
-    tau = serializers.ListField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
-        help_text="of the runs that both boards rank; null where one has no order of them: one run, or all of one rank",
-    )
-
-
-class SideSerializer(RunNameSerializer):
-    mean = serializers.FloatField(allow_null=True)
-    topics = serializers.IntegerField(help_text="topics with a value")
 
 
 class TopicDifferenceSerializer(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, views
-from metrics.api.boards import exports as board_exports
+from metrics.api.boards import views as boards
 from metrics.api.boards import what_if
 from metrics.api.comparisons import design, orders
 from metrics.api.comparisons import views as comparisons
@@ -33,10 +33,10 @@ register_converter(BoardExportConverter, "board_export")
 _SET = "session-sets/<uuid:session_set>/"
 
 urlpatterns = [
-    path("collections/<slug:collection>/leaderboard/", views.LeaderboardView.as_view(), name="leaderboard"),
+    path("collections/<slug:collection>/leaderboard/", boards.LeaderboardView.as_view(), name="leaderboard"),
     path(
         "collections/<slug:collection>/leaderboard/export/<board_export:kind>/",
-        board_exports.LeaderboardExport.as_view(),
+        boards.LeaderboardExport.as_view(),
         name="leaderboard-export",
     ),
     path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),

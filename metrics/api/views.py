@@ -10,15 +10,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-from metrics.api.answers import aggregates_of, coverage, number, numbers, read_from, run_name
-from metrics.api.boards.standings import asked_standings, cautions_as_json, row_statistics, standings_as_json
-from metrics.api.parameters import BOARD, MEASURE_NAMES, SCORES, VERSION, parameter
+from metrics.api.answers import aggregates_of, cautions_of, numbers, read_from
+from metrics.api.parameters import MEASURE_NAMES, SCORES, VERSION, parameter
 from metrics.api.serializers import (
     EvaluationSerializer,
-    LeaderboardSerializer,
     MeasureSerializer,
     NewEvaluationSerializer,
     ProgressSerializer,
@@ -27,19 +24,17 @@ from metrics.api.serializers import (
 from metrics.engine.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.models import Evaluation
-from metrics.questions.boards import board_query
 from metrics.questions.parameters import choice_in, measures_in, query_of, scores_in
-from metrics.questions.unchanged import of_board, of_measures, of_scored_run, unchanged
+from metrics.questions.unchanged import of_measures, of_scored_run, unchanged
 from metrics.questions.values import evaluation_in
-from metrics.services.boards.leaderboard import Leaderboard, Row, active_qrels, read_leaderboard, read_progress
-from metrics.services.boards.standings import Standings, read_standings
+from metrics.services.boards.leaderboard import active_qrels, read_progress
 from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
 from metrics.services.values.values import read_reasons, read_values
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.errors import NotFound
-from runs.models import Collection, Scope
+from runs.models import Scope
 
 
 class RunValuesView(APIView):
@@ -66,7 +61,7 @@ class RunValuesView(APIView):
         aggregates = aggregates_of(measures)
         body = {
             **read_from(evaluation),
-            "cautions": cautions_as_json(qrels_cautions(measures, evaluation.qrels)),
+            "cautions": cautions_of(qrels_cautions(measures, evaluation.qrels)),
             "means": {
                 name: {"mean": mean, "topics": count, "aggregate": aggregates[name]}
                 for name, (mean, count) in values.means.items()
@@ -115,31 +110,6 @@ class CollectionEvaluations(APIView):
         return Response({"queued": queued}, status.HTTP_202_ACCEPTED)
 
 
-class LeaderboardView(APIView):
-    """Means of the collection's runs, ranked by one measure. Below them, without a rank, come the stale runs and those
-    that are queued, evaluating or failed. A filter chooses rows; the ranks stay those of the whole board."""
-
-    @extend_schema(
-        responses=LeaderboardSerializer,
-        parameters=[*BOARD],
-    )
-    @unchanged(of_board, snapshot=True)
-    def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
-        parameters = query_of(request)
-        query, asked = board_query(parameters, found, request.user), asked_standings(parameters)
-        board = read_leaderboard(collection=found, query=query)
-        standings = read_standings(board=board, query=asked) if asked else None
-        after, before = query.offset + query.limit, max(0, query.offset - query.limit)
-        url = request.build_absolute_uri()
-        body = {
-            **leaderboard_as_json(found, board, standings),
-            "next": replace_query_param(url, "offset", after) if after < board.total else None,
-            "previous": replace_query_param(url, "offset", before) if query.offset else None,
-        }
-        return Response(body)
-
-
 class MeasureList(generics.GenericAPIView[Any]):
     """Every measure of runs and of sessions with its parameters, formula, range and source; `search` finds some."""
 
@@ -174,48 +144,6 @@ def _new_scores(request: Request) -> str:
     serializer.is_valid(raise_exception=True)
     scores: str = serializer.validated_data["scores"]
     return scores
-
-
-def leaderboard_as_json(
-    collection: Collection, board: Leaderboard, standings: Standings | None = None
-) -> dict[str, Any]:
-    """A board as the API answers it, with its statistics where they were asked for."""
-    return {
-        "collection": collection.slug,
-        "qrels": board.qrels.version,
-        "scores": board.scores,
-        "measures": [measure.name for measure in board.measures],
-        "aggregates": aggregates_of(board.measures),
-        "cautions": cautions_as_json(board.cautions),
-        "sort": board.sort.name,
-        "order": "desc" if board.descending else "asc",
-        "count": board.total,
-        "ranked": board.ranked,
-        "topics": board.topics,
-        "provisional": board.waiting,
-        "states": board.states,
-        **({"statistics": standings_as_json(standings)} if standings else {}),
-        "results": [_row_as_json(row, standings) for row in board.rows],
-    }
-
-
-def _row_as_json(row: Row, standings: Standings | None) -> dict[str, Any]:
-    evaluation, run = row.evaluation, row.run
-    return {
-        "rank": row.rank,
-        "state": row.state,
-        "stale": row.stale,
-        "code": row.code,
-        "reason": row.reason,
-        "run": run_name(run),
-        "coverage": coverage(evaluation),
-        "judged_at_10": number(row.judged),
-        "tied_documents": run.tied_documents,
-        "qrels": evaluation.qrels.version,
-        "engine_version": evaluation.engine_version,
-        "values": {name: {"mean": mean, "topics": topics} for name, (mean, topics) in row.values.items()},
-        **(row_statistics(row, standings) if standings else {}),
-    }
 
 
 def measure_as_json(definition: MeasureDefinition) -> dict[str, Any]:

@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, TypedDict
+from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import number, numbers, run_name
-from metrics.api.boards.standings import cautions_as_json
+from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, numbers, run_name
 from metrics.api.parameters import WHAT_IF
-from metrics.api.serializers import WhatIfSerializer
 from metrics.questions.boards import what_if_query
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
-from metrics.services.boards.what_if import Combination, WhatIf, ask_what_if
+from metrics.services.boards import what_if
 from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.models import Collection
+
+
+class Place(TypedDict):
+    rank: int | None
+    run: UUID
+    mean: float | None
+    topics: Annotated[int, "topics with a value"]
+    reason: Annotated[str, "why the run has no rank"]
+
+
+class Combination(TypedDict):
+    measure: str
+    preset: str | None
+    ties: Annotated[bool, "whether two runs share a rank"]
+    tau_official: Annotated[float | None, "Kendall's tau with the official order"]
+    leaderboard: list[Place]
+
+
+class WhatIf(TypedDict):
+    """The board under every combination; `tau` has a row and a column for each of them, in their order."""
+
+    collection: str
+    qrels: int
+    scores: str
+    cautions: MeasureCautions
+    runs: list[RunName]
+    official: Annotated[Combination, "by the collection's first measure"]
+    combinations: list[Combination]
+    coefficient: Annotated[str, "tau-b, or tau-a where no board has ties and both are the same"]
+    tau: Annotated[
+        list[list[float | None]],
+        "of the runs that both boards rank; null where one has no order of them: one run, or all of one rank",
+    ]
 
 
 class WhatIfView(APIView):
@@ -28,46 +62,46 @@ class WhatIfView(APIView):
     """
 
     @extend_schema(
-        responses=WhatIfSerializer,
+        responses=shape(WhatIf),
         parameters=[*WHAT_IF],
     )
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = what_if_query(query_of(request), found)
-        return Response({"collection": found.slug, **_as_json(ask_what_if(collection=found, query=query))})
+        return Response(_answer(found, what_if.ask_what_if(collection=found, query=query)))
 
 
-def _as_json(answer: WhatIf) -> dict[str, Any]:
+def _answer(collection: Collection, answer: what_if.WhatIf) -> WhatIf:
+    boards = [(board, answer.query.presets.get(board.measure)) for board in answer.combinations]
     ties = any(board.ties for board in (answer.official, *answer.combinations))
-    return {
-        "qrels": answer.qrels.version,
-        "scores": answer.scores,
-        "cautions": cautions_as_json(answer.cautions),
-        "runs": [run_name(run) for run in answer.runs],
-        "official": _board_as_json(answer.official, None),
-        "combinations": [
-            _board_as_json(board, answer.query.presets.get(board.measure)) for board in answer.combinations
-        ],
-        "coefficient": "tau-b" if ties else "tau-a",
-        "tau": [numbers(row) for row in answer.tau.tolist()],
-    }
+    return WhatIf(
+        collection=collection.slug,
+        qrels=answer.qrels.version,
+        scores=answer.scores,
+        cautions=cautions_of(answer.cautions),
+        runs=[run_name(run) for run in answer.runs],
+        official=_combination(answer.official, None),
+        combinations=[_combination(board, preset) for board, preset in boards],
+        coefficient="tau-b" if ties else "tau-a",
+        tau=[numbers(row) for row in answer.tau.tolist()],
+    )
 
 
-def _board_as_json(board: Combination, preset: str | None) -> dict[str, Any]:
-    return {
-        "measure": board.measure.name,
-        "preset": preset,
-        "ties": board.ties,
-        "tau_official": board.tau,
-        "leaderboard": [
-            {
-                "rank": place.rank,
-                "run": place.run.pk,
-                "mean": number(place.mean),
-                "topics": place.topics,
-                "reason": place.reason,
-            }
+def _combination(board: what_if.Combination, preset: str | None) -> Combination:
+    return Combination(
+        measure=board.measure.name,
+        preset=preset,
+        ties=board.ties,
+        tau_official=board.tau,
+        leaderboard=[
+            Place(
+                rank=place.rank,
+                run=place.run.pk,
+                mean=number(place.mean),
+                topics=place.topics,
+                reason=place.reason,
+            )
             for place in board.places
         ],
-    }
+    )

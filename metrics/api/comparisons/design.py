@@ -12,8 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import number, numbers, run_name
-from metrics.api.boards.standings import cautions_as_json
+from metrics.api.answers import cautions_of, number, numbers, run_name
 from metrics.api.comparisons.design_serializers import DesignSerializer
 from metrics.api.parameters import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
 from metrics.engine.design.discriminative_power import DiscriminativePower
@@ -76,7 +75,7 @@ def _measure_as_json(design: MeasureDesign) -> dict[str, Any]:
     return {
         "measure": design.measure.name,
         "topics": design.topics,
-        "cautions": cautions_as_json(design.cautions),
+        "cautions": cautions_of(design.cautions),
         "discriminative_power": _power_as_json(design.power),
         "topic_set_size": _sets_as_json(design.topic_sets) if design.topic_sets else None,
         "swap_rates": _swaps_as_json(design.swaps),

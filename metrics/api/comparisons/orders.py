@@ -11,8 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import number, run_name
-from metrics.api.boards.standings import cautions_as_json
+from metrics.api.answers import cautions_of, number, run_name
 from metrics.api.comparisons.design_serializers import OrdersSerializer
 from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
 from metrics.questions.comparisons import orders_query
@@ -56,7 +55,7 @@ def _as_json(answer: Orders) -> dict[str, Any]:
         "confidence": query.confidence,
         "resamples": query.resamples,
         "seed": query.seed,
-        "cautions": cautions_as_json(answer.cautions),
+        "cautions": cautions_of(answer.cautions),
         "runs": [run_name(run) for run in answer.runs],
         "orders": [_order_as_json(order) for order in answer.orders],
         "pairs": [_pair_as_json(pair) for pair in answer.pairs],

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.api.answers import number, numbers
-from metrics.api.boards.standings import cautions_as_json
+from metrics.api.answers import cautions_of, number, numbers
 from metrics.api.comparisons.answers import omnibus_as_json, verdict_as_json
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Ints
@@ -44,7 +43,7 @@ def values_as_json(values: SetValues, page: slice) -> Body:
     columns = {name: numbers(vector[page].tolist()) for name, vector in values.vectors.items()}
     places = range(*page.indices(len(judged.sessions)))
     return {
-        "cautions": cautions_as_json(values.cautions),
+        "cautions": cautions_of(values.cautions),
         "means": {name: _mean(mean) for name, mean in values.means.items()},
         "systems": [
             {"system": name.decode(), "means": {of: _mean(means[index]) for of, means in values.systems.items()}}
@@ -120,7 +119,7 @@ def board_as_json(board: SessionBoard) -> Body:
         "order": "desc" if query.descending else "asc",
         "count": board.total,
         "states": board.states,
-        "cautions": cautions_as_json(board.cautions),
+        "cautions": cautions_of(board.cautions),
         "judged_otherwise": board.others,
         "results": [_row(row, [measure.name for measure in query.measures]) for row in board.rows],
     }

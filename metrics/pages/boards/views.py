@@ -9,8 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.api.boards.standings import HOW_MADE
-from metrics.api.parameters import BOARD, names_of
+from metrics.api.parameters import BOARD, HOW_MADE, names_of
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
 from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips

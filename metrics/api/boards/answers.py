@@ -1,0 +1,257 @@
+"""A leaderboard as the API answers it, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired, TypedDict
+
+from rest_framework.utils.urls import replace_query_param
+
+from metrics.api.answers import (
+    Aggregate,
+    Caution,
+    Coverage,
+    Mean,
+    MeasureCautions,
+    RunName,
+    aggregates_of,
+    cautions_of,
+    coverage,
+    number,
+    run_name,
+)
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.pairs import INTERVALS
+from metrics.engine.significance.verdicts import REASONS, VERDICTS
+from metrics.services.boards import leaderboard, standings
+from metrics.services.boards.states import BOARD_STATES
+from runs.api.shapes import Id, OneOf, Url
+from runs.models import Collection
+
+
+class Tiering(TypedDict):
+    count: Annotated[int, "tiers"]
+    family: Annotated[int, "pairs that p counts for: all of the ranked runs"]
+    significant: Annotated[int, "pairs with a verdict"]
+    cautions: list[Caution]
+
+
+class Ranks(TypedDict):
+    resamples: Annotated[int, "bootstrap samples of the topics"]
+
+
+class Contrast(TypedDict):
+    run: Id
+    family: Annotated[
+        int, "pairs that p counts for: every other ranked run with this one, or all pairs where the test counts so"
+    ]
+    intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
+    significant: Annotated[int, "pairs with a verdict"]
+    cautions: list[Caution]
+
+
+class BoardStatistics(TypedDict):
+    """How the statistics of a board were made; a part that was not asked for, or has no answer, is null."""
+
+    measure: Annotated[str, "the one that the board is sorted by"]
+    parts: list[str]
+    runs: Annotated[int, "ranked runs with a mean: those that take part"]
+    topics: Annotated[int | None, "on which every run has a value"]
+    test: str
+    correction: Annotated[str | None, "null where p counts for all pairs by itself"]
+    alpha: float
+    confidence: float
+    resamples: Annotated[int | None, "B of the test; null for one that does not draw"]
+    seed: int
+    tiers: Tiering | None
+    ranks: Ranks | None
+    baseline: Contrast | None
+    cautions: list[Caution]
+
+
+class RankInterval(TypedDict):
+    low: int
+    high: int
+    share_first: Annotated[float, "samples of topics in which the run is first, tied or alone"]
+
+
+class AgainstBaseline(TypedDict):
+    difference: Annotated[float, "mean of the run minus mean of the baseline"]
+    low: float | None
+    high: float | None
+    relative: Annotated[float | None, "as a share of the baseline's mean; null where it is 0"]
+    statistic: float | None
+    p_value: Annotated[float | None, "null where the pair cannot be tested"]
+    p_adjusted: float | None
+    mark: Annotated[str | None, OneOf(VERDICTS), "where there is a verdict"]
+    withheld: Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict, whatever p is"]
+    wins: Annotated[int, "topics on which the run is better"]
+    ties: int
+    losses: int
+
+
+class Standing(TypedDict):
+    """Null in whole for a stale run and for one without a mean."""
+
+    tier: int | None
+    groups: Annotated[list[str] | None, "two runs share a letter exactly when the test does not separate them"]
+    rank: RankInterval | None
+    baseline: AgainstBaseline | None
+
+
+class BoundedMean(Mean):
+    low: NotRequired[Annotated[float | None, "of its interval, where asked for; it may lie beyond the range"]]
+    high: NotRequired[float | None]
+
+
+class Row(TypedDict):
+    rank: int | None
+    state: Annotated[str, OneOf(BOARD_STATES)]
+    stale: bool
+    code: Annotated[
+        str,
+        "why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value",
+    ]
+    reason: str
+    run: RunName
+    coverage: Coverage
+    judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
+    tied_documents: int
+    qrels: int
+    engine_version: str
+    values: dict[str, BoundedMean]
+    statistics: NotRequired[Standing | None]
+
+
+class Leaderboard(TypedDict):
+    """A page of a leaderboard."""
+
+    collection: str
+    qrels: int
+    scores: str
+    measures: list[str]
+    aggregates: Annotated[dict[str, Aggregate], "what `mean` is, for each measure"]
+    cautions: MeasureCautions
+    sort: str
+    order: str
+    count: Annotated[int, "rows of all pages: those that the filter shows"]
+    ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
+    topics: Annotated[int, "topics that the mean of every ranked run covers"]
+    provisional: Annotated[bool, "whether runs are still to be evaluated, so that ranks may change"]
+    states: dict[str, int]
+    next: Url | None
+    previous: Url | None
+    statistics: NotRequired[BoardStatistics]
+    results: list[Row]
+
+
+def leaderboard_answer(
+    collection: Collection,
+    query: leaderboard.BoardQuery,
+    board: leaderboard.Leaderboard,
+    found: standings.Standings | None,
+    url: str,
+) -> Leaderboard:
+    """A board with its statistics, where they were asked for; `url` is that of the request."""
+    after, before = query.offset + query.limit, max(0, query.offset - query.limit)
+    answer = Leaderboard(
+        collection=collection.slug,
+        qrels=board.qrels.version,
+        scores=board.scores,
+        measures=[measure.name for measure in board.measures],
+        aggregates=aggregates_of(board.measures),
+        cautions=cautions_of(board.cautions),
+        sort=board.sort.name,
+        order="desc" if board.descending else "asc",
+        count=board.total,
+        ranked=board.ranked,
+        topics=board.topics,
+        provisional=board.waiting,
+        states=board.states,
+        results=[_row(row, found) for row in board.rows],
+        next=replace_query_param(url, "offset", after) if after < board.total else None,
+        previous=replace_query_param(url, "offset", before) if query.offset else None,
+    )
+    if found:
+        answer["statistics"] = _board_statistics(found)
+    return answer
+
+
+def _row(row: leaderboard.Row, found: standings.Standings | None) -> Row:
+    values = {name: BoundedMean(mean=mean, topics=topics) for name, (mean, topics) in row.values.items()}
+    answer = Row(
+        rank=row.rank,
+        state=row.state,
+        stale=row.stale,
+        code=row.code,
+        reason=row.reason,
+        run=run_name(row.run),
+        coverage=coverage(row.evaluation),
+        judged_at_10=number(row.judged),
+        tied_documents=row.run.tied_documents,
+        qrels=row.evaluation.qrels.version,
+        engine_version=row.evaluation.engine_version,
+        values=values,
+    )
+    if found:
+        if "intervals" in found.query.parts:
+            for name, value in values.items():
+                low, high = found.intervals.get((row.evaluation.pk, name), (None, None))
+                value["low"], value["high"] = number(low), number(high)
+        standing = found.of(row.evaluation.pk) if row.rank is not None else None
+        answer["statistics"] = _standing(standing) if standing else None
+    return answer
+
+
+def _standing(standing: standings.Standing) -> Standing:
+    low, high, share, against = standing.rank_low, standing.rank_high, standing.share_first, standing.baseline
+    rank = baseline = None
+    if low is not None and high is not None and share is not None:
+        rank = RankInterval(low=low, high=high, share_first=share)
+    if against:
+        baseline = AgainstBaseline(
+            difference=against.difference,
+            low=number(against.low),
+            high=number(against.high),
+            relative=number(against.relative),
+            statistic=number(against.statistic),
+            p_value=number(against.p_value),
+            p_adjusted=number(against.p_adjusted),
+            mark=against.mark,
+            withheld=against.withheld,
+            wins=against.wins,
+            ties=against.ties,
+            losses=against.losses,
+        )
+    return Standing(tier=standing.tier, groups=standing.groups, rank=rank, baseline=baseline)
+
+
+def _board_statistics(found: standings.Standings) -> BoardStatistics:
+    query, tiers = found.query, found.tiers
+    tiering = baseline = None
+    if tiers:
+        cautions = cautions_of(tiers.cautions)
+        tiering = Tiering(count=max(tiers.tier), family=tiers.family, significant=tiers.significant, cautions=cautions)
+    if found.baseline and query.baseline:
+        baseline = Contrast(
+            run=query.baseline,
+            family=found.baseline.family,
+            intervals=TESTS[query.test].intervals,
+            significant=found.baseline.significant,
+            cautions=cautions_of(found.baseline.cautions),
+        )
+    return BoardStatistics(
+        measure=found.measure.name,
+        parts=list(query.parts),
+        runs=len(found.places),
+        topics=found.topics,
+        test=query.test,
+        correction=query.corrected_by,
+        alpha=query.alpha,
+        confidence=query.confidence,
+        resamples=query.resamples if TESTS[query.test].draws else None,
+        seed=query.seed,
+        tiers=tiering,
+        ranks=Ranks(resamples=query.rank_resamples) if found.ranks else None,
+        baseline=baseline,
+        cautions=cautions_of(found.cautions),
+    )

@@ -1,0 +1,73 @@
+"""The API of leaderboards, as answers and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.boards.answers import Leaderboard, leaderboard_answer
+from metrics.api.parameters import BOARD, FILTER, HOW_MADE, MEASURE_NAMES, ORDER, SCORES, SORT, STATISTICS
+from metrics.exports.boards import EXPORTS
+from metrics.questions.boards import board_query, standings_query
+from metrics.questions.parameters import query_of
+from metrics.questions.unchanged import of_board, unchanged
+from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
+from metrics.services.boards.standings import StandingsQuery, read_standings
+from metrics.services.snapshots import one_snapshot
+from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.errors import InvalidInput
+
+
+class LeaderboardView(APIView):
+    """Means of the collection's runs, ranked by one measure. Below them, without a rank, come the stale runs and those
+    that are queued, evaluating or failed. A filter chooses rows; the ranks stay those of the whole board."""
+
+    @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD])
+    @unchanged(of_board, snapshot=True)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        parameters = query_of(request)
+        query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
+        board = read_leaderboard(collection=found, query=query)
+        standings = read_standings(board=board, query=asked) if asked else None
+        return Response(leaderboard_answer(found, query, board, standings, request.build_absolute_uri()))
+
+
+class LeaderboardExport(APIView):
+    """A leaderboard as a file, all rows that the filter shows: csv has every one of them with all its figures, md and
+    tex the ranked ones as a table, trec_eval their means in trec_eval's own lines."""
+
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, SCORES, *STATISTICS],
+    )
+    def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
+        with one_snapshot():
+            found = scored_collection(request, collection)
+            parameters = query_of(request)
+            query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
+            board = read_whole_board(collection=found, query=query)
+            standings = read_standings(board=board, query=asked) if asked else None
+            export = EXPORTS[kind]
+            text = "".join(export.render(found, board, standings))
+        response = HttpResponse(text, content_type=export.content_type)
+        response["Content-Disposition"] = f'attachment; filename="{found.slug}-leaderboard.{export.ending}"'
+        return response
+
+
+def _asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:
+    """The statistics that are asked for, None for none; InvalidInput where there are none but it is said how to make
+    them."""
+    asked = standings_query(parameters)
+    told = [name for name in HOW_MADE if parameters.get(name)]
+    if asked is None and told:
+        message = f"{told[0]} says how statistics are made: ask for some, as statistics=tiers, or for a baseline"
+        raise InvalidInput(message, code="required", pointer="statistics")
+    return asked
