@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 from uuid import UUID
 
 from metrics.engine.cautions import Caution as EngineCaution
 from metrics.engine.grammar import Measure
-from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.services.values.values import is_stale
 from runs.api.shapes import OneOf
@@ -94,9 +93,3 @@ def read_from(evaluation: Evaluation) -> ReadFrom:
 def aggregates_of(measures: Iterable[Measure]) -> dict[str, Aggregate]:
     """What each measure's figure of a run is: mean, sum, geometric mean or pooled ratio."""
     return {measure.name: measure.aggregate_name for measure in measures}
-
-
-def topic_curves(evaluation: Evaluation, curves: Matrix) -> list[dict[str, Any]]:
-    """Every topic's curve with its name, in the order of the judgements."""
-    rows = zip(evaluation.qrels.topic_ids, curves.tolist(), strict=True)
-    return [{"topic_id": topic_id, "values": numbers(values)} for topic_id, values in rows]

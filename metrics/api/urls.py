@@ -3,14 +3,14 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from metrics.api import charts, views
+from metrics.api import charts, evaluations, measures
 from metrics.api.boards import views as boards
 from metrics.api.boards import what_if
 from metrics.api.comparisons import design, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
-from metrics.api.values import curves, differences, rankings
+from metrics.api.values import curves, differences, rankings, values
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
 
@@ -65,13 +65,13 @@ urlpatterns = [
         charts.CollectionChart.as_view(),
         name="collection-chart",
     ),
-    path("collections/<slug:collection>/evaluations/", views.CollectionEvaluations.as_view(), name="evaluations"),
-    path("runs/<uuid:run>/values/", views.RunValuesView.as_view(), name="run-values"),
+    path("collections/<slug:collection>/evaluations/", evaluations.CollectionEvaluations.as_view(), name="evaluations"),
+    path("runs/<uuid:run>/values/", values.RunValuesView.as_view(), name="run-values"),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),
     path("runs/<uuid:run>/precision-recall/", curves.PrecisionRecallView.as_view(), name="run-precision-recall"),
     path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),
     path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
-    path("runs/<uuid:run>/evaluations/", views.RunEvaluations.as_view(), name="run-evaluations"),
+    path("runs/<uuid:run>/evaluations/", evaluations.RunEvaluations.as_view(), name="run-evaluations"),
     path(
         "collections/<slug:collection>/session-leaderboard/", sessions.SessionBoardView.as_view(), name="session-board"
     ),
@@ -87,6 +87,6 @@ urlpatterns = [
     path(_SET + "evaluations/", sessions.SessionEvaluations.as_view(), name="session-evaluations"),
     path(_SET + "charts/<slug:chart>.<slug:form>", session_charts.SessionChart.as_view(), name="session-chart"),
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
-    path("measures/", views.MeasureList.as_view(), name="measures"),
-    path("measures/<str:measure>/", views.MeasureDetail.as_view(), name="measure"),
+    path("measures/", measures.MeasureList.as_view(), name="measures"),
+    path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),
 ]

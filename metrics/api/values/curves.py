@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, NotRequired, TypedDict
 from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
@@ -11,28 +11,80 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import numbers, read_from, topic_curves
+from metrics.api.answers import ReadFrom, numbers, read_from
 from metrics.api.parameters import CONFIDENCE, DEPTH, PER_TOPIC, RECALL, SCORES, VERSION, parameter
-from metrics.api.serializers import PrecisionRecallSerializer, RunCurvesSerializer
+from metrics.engine import precision_recall
 from metrics.engine.curves import CURVES
 from metrics.engine.intervals import Band
-from metrics.engine.precision_recall import PrecisionRecall, recall_points
-from metrics.engine.readings import Readings
+from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import check_size, curve_query, evaluation_in, recall_query
 from metrics.services.values.curves import CurveQuery, DrawnCurve, RecallQuery, read_curves, read_precision_recall
 from runs.api.access import scored_run
+from runs.api.shapes import shape
 
-_NO_BAND: dict[str, Any] = {"low": None, "high": None}
+
+class CurvePoints(TypedDict):
+    topic_id: str
+    values: list[float]
+
+
+class Readings(TypedDict):
+    needed: Annotated[
+        list[int | None] | None,
+        "for each rank, the rank at which the run has what the ideal has there; null where it never has, and in whole "
+        "for a curve that may fall",
+    ]
+    missed: Annotated[list[float], "the ideal minus the actual mean"]
+    missed_percent: Annotated[list[float | None], "of the ideal; null where that is 0"]
+    ideal_horizontal_from: Annotated[int | None, "the last rank at which the ideal gains anything: where to stop"]
+
+
+class MeanCurve(TypedDict):
+    mean: Annotated[list[float], "averaged over topics"]
+    low: Annotated[
+        list[float] | None,
+        "of the interval of the mean, which may lie beyond the range; null with fewer than two topics",
+    ]
+    high: list[float] | None
+    topics: NotRequired[list[CurvePoints]]
+
+
+class Curve(MeanCurve):
+    measure: str
+    ideal: Annotated[list[float], "the ideal's averaged over topics"]
+    readings: NotRequired[Readings]
+
+
+class RunCurves(ReadFrom):
+    """Measures at ranks 1..depth: averaged over topics, the ideal beside it, and per topic where asked for."""
+
+    depth: int
+    confidence: float
+    curves: list[Curve]
+
+
+class LevelCurve(MeanCurve):
+    rel: Annotated[int, "lowest relevant level"]
+
+
+class PrecisionRecall(ReadFrom):
+    """Interpolated precision at points of recall, one curve for each lowest relevant level."""
+
+    interp: str
+    rounding: str | None
+    confidence: float
+    recall: Annotated[list[float], "the points"]
+    curves: list[LevelCurve]
 
 
 class RunCurveView(APIView):
     """Measures of the gain family, precision or recall at every rank: mean, its interval, and the ideal's mean."""
 
     @extend_schema(
-        responses=RunCurvesSerializer,
+        responses=shape(RunCurves),
         parameters=[
             parameter("measures", f"of {', '.join(CURVES)}, with their parameters; nDCG where left out"),
             parameter("measure", "the same as measures, of which one is given"),
@@ -53,16 +105,17 @@ class RunCurveView(APIView):
         if query.per_topic:
             check_size(evaluation.qrels.topics * query.depth * len(query.measures))
         drawn = read_curves(evaluation=evaluation, query=query)
-        curves = [_curve_as_json(one, evaluation, query) for one in drawn]
-        body = {"depth": query.depth, "confidence": query.confidence, "curves": curves}
-        return Response({**read_from(evaluation), **body})
+        curves = [_curve(one, evaluation, query) for one in drawn]
+        return Response(
+            RunCurves(**read_from(evaluation), depth=query.depth, confidence=query.confidence, curves=curves)
+        )
 
 
 class PrecisionRecallView(APIView):
     """Interpolated precision at even points of recall: one curve, or one for every level of relevance."""
 
     @extend_schema(
-        responses=PrecisionRecallSerializer,
+        responses=shape(PrecisionRecall),
         parameters=[
             *RECALL,
             PER_TOPIC,
@@ -79,44 +132,52 @@ class PrecisionRecallView(APIView):
         drawn = read_precision_recall(evaluation=evaluation, query=query)
         if query.per_topic:
             check_size(evaluation.qrels.topics * query.points * len(drawn))
-        body = {
-            "interp": query.interp,
-            "rounding": query.rounding if query.interp == "ceiling" else None,
-            "confidence": query.confidence,
-            "recall": recall_points(query.points).tolist(),
-            "curves": [_level_as_json(one, evaluation, query) for one in drawn],
-        }
-        return Response({**read_from(evaluation), **body})
+        answer = PrecisionRecall(
+            **read_from(evaluation),
+            interp=query.interp,
+            rounding=query.rounding if query.interp == "ceiling" else None,
+            confidence=query.confidence,
+            recall=precision_recall.recall_points(query.points).tolist(),
+            curves=[_level(one, evaluation, query) for one in drawn],
+        )
+        return Response(answer)
 
 
-def _level_as_json(drawn: PrecisionRecall, evaluation: Evaluation, query: RecallQuery) -> dict[str, Any]:
-    body = {"rel": drawn.rel, "mean": numbers(drawn.mean.tolist()), **_band(drawn.band(query.confidence))}
-    return {**body, "topics": topic_curves(evaluation, drawn.topics)} if query.per_topic else body
-
-
-def _curve_as_json(drawn: DrawnCurve, evaluation: Evaluation, query: CurveQuery) -> dict[str, Any]:
-    curve = drawn.curve
-    body: dict[str, Any] = {
-        "measure": drawn.measure.name,
-        "mean": numbers(curve.mean.tolist()),
-        **_band(curve.band(query.confidence)),
-        "ideal": numbers(curve.ideal_mean.tolist()),
-    }
-    if drawn.readings:
-        body["readings"] = _readings_as_json(drawn.readings)
+def _curve(drawn: DrawnCurve, evaluation: Evaluation, query: CurveQuery) -> Curve:
+    curve, found = drawn.curve, drawn.readings
+    low, high = _ends(curve.band(query.confidence))
+    answer = Curve(
+        measure=drawn.measure.name,
+        mean=curve.mean.tolist(),
+        low=low,
+        high=high,
+        ideal=curve.ideal_mean.tolist(),
+    )
+    if found:
+        answer["readings"] = Readings(
+            needed=None if found.needed is None else [rank or None for rank in found.needed.tolist()],
+            missed=found.missed.tolist(),
+            missed_percent=numbers(found.percent.tolist()),
+            ideal_horizontal_from=found.horizontal_from,
+        )
     if query.per_topic:
-        body["topics"] = topic_curves(evaluation, curve.topics)
-    return body
+        answer["topics"] = _topics(evaluation, curve.topics)
+    return answer
 
 
-def _band(band: Band | None) -> dict[str, Any]:
-    return {"low": numbers(band[0].tolist()), "high": numbers(band[1].tolist())} if band else _NO_BAND
+def _level(drawn: precision_recall.PrecisionRecall, evaluation: Evaluation, query: RecallQuery) -> LevelCurve:
+    low, high = _ends(drawn.band(query.confidence))
+    answer = LevelCurve(rel=drawn.rel, mean=drawn.mean.tolist(), low=low, high=high)
+    if query.per_topic:
+        answer["topics"] = _topics(evaluation, drawn.topics)
+    return answer
 
 
-def _readings_as_json(readings: Readings) -> dict[str, Any]:
-    return {
-        "needed": None if readings.needed is None else [rank or None for rank in readings.needed.tolist()],
-        "missed": numbers(readings.missed.tolist()),
-        "missed_percent": numbers(readings.percent.tolist()),
-        "ideal_horizontal_from": readings.horizontal_from,
-    }
+def _ends(band: Band | None) -> tuple[list[float], list[float]] | tuple[None, None]:
+    return (band[0].tolist(), band[1].tolist()) if band else (None, None)
+
+
+def _topics(evaluation: Evaluation, curves: Matrix) -> list[CurvePoints]:
+    """Every topic's curve with its name, in the order of the judgements."""
+    rows = zip(evaluation.qrels.topic_ids, curves.tolist(), strict=True)
+    return [CurvePoints(topic_id=topic_id, values=values) for topic_id, values in rows]

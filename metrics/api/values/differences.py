@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, TypedDict
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import number, run_name
+from metrics.api.answers import Mean, RunName, number, run_name
 from metrics.api.parameters import SCORES, parameter
-from metrics.api.serializers import DifferenceSerializer
 from metrics.questions.comparisons import difference_query
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
-from metrics.services.values.difference import Difference, Side, read_difference
+from metrics.services.values import difference
 from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.models import Collection
+
+
+class Side(RunName, Mean):
+    pass
+
+
+class TopicDifference(TypedDict):
+    topic_id: str
+    a: float | None
+    b: float | None
+    difference: Annotated[float | None, "a minus b"]
+
+
+class Difference(TypedDict):
+    """Two runs topic by topic."""
+
+    collection: str
+    measure: str
+    qrels: int
+    scores: str
+    a: Side
+    b: Side
+    wins: Annotated[int, "topics on which a is better"]
+    ties: int
+    losses: int
+    undefined: Annotated[int, "topics on which one of them has no value"]
+    order: str
+    topics: list[TopicDifference]
 
 
 class DifferenceView(APIView):
     """Two runs topic by topic under one measure: for Rprec this is the precision histogram."""
 
     @extend_schema(
-        responses=DifferenceSerializer,
+        responses=shape(Difference),
         parameters=[
             parameter("runs", "the ids of a and b, separated by a comma"),
             parameter("measure", "the measure to compare by; the collection's first where left out"),
@@ -37,30 +66,30 @@ class DifferenceView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = difference_query(query_of(request), found)
-        return Response({"collection": found.slug, **_as_json(read_difference(collection=found, query=query))})
+        return Response(_answer(found, difference.read_difference(collection=found, query=query)))
 
 
-def _as_json(answer: Difference) -> dict[str, Any]:
-    topics = answer.topics
-    a, b, difference = (values.tolist() for values in (answer.a.vector.values, answer.b.vector.values, topics.values))
-    topic_ids = answer.qrels.topic_ids
-    return {
-        "measure": answer.query.measure.name,
-        "qrels": answer.qrels.version,
-        "scores": answer.scores,
-        "a": _side_as_json(answer.a),
-        "b": _side_as_json(answer.b),
-        "wins": topics.wins,
-        "ties": topics.ties,
-        "losses": topics.losses,
-        "undefined": topics.undefined,
-        "order": "difference" if answer.query.by_difference else "topic",
-        "topics": [
-            {"topic_id": topic_ids[i], "a": number(a[i]), "b": number(b[i]), "difference": number(difference[i])}
-            for i in answer.order
+def _answer(collection: Collection, found: difference.Difference) -> Difference:
+    topics, topic_ids = found.topics, found.qrels.topic_ids
+    a, b, minus = (values.tolist() for values in (found.a.vector.values, found.b.vector.values, topics.values))
+    return Difference(
+        collection=collection.slug,
+        measure=found.query.measure.name,
+        qrels=found.qrels.version,
+        scores=found.scores,
+        a=_side(found.a),
+        b=_side(found.b),
+        wins=topics.wins,
+        ties=topics.ties,
+        losses=topics.losses,
+        undefined=topics.undefined,
+        order="difference" if found.query.by_difference else "topic",
+        topics=[
+            TopicDifference(topic_id=topic_ids[i], a=number(a[i]), b=number(b[i]), difference=number(minus[i]))
+            for i in found.order
         ],
-    }
+    )
 
 
-def _side_as_json(side: Side) -> dict[str, Any]:
-    return {**run_name(side.run), "mean": side.vector.mean, "topics": side.vector.topics}
+def _side(side: difference.Side) -> Side:
+    return Side(**run_name(side.run), mean=side.vector.mean, topics=side.vector.topics)

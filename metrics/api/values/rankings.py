@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, TypedDict
 from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import read_from
+from metrics.api.answers import ReadFrom, read_from
 from metrics.api.parameters import SCORES, VERSION, parameter
-from metrics.api.serializers import RankingSerializer
 from metrics.questions.parameters import MAX_LIMIT, query_of
 from metrics.questions.rankings import ranking_gains_in, topic_in
 from metrics.questions.values import evaluation_in
-from metrics.services.values.rankings import Ranking, read_ranking
+from metrics.services.values.rankings import read_ranking
 from runs.api.access import scored_run
 from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.api.shapes import Kind, shape
+
+
+class RankedDocument(TypedDict):
+    rank: Annotated[int, Kind(serializers.IntegerField, min_value=1)]
+    doc_id: str
+    score: float
+    level: Annotated[int | None, "null where nobody judged the document"]
+    gain: float
+    sum: Annotated[float | None, "of gains down to this rank; null below rank 1000"]
+    tied: Annotated[bool, "whether another document of the topic has this score"]
+
+
+class Ranking(ReadFrom):
+    """What a run answers to one topic."""
+
+    topic_id: str
+    count: Annotated[int, "documents in the whole ranking"]
+    documents: list[RankedDocument]
 
 
 class RankingView(APIView):
     """The documents of one topic in the order of the tie rule, each with its level or null where nobody judged it."""
 
     @extend_schema(
-        responses=RankingSerializer,
+        responses=shape(Ranking),
         parameters=[
             parameter("topic", "the topic; it must be a judged one"),
             parameter("gains", "gain map for gain and sum; linear where left out"),
@@ -43,21 +62,22 @@ class RankingView(APIView):
         limit = integer_in(query, "limit", 100, 1, MAX_LIMIT)
         evaluation = evaluation_in(query, found)
         ranking = read_ranking(evaluation=evaluation, topic_id=topic_in(query), gains=ranking_gains_in(query))
-        return Response({**read_from(evaluation), **_as_json(ranking, offset, limit)})
-
-
-def _as_json(ranking: Ranking, offset: int, limit: int) -> dict[str, Any]:
-    sums = ranking.cumulated
-    documents = [
-        {
-            "rank": document.rank,
-            "doc_id": document.doc_id,
-            "score": document.score,
-            "level": document.level,
-            "gain": document.gain,
-            "sum": sums[document.rank - 1] if document.rank <= len(sums) else None,
-            "tied": document.tied,
-        }
-        for document in ranking.documents[offset : offset + limit]
-    ]
-    return {"topic_id": ranking.topic_id, "count": len(ranking.documents), "documents": documents}
+        sums = ranking.cumulated
+        answer = Ranking(
+            **read_from(evaluation),
+            topic_id=ranking.topic_id,
+            count=len(ranking.documents),
+            documents=[
+                RankedDocument(
+                    rank=document.rank,
+                    doc_id=document.doc_id,
+                    score=document.score,
+                    level=document.level,
+                    gain=document.gain,
+                    sum=sums[document.rank - 1] if document.rank <= len(sums) else None,
+                    tied=document.tied,
+                )
+                for document in ranking.documents[offset : offset + limit]
+            ],
+        )
+        return Response(answer)

@@ -1,0 +1,106 @@
+"""The API of evaluations: those of a run, how far those of a collection have come, and asking for more."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.parameters import SCORES
+from metrics.models import Evaluation
+from metrics.questions.parameters import query_of, scores_in
+from metrics.services.boards.leaderboard import active_qrels, read_progress
+from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations
+from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
+from runs.api.parameters import KnownFields
+from runs.api.shapes import shape
+from runs.errors import NotFound
+from runs.models import Scope
+
+
+class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
+    qrels = serializers.IntegerField(source="qrels.version")
+
+    class Meta:
+        model = Evaluation
+        fields = (
+            "qrels", "scores", "engine_version", "state", "since", "attempts", "error_code", "error_message", "seconds",
+        )  # fmt: skip
+
+
+class NewEvaluationSerializer(KnownFields, serializers.Serializer[Any]):
+    scores = serializers.ChoiceField(choices=("float64", "float32"))
+
+
+class Progress(TypedDict):
+    """How far the evaluation of a collection has come."""
+
+    qrels: int
+    scores: str
+    total: Annotated[int, "live runs"]
+    evaluated: int
+    states: dict[str, int]
+    done: Annotated[bool, "nothing waits any more; what failed stays failed"]
+
+
+class Queued(TypedDict):
+    queued: Annotated[int, "evaluations that this request queued"]
+
+
+class RunEvaluations(APIView):
+    """Every evaluation of a run, newest judgements first; POST asks for one with another score type."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    @extend_schema(responses=EvaluationSerializer(many=True))
+    def get(self, request: Request, run: UUID) -> Response:
+        found = scored_run(request, run)
+        rows = found.evaluations.select_related("qrels").order_by("-qrels__version", "scores")
+        return Response(EvaluationSerializer(rows, many=True).data)
+
+    @extend_schema(request=NewEvaluationSerializer, responses={202: EvaluationSerializer})
+    def post(self, request: Request, run: UUID) -> Response:
+        found = owned_run(request, run)
+        check_scores(request, found.collection)
+        evaluation = queue_evaluation(found, _new_scores(request))
+        if evaluation is None:
+            raise NotFound(f"collection {found.collection} has no active judgements yet", code="no_active_qrels")
+        return Response(EvaluationSerializer(evaluation).data, status.HTTP_202_ACCEPTED)
+
+
+class CollectionEvaluations(APIView):
+    """How many runs are evaluated under the active judgements; POST asks for another score type for every run."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(responses=shape(Progress), parameters=[SCORES])
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        progress = read_progress(collection=found, scores=scores_in(query_of(request)))
+        answer = Progress(
+            qrels=progress.qrels.version,
+            scores=progress.scores,
+            total=progress.total,
+            evaluated=progress.evaluated,
+            states=progress.states,
+            done=progress.done,
+        )
+        return Response(answer)
+
+    @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Queued)})
+    def post(self, request: Request, collection: str) -> Response:
+        found = managed_collection(request, collection)
+        queued = queue_evaluations(active_qrels(found), _new_scores(request))
+        return Response(Queued(queued=queued), status.HTTP_202_ACCEPTED)
+
+
+def _new_scores(request: Request) -> str:
+    serializer = NewEvaluationSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    scores: str = serializer.validated_data["scores"]
+    return scores

@@ -1,0 +1,100 @@
+"""The API of the measures that are known."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.parameters import parameter
+from metrics.engine.curves import CURVES
+from metrics.engine.measures.definition import MeasureDefinition, show
+from metrics.models import Evaluation
+from metrics.questions.parameters import choice_in, query_of
+from metrics.questions.unchanged import of_measures, unchanged
+from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures
+from runs.api.shapes import shape
+
+
+class Parameter(TypedDict):
+    name: str
+    default: str
+    text: str
+
+
+class Measure(TypedDict):
+    """A measure as its docstring defines it."""
+
+    name: str
+    of: Annotated[Literal["runs", "sessions"], "what it gives a value to"]
+    summary: str
+    formula: str
+    range: str
+    source: str
+    elsewhere: str
+    undefined: NotRequired[Annotated[str, "where a topic has no value; left out where every topic has one"]]
+    cutoff: str
+    default_cutoff: Annotated[int | None, "of an optional cutoff that is left out"]
+    aggregate: str
+    lower_is_better: bool
+    curve: bool
+    aliases: list[str]
+    trec_eval: str | None
+    parameters: list[Parameter]
+
+
+class MeasureList(generics.GenericAPIView[Any]):
+    """Every measure of runs and of sessions with its parameters, formula, range and source; `search` finds some."""
+
+    pagination_class = None
+    queryset = Evaluation.objects.none()
+
+    @extend_schema(
+        responses=shape(Measure)(many=True),
+        parameters=[
+            parameter("search", "words that a name, a parameter or the definition has"),
+            parameter("of", "measures of these only; all where left out", choices=tuple(OF)),
+        ],
+    )
+    @unchanged(of_measures)
+    def get(self, request: Request) -> Response:
+        query = query_of(request)
+        found = search_measures(query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF))))
+        return Response([_measure(definition) for definition in found])
+
+
+class MeasureDetail(APIView):
+    """One measure of runs or of sessions, by any of its names: nDCG, ndcg_cut_10, P(rel=2)@5, sDCG."""
+
+    @extend_schema(responses=shape(Measure))
+    @unchanged(of_measures)
+    def get(self, request: Request, measure: str) -> Response:
+        return Response(_measure(find_measure(measure)))
+
+
+def _measure(definition: MeasureDefinition) -> Measure:
+    sections = definition.sections()
+    answer = Measure(
+        name=definition.name,
+        of=of_what(definition),
+        summary=sections["summary"],
+        formula=sections["formula"],
+        range=sections["range"],
+        source=sections["source"],
+        elsewhere=sections.get("elsewhere", ""),
+        cutoff=definition.cutoff.value,
+        default_cutoff=definition.default_cutoff,
+        aggregate=definition.aggregate.value,
+        lower_is_better=definition.lower_is_better,
+        curve=definition.name in CURVES,
+        aliases=list(definition.aliases),
+        trec_eval=definition.trec_eval,
+        parameters=[Parameter(name=p.name, default=show(p.default), text=p.text) for p in definition.parameters],
+    )
+    if "undefined" in sections:
+        answer["undefined"] = sections["undefined"]
+    return answer

@@ -1,0 +1,82 @@
+"""The API of a run's values, topic by topic."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import (
+    Aggregate,
+    Mean,
+    MeasureCautions,
+    ReadFrom,
+    aggregates_of,
+    cautions_of,
+    numbers,
+    read_from,
+)
+from metrics.api.parameters import MEASURE_NAMES, SCORES, VERSION
+from metrics.engine.measures.undefined import REASONS
+from metrics.questions.parameters import measures_in, query_of
+from metrics.questions.unchanged import of_scored_run, unchanged
+from metrics.questions.values import evaluation_in
+from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.values import read_reasons, read_values
+from runs.api.access import scored_run
+from runs.api.shapes import OneOf, shape
+
+
+class RunMean(Mean):
+    aggregate: Annotated[Aggregate, "what `mean` is of the topics' values"]
+
+
+class TopicValues(TypedDict):
+    topic_id: str
+    values: dict[str, float | None]
+    undefined: Annotated[dict[str, Annotated[str, OneOf(REASONS)]], "why a value is null, for each that is"]
+
+
+class RunValues(ReadFrom):
+    """A run's values."""
+
+    cautions: MeasureCautions
+    means: dict[str, RunMean]
+    topics: list[TopicValues]
+
+
+class RunValuesView(APIView):
+    """A run's values for every topic, and their means. What is not stored is computed from the judged view."""
+
+    @extend_schema(responses=shape(RunValues), parameters=[MEASURE_NAMES, SCORES, VERSION])
+    @unchanged(of_scored_run)
+    def get(self, request: Request, run: UUID) -> Response:
+        found = scored_run(request, run)
+        query = query_of(request)
+        measures = measures_in(query, "measures", found.collection.measures, found.collection.documents)
+        evaluation = evaluation_in(query, found)
+        values = read_values(evaluation=evaluation, measures=measures)
+        columns = {name: numbers(vector.tolist()) for name, vector in values.vectors.items()}
+        reasons = read_reasons(values)
+        aggregates = aggregates_of(measures)
+        answer = RunValues(
+            **read_from(evaluation),
+            cautions=cautions_of(qrels_cautions(measures, evaluation.qrels)),
+            means={
+                name: RunMean(mean=mean, topics=count, aggregate=aggregates[name])
+                for name, (mean, count) in values.means.items()
+            },
+            topics=[
+                TopicValues(
+                    topic_id=topic_id,
+                    values={name: column[index] for name, column in columns.items()},
+                    undefined={name: reason for name, column in reasons.items() if (reason := column[index])},
+                )
+                for index, topic_id in enumerate(values.topic_ids)
+            ],
+        )
+        return Response(answer)
