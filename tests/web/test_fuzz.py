@@ -7,12 +7,30 @@ import sys
 
 import pytest
 
-from runs.models import ApiToken
+from runs.models import ApiToken, Run, Team
+from tests.metrics.boards import make_board, simulated
 from tests.web.fuzzing import Fuzzer, World
 from tests.web.worlds import add_qrels, make_collection, make_people, make_runs, make_session_set, run_ids
 
 CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "2000"))
 SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
+
+# Addresses with the parameters that fill every part of their answers, which requests made by chance seldom do.
+WHOLE_ANSWERS = (
+    ("collections/{collection}/leaderboard/", {}),
+    ("collections/{collection}/leaderboard/", {"measures": "nDCG@10,ASL", "statistics": "intervals", "limit": "1"}),
+    ("collections/large/leaderboard/", {"statistics": "all", "baseline": "{ranked}"}),
+    ("collections/{collection}/what-if/", {"preset": "impatient,patient"}),
+    ("collections/{collection}/difference/", {"runs": "{run},{other}", "measure": "ASL"}),
+    ("collections/{collection}/evaluations/", {}),
+    ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
+    ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),
+    ("runs/{run}/precision-recall/", {"rel": "all", "per_topic": "true"}),
+    ("runs/{run}/ranking/", {"topic": "1"}),
+    ("runs/{run}/evaluations/", {}),
+    ("measures/", {}),
+    ("measures/NormRecall/", {}),
+)
 
 
 @pytest.fixture
@@ -50,3 +68,17 @@ def test_no_request_made_from_the_description_breaks_anything(world: World) -> N
     tally = Fuzzer(world).run(CASES, SEED)
     sys.stdout.write(f"{tally}\n")
     assert not tally.faults, "\n".join(tally.faults[:40])
+
+
+def test_whole_answers_have_the_fields_of_their_description_and_no_others(world: World) -> None:
+    board = make_board(
+        Team.objects.get(slug="lab"), {"AP": simulated(5, 12), "P@10": simulated(5, 12, seed=6)}, "large"
+    )
+    run, other = run_ids("one")
+    names = {"collection": "one", "run": run, "other": other, "ranked": Run.objects.filter(collection=board)[0].pk}
+    fuzzer = Fuzzer(world)
+    for path, query in WHOLE_ANSWERS:
+        asked = {name: text.format(**names) for name, text in query.items()}
+        fuzzer.ask(f"/api/v1/{path.format(**names)}", asked, "staff")
+    assert not fuzzer.tally.faults, "\n".join(fuzzer.tally.faults)
+    assert fuzzer.tally.answers == {200: len(WHOLE_ANSWERS)}
