@@ -21,7 +21,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import relative_difference
-from metrics.engine.significance.families import Family, Pairs, Rule, compare_family
+from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
@@ -170,33 +170,6 @@ class Standings:
         )
 
 
-@dataclass(frozen=True)
-class _Entrants:
-    """The ranked evaluations that have a mean, best first, and their values once they are wanted."""
-
-    ids: list[int]
-    means: Floats
-    measure: Measure
-    descending: bool
-
-    @cached_property
-    def common(self) -> CommonValues:
-        return read_common_values(self.ids, [self.measure])[0]
-
-    def topics(self, common: CommonValues) -> tuple[int, int, bool]:
-        """How many are common and left out, and whether the runs have another order by their arithmetic means there."""
-        means = common.values.mean(axis=1)
-        steps = np.diff(means if self.descending else -means)
-        return common.topics, common.left_out, bool((steps > ROUNDING * np.abs(means).max()).any())
-
-    @cached_property
-    def identity(self) -> str:
-        """The same for whoever may see the board, and another one as soon as a run, a mean or the order is."""
-        digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
-        digest.update(f"{self.descending} {self.measure.name}".encode())
-        return digest.hexdigest()
-
-
 def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     """The statistics of a board that was read.
 
@@ -205,66 +178,31 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     """
     check_names(query.test, query.correction)
     ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
-    entrants = _Entrants([pk for pk, _ in ranked], np.array([m for _, m in ranked]), board.sort, board.descending)
     if len(ranked) > MAX_RUNS:
         message = f"statistics are made for boards of at most {MAX_RUNS:,} runs, this one has {len(ranked):,}"
         raise StatisticsError(message, code="too_many_runs", pointer="statistics")
-    places = {pk: place for place, pk in enumerate(entrants.ids)}
-    against = _place_of_baseline(board, query, places)
-    standings = _compared(board, query, entrants, places, against)
-    if "intervals" not in query.parts:
-        return standings
-    standings.intervals.update(mean_intervals(board, query.confidence))
-    standings.cautions.extend(without_interval(board.measures))
-    return standings
-
-
-def _compared(
-    board: Leaderboard, query: StandingsQuery, entrants: _Entrants, places: dict[int, int], against: int | None
-) -> Standings:
-    """Everything but the intervals of the means."""
+    places = {pk: place for place, (pk, _) in enumerate(ranked)}
+    against = None
+    if query.baseline is not None:
+        current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
+        baseline = current.filter(run__in=[query.baseline]).values_list("pk", flat=True).first()
+        if baseline is None or baseline not in places:
+            message = f"baseline {query.baseline} is not a ranked run of this board"
+            raise StatisticsError(message, code="unknown_run", pointer="baseline")
+        against = places[baseline]
     if set(query.parts) <= {"intervals"}:
-        return Standings(query, board.sort, places)
-    if len(places) < 2:
+        standings = Standings(query, board.sort, places)
+    elif len(places) < 2:
         few = Caution("too_few_runs", f"two ranked runs are needed to compare any, here are {len(places)}")
-        return Standings(query, board.sort, places, cautions=[few])
-    _check_work(query, len(places), board.qrels.topics)
-    try:
-        topics, left_out, reordered = _remembered(entrants, "topics", (), entrants.topics)
-    except StatisticsError as error:
-        return Standings(query, board.sort, places, cautions=[Caution(error.code, error.message)])
-    parts, enough = query.parts, topics >= MIN_TOPICS
-    cautions = cautions_of([board.sort], left_out)
-    if not enough and {"tiers", "ranks"} & set(parts):
-        message = f"no tiers and no rank intervals: {topics} topics are too few for them, {MIN_TOPICS} are needed"
-        cautions.append(Caution("no_verdict", message))
-    elif reordered:
-        message = (
-            "by the arithmetic means that are tested the runs have another order: tiers and rank intervals have it"
-        )
-        cautions.append(Caution("other_order", message))
-    tiering, untiered = _tiering(entrants, query) if enough and "tiers" in parts else (None, [])
-    return Standings(
-        query,
-        board.sort,
-        places,
-        topics,
-        tiering,
-        _rank_spread(entrants, query) if enough and "ranks" in parts else None,
-        _contrast(entrants, query, against) if against is not None else None,
-        cautions=[*cautions, *untiered],
-    )
-
-
-def _place_of_baseline(board: Leaderboard, query: StandingsQuery, places: dict[int, int]) -> int | None:
-    if query.baseline is None:
-        return None
-    current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-    pk = current.filter(run__in=[query.baseline]).values_list("pk", flat=True).first()
-    if pk is None or pk not in places:
-        message = f"baseline {query.baseline} is not a ranked run of this board"
-        raise StatisticsError(message, code="unknown_run", pointer="baseline")
-    return places[pk]
+        standings = Standings(query, board.sort, places, cautions=[few])
+    else:
+        _check_work(query, len(places), board.qrels.topics)
+        entrants = _Entrants([*places], np.array([mean for _, mean in ranked]), board.sort, board.descending)
+        standings = _compare(entrants, query, places, against)
+    if "intervals" in query.parts:
+        standings.intervals.update(mean_intervals(board, query.confidence))
+        standings.cautions.extend(without_interval(board.measures))
+    return standings
 
 
 def _check_work(query: StandingsQuery, runs: int, topics: int) -> None:
@@ -280,81 +218,124 @@ def _check_work(query: StandingsQuery, runs: int, topics: int) -> None:
         check_seconds(seconds, f"rank intervals of {runs:,} runs", narrow, "rank_resamples")
 
 
-def _remembered(entrants: _Entrants, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T]) -> _T:
-    """What was made of the same values before, or is made now."""
-    digest = hashlib.sha256(f"{entrants.identity} {part} {options!r}".encode())
-    key = f"standings:{_SHAPE}:{digest.hexdigest()}"
-    known = cache.get(key)
-    if known is None:
-        known = make(entrants.common)
-        cache.set(key, known, _CACHE_SECONDS)
-    return cast(_T, known)
+@dataclass(frozen=True)
+class _Entrants:
+    """The ranked evaluations that have a mean, best first, and their values once they are wanted."""
+
+    ids: list[int]
+    means: Floats
+    measure: Measure
+    descending: bool
+
+    @cached_property
+    def common(self) -> CommonValues:
+        return read_common_values(self.ids, [self.measure])[0]
+
+    @cached_property
+    def identity(self) -> str:
+        """The same for whoever may see the board, and another one as soon as a run, a mean or the order is."""
+        digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
+        digest.update(f"{self.descending} {self.measure.name}".encode())
+        return digest.hexdigest()
+
+    def remembered(self, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T]) -> _T:
+        """What was made of the same values before, or is made now."""
+        digest = hashlib.sha256(f"{self.identity} {part} {options!r}".encode())
+        key = f"standings:{_SHAPE}:{digest.hexdigest()}"
+        known = cache.get(key)
+        if known is None:
+            known = make(self.common)
+            cache.set(key, known, _CACHE_SECONDS)
+        return cast(_T, known)
 
 
-def _options(query: StandingsQuery) -> Options:
-    """Only what the test reads: what it does not makes no other answer."""
-    if not TESTS[query.test].draws:
-        return Options(confidence=query.confidence)
-    return Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
+def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None) -> Standings:
+    """Everything but the intervals of the means; each part is made once for whoever asks for it."""
+    lower, measure = not entrants.descending, entrants.measure
+    try:
+        topics, left_out, reordered = entrants.remembered("topics", (), lambda common: _topics(common, lower))
+    except StatisticsError as error:
+        return Standings(query, measure, places, cautions=[Caution(error.code, error.message)])
+    cautions = cautions_of([measure], left_out)
+    enough = topics >= MIN_TOPICS
+    if not enough and {"tiers", "ranks"} & set(query.parts):
+        message = f"no tiers and no rank intervals: {topics} topics are too few for them, {MIN_TOPICS} are needed"
+        cautions.append(Caution("no_verdict", message))
+    elif reordered:
+        message = (
+            "by the arithmetic means that are tested the runs have another order: tiers and rank intervals have it"
+        )
+        cautions.append(Caution("other_order", message))
+    # Only what the test reads: what it does not makes no other answer.
+    options = Options(confidence=query.confidence)
+    if TESTS[query.test].draws:
+        options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
+    tested = (options, query.test, query.correction, query.alpha)
+    tiers, spread, contrast = None, None, None
+    if enough and "tiers" in query.parts:
+        tiers, untiered = entrants.remembered("tiers", tested, lambda common: _tiers(common, query, options, lower))
+        cautions += untiered
+    if enough and "ranks" in query.parts:
+        drawn = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
+        spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower))
+    if against is not None:
+        contrast = entrants.remembered(
+            "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against)
+        )
+    return Standings(query, measure, places, topics, tiers, spread, contrast, cautions=cautions)
 
 
-def _tiering(entrants: _Entrants, query: StandingsQuery) -> tuple[Tiering | None, list[Caution]]:
+def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool]:
+    """How many are common and left out, and whether the runs have another order by their arithmetic means there."""
+    means = common.values.mean(axis=1)
+    steps = np.diff(-means if lower_is_better else means)
+    return common.topics, common.left_out, bool((steps > ROUNDING * np.abs(means).max()).any())
+
+
+def _tiers(
+    common: CommonValues, query: StandingsQuery, options: Options, lower_is_better: bool
+) -> tuple[Tiering | None, list[Caution]]:
     """None where no pair can be tested, with the cautions that say so."""
-
-    def make(common: CommonValues) -> tuple[Tiering | None, list[Caution]]:
-        grouped = len(entrants.ids) <= MAX_GROUPED_RUNS
-        family = compare_family(
-            common.values, Pairs(len(entrants.ids)), query.test, Rule(query.correction, query.alpha), _options(query),
-            lower_is_better=not entrants.descending, with_groups=grouped,
-        )  # fmt: skip
-        cautions = [*not_corrected_again(query.test, query.correction), *family.result.cautions]
-        if family.tiers is None:
-            return None, cautions
-        letters = letters_of(family.tiers) if grouped else None
-        if letters is None:
-            message = f"groups have letters on boards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
-            cautions.append(Caution("groups_left_out", message))
-        groups = None if letters is None else [list(text) for text in letters]
-        found = int(family.significant.sum())
-        return Tiering(family.tiers.tier.tolist(), groups, family.size, found, cautions), []
-
-    return _remembered(entrants, "tiers", (_options(query), query.test, query.correction, query.alpha), make)
+    runs = len(common.values)
+    grouped = runs <= MAX_GROUPED_RUNS
+    family = compare_family(
+        common.values, Pairs(runs), query.test, Rule(query.correction, query.alpha), options,
+        lower_is_better=lower_is_better, with_groups=grouped,
+    )  # fmt: skip
+    cautions = [*not_corrected_again(query.test, query.correction), *family.result.cautions]
+    if family.tiers is None:
+        return None, cautions
+    letters = letters_of(family.tiers) if grouped else None
+    if letters is None:
+        message = f"groups have letters on boards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
+        cautions.append(Caution("groups_left_out", message))
+    groups = None if letters is None else [list(text) for text in letters]
+    found = int(family.significant.sum())
+    return Tiering(family.tiers.tier.tolist(), groups, family.size, found, cautions), []
 
 
-def _rank_spread(entrants: _Entrants, query: StandingsQuery) -> RankSpread:
-    options = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
-
-    def make(common: CommonValues) -> RankSpread:
-        found = rank_intervals(common.values, options, lower_is_better=not entrants.descending)
-        return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
-
-    return _remembered(entrants, "ranks", (options,), make)
+def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
+    found = rank_intervals(common.values, options, lower_is_better=lower_is_better)
+    return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
 
 
-def _contrast(entrants: _Entrants, query: StandingsQuery, against: int) -> Contrast:
-    def make(common: CommonValues) -> Contrast:
-        pairs, rule = Pairs(len(entrants.ids), against), Rule(query.correction, query.alpha)
-        family = compare_family(common.values, pairs, query.test, rule, _options(query))
-        rows = _against(common, entrants.measure, against, family)
-        cautions = [*not_corrected_again(query.test, query.correction), *family.result.cautions]
-        return Contrast(rows, family.size, int(family.significant.sum()), cautions)
-
-    options = (_options(query), query.test, query.correction, query.alpha, against)
-    return _remembered(entrants, "baseline", options, make)
-
-
-def _against(common: CommonValues, measure: Measure, against: int, family: Family) -> list[AgainstBaseline | None]:
-    lower_is_better, result = measure.definition.lower_is_better, family.result
-    base = common.values[against]
+def _contrast(
+    common: CommonValues, query: StandingsQuery, options: Options, measure: Measure, against: int
+) -> Contrast:
+    rule = Rule(query.correction, query.alpha)
+    family = compare_family(common.values, Pairs(len(common.values), against), query.test, rule, options)
+    result, base = family.result, common.values[against]
     others = np.delete(common.values, against, axis=0)
     relative = relative_difference(result.difference, np.full(len(others), base.mean()))
     columns = (result.difference, result.low, result.high, relative, result.statistic, result.p_value, family.adjusted)
-    marks = [_MARKS[better] for better in family.verdicts.better(lower_is_better).tolist()]
-    withheld = [REASONS[reason] or None for reason in family.verdicts.withheld.tolist()]
-    figures = zip(np.array(columns).T.tolist(), marks, withheld, strict=True)
+    lower_is_better = measure.definition.lower_is_better
+    verdicts = zip(family.verdicts.better(lower_is_better).tolist(), family.verdicts.withheld.tolist(), strict=True)
     rows: list[AgainstBaseline | None] = []
-    for values, ((d, low, high, share, t, p, p_adjusted), mark, reason) in zip(others, figures, strict=True):
-        counts = differences(values, base, lower_is_better=lower_is_better)
-        counted = (counts.wins, counts.ties, counts.losses)
-        rows.append(AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, reason, *counted))
-    return [*rows[:against], None, *rows[against:]]
+    for values, figures, (better, reason) in zip(others, np.array(columns).T.tolist(), verdicts, strict=True):
+        d, low, high, share, t, p, p_adjusted = figures
+        mark, withheld = _MARKS[better], REASONS[reason] or None
+        n = differences(values, base, lower_is_better=lower_is_better)
+        rows.append(AgainstBaseline(d, low, high, share, t, p, p_adjusted, mark, withheld, n.wins, n.ties, n.losses))
+    rows.insert(against, None)
+    cautions = [*not_corrected_again(query.test, query.correction), *result.cautions]
+    return Contrast(rows, family.size, int(family.significant.sum()), cautions)
