@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Case, Count, QuerySet, Value, When
@@ -118,6 +118,14 @@ class BoardQuery:
     reader: Any = None
 
 
+def active_qrels(collection: Collection) -> Qrels:
+    """The judgements that count; NotFound where none are active."""
+    qrels = collection.active_qrels
+    if qrels is None:
+        raise NotFound(f"collection {collection.slug} has no active judgements yet", code="no_active_qrels")
+    return qrels
+
+
 @dataclass(frozen=True)
 class _Board:
     """What a board is made from."""
@@ -154,19 +162,14 @@ class _Board:
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
         return filtered(runs, term, self.query.reader) if term else runs
 
-    @property
-    def not_current(self) -> QuerySet[Any]:
-        """Those of them that have no values of these judgements, the stale ones first."""
-        last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
-        return self.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
 
+class _Place(NamedTuple):
+    """An evaluation under the board's judgements: its key, its rank, and without one the code and the reason."""
 
-def active_qrels(collection: Collection) -> Qrels:
-    """The judgements that count; NotFound where none are active."""
-    qrels = collection.active_qrels
-    if qrels is None:
-        raise NotFound(f"collection {collection.slug} has no active judgements yet", code="no_active_qrels")
-    return qrels
+    pk: int
+    rank: int | None
+    code: str = ""
+    reason: str = ""
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
@@ -176,27 +179,66 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
     A filter chooses which rows are shown, never who is compared: ranks are those of the whole board.
     """
     with one_snapshot():
-        source = _Board(collection, active_qrels(collection), query)
-        states = _states(collection, source.qrels, source.scores)
-        evaluated = _evaluated(source)
-        current = len(source.order.ranked) + len(source.order.below)
-        rest = source.not_current if sum(states.values()) > current else source.not_current.none()
-        start = max(0, query.offset - len(evaluated))
-        rows = _current_rows(source, evaluated[query.offset : query.offset + query.limit])
-        rows += _other_rows(source, rest[start : start + query.limit - len(rows)])
+        board = _Board(collection, active_qrels(collection), query)
+        order = board.order
+        places = [_Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+        places += [_Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+        states = _states(collection, board.qrels, board.scores)
+        # Below the evaluated runs come those that have no values of these judgements, the stale ones first.
+        last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
+        others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
+        if sum(states.values()) <= len(places):
+            others = others.none()
+        if query.filter:
+            current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
+            # The runs come with their states, of which only the keys are asked here.
+            kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
+            places = [place for place in places if place.pk in kept]
+        page = places[query.offset : query.offset + query.limit]
+        start = max(0, query.offset - len(places))
+        rest = others[start : start + query.limit - len(page)]
         return Leaderboard(
-            qrels=source.qrels,
-            scores=source.scores,
+            qrels=board.qrels,
+            scores=board.scores,
             measures=query.measures,
             sort=query.sort,
             descending=query.descending,
-            total=len(evaluated) + rest.count(),
-            ranked=len(source.order.ranked),
+            total=len(places) + others.count(),
+            ranked=len(order.ranked),
             states=states,
-            rows=rows,
-            order=source.order.ranked,
-            topics=source.order.topics,
+            rows=_rows(board, page, list(rest.values_list("pk", "board_state", "evaluation_shown"))),
+            order=order.ranked,
+            topics=order.topics,
         )
+
+
+def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
+    """Read the rows of a page: evaluations under the board's judgements, then `others`: runs with their state and the
+    key of the evaluation to show, None where nobody has asked for one yet."""
+    found = Evaluation.objects.select_related("run__team").only(*_SHOWN).in_bulk([place.pk for place in page])
+    for evaluation in found.values():
+        evaluation.qrels = board.qrels
+    keys = [key for _, _, key in others if key]
+    found |= Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
+    unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in others if not key])
+    valued = [*(place.pk for place in page), *(key for _, state, key in others if key and state == STALE)]
+    # Judged@10 too, which an evaluation of an earlier release has not stored.
+    wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
+    means = means_of(valued, wanted, {*own_measures(board.collection), JUDGED.name}) if valued else {}
+
+    def row(evaluation: Evaluation, state: str, rank: int | None = None, code: str = "", reason: str = "") -> Row:
+        values = {m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures}
+        judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
+        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason)
+
+    rows = [
+        row(found[place.pk], RANKED if place.rank else UNRANKED, place.rank, place.code, place.reason) for place in page
+    ]
+    for run, state, key in others:
+        evaluation = found[key] if key else Evaluation(run=unasked[run], qrels=board.qrels, scores=board.scores)
+        said = ("", "") if state == STALE else (evaluation.error_code, evaluation.error_message)
+        rows.append(row(evaluation, state, None, *said))
+    return rows
 
 
 def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboard:
@@ -255,66 +297,3 @@ def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]
     if unasked > 0:
         states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
     return states
-
-
-# Of one evaluation under the board's judgements: its key, its rank, and without one the code and the reason.
-_Place = tuple[int, int | None, str, str]
-
-
-def _evaluated(source: _Board) -> list[_Place]:
-    """The evaluations under these judgements that the filter shows, the ranked ones first."""
-    order = source.order
-    found: list[_Place] = [(pk, rank, "", "") for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-    found += [(pk, None, *order.why_below(topics)) for pk, topics in order.below]
-    if source.query.filter is None:
-        return found
-    current = Evaluation.objects.current(source.qrels, source.scores).evaluated()
-    # The runs come with their states, of which only the keys are asked here.
-    kept = set(current.filter(run__in=source.shown.values("pk")).values_list("pk", flat=True))
-    return [place for place in found if place[0] in kept]
-
-
-def _current_rows(source: _Board, page: list[_Place]) -> list[Row]:
-    ids = [pk for pk, *_ in page]
-    means = _means(source, ids)
-    found = Evaluation.objects.select_related("run__team").only(*_SHOWN).in_bulk(ids)
-    for evaluation in found.values():
-        evaluation.qrels = source.qrels
-    return [
-        replace(_row(source, RANKED if rank else UNRANKED, found[pk], means), rank=rank, code=code, reason=reason)
-        for pk, rank, code, reason in page
-    ]
-
-
-def _other_rows(source: _Board, page: QuerySet[Any]) -> list[Row]:
-    entries = list(page.values_list("pk", "board_state", "evaluation_shown"))
-    if not entries:
-        return []
-    keys = [shown for _, _, shown in entries if shown]
-    found = Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
-    unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in entries if not key])
-    means = _means(source, [key for _, state, key in entries if state == STALE])
-    rows = [
-        _row(source, state, found[key] if key else _unasked(source, unasked[run]), means) for run, state, key in entries
-    ]
-    return [
-        row if row.stale else replace(row, code=row.evaluation.error_code, reason=row.evaluation.error_message)
-        for row in rows
-    ]
-
-
-def _unasked(source: _Board, run: Run) -> Evaluation:
-    """The evaluation that nobody has asked for yet."""
-    return Evaluation(run=run, qrels=source.qrels, scores=source.scores)
-
-
-def _means(source: _Board, ids: list[int]) -> dict[tuple[int, str], Mean]:
-    """Of the measures asked for and of Judged@10, which an evaluation of an earlier release has not stored."""
-    measures = list(dict.fromkeys([*source.query.measures, JUDGED]))
-    return means_of(ids, measures, {*own_measures(source.collection), JUDGED.name}) if ids else {}
-
-
-def _row(source: _Board, state: str, evaluation: Evaluation, means: dict[tuple[int, str], Mean]) -> Row:
-    values = {measure.name: means.get((evaluation.pk, measure.name), _NOTHING) for measure in source.query.measures}
-    judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
-    return Row(None, state, evaluation.run, evaluation, values, judged)
