@@ -84,7 +84,8 @@ def asks_for(term: Term, name: str) -> bool:
 def _question(term: Term, reader: Any) -> Q:
     match term:
         case Text(text):
-            return _anywhere(text)
+            columns = ("tag", "team__slug", "description")
+            return reduce(or_, (Q((f"{column}__somewhere", text)) for column in columns))
         case Field(name, values):
             return reduce(or_, (FIELDS[name].ask(value, reader) for value in values))
         case Not(inner):
@@ -113,11 +114,6 @@ class _Whole(_Somewhere):
 for _column in (CharField, TextField):
     _column.register_lookup(_Somewhere, "somewhere")
     _column.register_lookup(_Whole, "whole")
-
-
-def _anywhere(text: str) -> Q:
-    columns = ("tag", "team__slug", "description")
-    return reduce(or_, (Q((f"{column}__somewhere", text)) for column in columns))
 
 
 def _read_date(text: str) -> str | None:

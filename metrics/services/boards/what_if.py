@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,7 +14,7 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.services.boards.fair_order import Covered, FairOrder, fair_order
+from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.judged_views import Mean, computed_means, covered_topics, means_of
@@ -83,20 +84,17 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     measures = [parse_measure(collection.measures[0], collection.documents), *query.combinations]
     evaluations = _evaluations(collection, qrels, scores, query)
     ids = [evaluation.pk for evaluation in evaluations]
-    columns, covered = _means(collection, ids, measures)
-    orders = [
-        fair_order(column, qrels.topics, one, lower_first=measure.definition.lower_is_better)
-        for measure, column, one in zip(measures, columns, covered, strict=True)
-    ]
+    columns, orders = _orders(collection, qrels, ids, measures)
     ranks = np.array([[order.rank_of.get(pk, np.nan) for pk in ids] for order in orders]).reshape(len(orders), len(ids))
     tau = rank_correlations(ranks)
     runs = {evaluation.pk: evaluation.run for evaluation in evaluations}
-    boards = [
-        Combination(
-            measure, len(set(order.ranks)) < len(order.ranks), None if np.isnan(t) else t, _places(runs, column, order)
-        )
-        for measure, t, column, order in zip(measures, tau[0].tolist(), columns, orders, strict=True)
-    ]
+    boards = []
+    for measure, t, column, order in zip(measures, tau[0].tolist(), columns, orders, strict=True):
+        # Best first; runs of one rank in the order of submission, then those without a rank.
+        places = [Place(rank, runs[pk], *column[pk]) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+        places += [Place(None, runs[pk], *column[pk], order.why_below(topics)[1]) for pk, topics in order.below]
+        ties = len(set(order.ranks)) < len(order.ranks)
+        boards.append(Combination(measure, ties, None if np.isnan(t) else t, places))
     return WhatIf(query, qrels, scores, list(runs.values()), boards[0], boards[1:], tau[1:, 1:])
 
 
@@ -115,35 +113,29 @@ def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatI
         raise StatisticsError(message, code="too_many_figures", pointer="runs") from error
 
 
-def _means(
-    collection: Collection, evaluation_ids: list[int], measures: list[Measure]
-) -> tuple[list[dict[int, Mean]], list[Covered]]:
-    """Of every measure its means in the order of the evaluations, and what says which topics they cover.
+def _orders(
+    collection: Collection, qrels: Qrels, evaluation_ids: list[int], measures: list[Measure]
+) -> tuple[list[dict[int, Mean]], list[FairOrder]]:
+    """Of every measure the means in the order of the evaluations, and these ordered by them.
 
-    Those of the collection's own measures are stored; to compute the others is what takes the time.
+    The means of the collection's own measures are stored; to compute the others is what takes the time.
     """
     own = own_measures(collection)
     stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own)
     others = [measure for measure in measures if measure.name not in own]
     computed = computed_means(evaluation_ids, others) if others else {}
     found = stored | {key: mean for key, (mean, _) in computed.items()}
-    columns: list[dict[int, Mean]] = []
-    covered: list[Covered] = []
-    for measure in measures:
-        columns.append({pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids})
+
+    def covered(asked: list[int], measure: Measure) -> Mapping[int, bytes]:
         if measure.name in own:
-            covered.append(partial(covered_topics, measure=measure))
-        else:
-            topics = {pk: computed[pk, measure.name][1] for pk in evaluation_ids if (pk, measure.name) in computed}
-            covered.append(partial(_known, topics))
-    return columns, covered
+            return covered_topics(asked, measure)
+        return {pk: computed[pk, measure.name][1] for pk in asked}
 
-
-def _known(topics: dict[int, bytes], evaluation_ids: list[int]) -> dict[int, bytes]:
-    return {pk: topics[pk] for pk in evaluation_ids}
-
-
-def _places(runs: dict[int, Run], column: dict[int, Mean], order: FairOrder) -> list[Place]:
-    """Best first; runs of one rank in the order of submission, then those without a rank."""
-    ranked = [Place(rank, runs[pk], *column[pk]) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-    return [*ranked, *(Place(None, runs[pk], *column[pk], order.why_below(topics)[1]) for pk, topics in order.below)]
+    columns = [{pk: found.get((pk, measure.name), (None, 0)) for pk in evaluation_ids} for measure in measures]
+    orders = [
+        fair_order(
+            column, qrels.topics, partial(covered, measure=measure), lower_first=measure.definition.lower_is_better
+        )
+        for measure, column in zip(measures, columns, strict=True)
+    ]
+    return columns, orders
