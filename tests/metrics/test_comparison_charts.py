@@ -20,8 +20,7 @@ from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.comparisons.words import ASKS, agreement
 from metrics.services.comparisons import workload
-from metrics.services.comparisons.compared_ranks import read_rank_intervals
-from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.comparison import ComparisonQuery, read_rank_intervals
 from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, Verdict
 from metrics.services.comparisons.stored import Answer, compare, look_up_comparison, queue_comparison
 from runs.models import Collection, Run, Team, User
@@ -60,7 +59,7 @@ def asked(pair: tuple[Run, Run], name: str) -> dict[str, str]:
 def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
     anonymous: APIClient, pair: tuple[Run, Run], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metrics.services.comparisons.compared_ranks.MIN_TOPICS", 3)
+    monkeypatch.setattr("metrics.services.comparisons.comparison.MIN_TOPICS", 3)
     for form, beginning in {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}.items():
         assert chart(anonymous, f"{name}.{form}", **asked(pair, name)).content.startswith(beginning), form
     figure = COLLECTION_CHARTS[name](Collection.objects.get(slug="small"), asked(pair, name), None)
@@ -76,7 +75,7 @@ def test_every_chart_comes_in_every_format_and_keeps_to_its_size(
 def test_a_picture_is_sent_once(
     anonymous: APIClient, pair: tuple[Run, Run], name: str, api: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metrics.services.comparisons.compared_ranks.MIN_TOPICS", 3)
+    monkeypatch.setattr("metrics.services.comparisons.comparison.MIN_TOPICS", 3)
     first = chart(anonymous, f"{name}.json", **asked(pair, name))
     path = f"/api/v1/collections/small/charts/{name}.json"
     again = anonymous.get(path, asked(pair, name), headers={"If-None-Match": first["ETag"]})
@@ -211,7 +210,7 @@ def test_many_runs_have_no_rank_intervals(alice: User) -> None:
     query = ComparisonQuery([parse_measure("AP")])
     answer = look_up_comparison(collection=Collection.objects.get(slug="wide"), query=query)
     assert isinstance(answer, Answer)
-    assert read_rank_intervals(answer, answer.results[0]) is None
+    assert read_rank_intervals(answer.results[0], answer.query.options) is None
     with pytest.raises(Exception, match="at most 200 runs"):
         ranks_figure(answer, answer.results[0], None)
 

@@ -17,8 +17,7 @@ from metrics.questions.parameters import measure_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import run_ids_in
 from metrics.questions.values import curve_query
-from metrics.services.comparisons.compared_ranks import read_rank_intervals
-from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.comparison import Compared, read_rank_intervals
 from metrics.services.comparisons.stored import Answer, look_up_comparison
 from metrics.services.values.curves_together import choose_together, read_curves_together
 from metrics.services.values.two_rankings import read_two_rankings
@@ -35,7 +34,7 @@ def _significance(answer: Answer, query: Query) -> Figure:
 
 def _ranks(answer: Answer, query: Query) -> Figure:
     compared, _ = _chosen(answer, query)
-    return ranks_figure(answer, compared, read_rank_intervals(answer, compared))
+    return ranks_figure(answer, compared, read_rank_intervals(compared, answer.query.options))
 
 
 ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {"significance": _significance, "ranks": _ranks}

@@ -12,8 +12,7 @@ from metrics.charts.look import Look, data, dressed, row_axis, whole_ticks
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.services.comparisons.compared_ranks import MAX_RANKED, RANK_RESAMPLES
-from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.comparison import MAX_RANKED, RANK_RESAMPLES, Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 

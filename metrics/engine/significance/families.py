@@ -172,12 +172,6 @@ def disagreements(families: Sequence[Family]) -> Ints:
     return np.flatnonzero(split)
 
 
-def common_topics(values: Matrix) -> Flags:
-    """The topics on which every run has a value; shape (topics,)."""
-    common: Flags = np.logical_not(np.isnan(values).any(axis=0))
-    return common
-
-
 def check_known(tests: Iterable[str], correction: str) -> None:
     """StatisticsError for a name that is in no table."""
     for test in tests:

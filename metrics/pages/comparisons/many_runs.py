@@ -16,7 +16,7 @@ from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_li
 from metrics.pages.comparisons.words import report
 from metrics.pages.parts import ShownFigure, fill
 from metrics.questions.comparisons import pair_selection
-from metrics.services.comparisons.compared_ranks import read_rank_intervals
+from metrics.services.comparisons.comparison import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
 from metrics.tables import Paging, probability
 
@@ -32,7 +32,7 @@ _OMNIBUS = {
 def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     """The context of the page, and its status."""
     answer, compared, family = shown.answer, shown.compared, shown.family
-    spread = read_rank_intervals(answer, compared)
+    spread = read_rank_intervals(compared, answer.query.options)
     context = common_parts(shown) | {
         "runs": run_lines(answer, compared, family, spread),
         "runs_shown": RUNS_SHOWN,

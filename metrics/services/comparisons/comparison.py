@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from metrics.engine.agreement.intervals import RankIntervals, rank_intervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Ints
 from metrics.engine.significance import OMNIBUS, TESTS
 from metrics.engine.significance.families import (
     USUAL_RULE,
@@ -17,7 +17,6 @@ from metrics.engine.significance.families import (
     Pairs,
     Rule,
     check_known,
-    common_topics,
     compare_family,
 )
 from metrics.engine.significance.omnibus import OmnibusResult
@@ -33,6 +32,9 @@ from runs.models import Collection, Qrels
 MAX_RUNS = 1_000
 # From so many runs on, all at once are tested as well.
 _MANY = 3
+# Ranks of every resample are held at once; more runs than this are no picture either.
+MAX_RANKED = 200
+RANK_RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class ComparisonQuery:
     def tested(self) -> list[str]:
         """The runs whose pairs are tested together; none means all."""
         return self.runs if self.family is None else self.family
+
+    @property
+    def shown(self) -> list[str]:
+        """The runs whose pairs are shown of all that are tested; none means all of them."""
+        return [] if self.family is None else self.runs
 
 
 @dataclass(frozen=True)
@@ -128,17 +135,11 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
         message = f"a comparison needs two evaluated runs, here are {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
     evaluations.sort(key=lambda evaluation: (evaluation.run.created_at, evaluation.run_id))
-    return Entrants(qrels, scores, evaluations, _baseline(evaluations, query.baseline))
-
-
-def _baseline(evaluations: list[Evaluation], baseline: str | None) -> int | None:
     ids = [str(evaluation.run_id) for evaluation in evaluations]
-    if baseline is None:
-        return None
-    if baseline not in ids:
-        message = f"baseline {baseline} is not among the compared runs"
+    if query.baseline and query.baseline not in ids:
+        message = f"baseline {query.baseline} is not among the compared runs"
         raise StatisticsError(message, code="unknown_run", pointer="baseline")
-    return ids.index(baseline)
+    return Entrants(qrels, scores, evaluations, ids.index(query.baseline) if query.baseline else None)
 
 
 def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
@@ -166,42 +167,41 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
     """
     for measure in query.measures:
         vectors = vectors_of([evaluation.pk for evaluation in entrants.evaluations], [measure])
-        rows = [vectors[evaluation.pk, measure.name].values for evaluation in entrants.evaluations]
-        yield _compare(np.vstack(rows), measure, entrants, query, told)
+        values = np.vstack([vectors[evaluation.pk, measure.name].values for evaluation in entrants.evaluations])
+        without = np.isnan(values).sum(axis=0)
+        topics = int(np.count_nonzero(without == 0))
+        if topics < 2:
+            message = f"{measure.name}: a comparison needs 2 topics on which every run has a value, here are {topics}"
+            raise StatisticsError(message, code="too_few_topics")
+        left_out = {entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()}
+        values = values[:, without == 0]
+        lower = measure.definition.lower_is_better
+        # Best first, the earlier run first of equals.
+        order = np.argsort((1 if lower else -1) * values.mean(axis=1), kind="stable")
+        values = values[order]
+        baseline = None if entrants.baseline is None else int(np.flatnonzero(order == entrants.baseline)[0])
+        pairs = Pairs(len(values), baseline)
+        families = []
+        for test in query.tests:
+            if told:
+                told(measure, test)
+            families.append(compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower))
+        # Tests of all runs at once: those that belong to a test that was asked for, and the usual two of many runs.
+        wanted = {TESTS[test].omnibus for test in query.tests}
+        wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
+        omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
+        yield Compared(measure, order.tolist(), values, topics, left_out, pairs, families, omnibus)
 
 
-def _compare(
-    values: Matrix, measure: Measure, entrants: Entrants, query: ComparisonQuery, told: Told | None
-) -> Compared:
-    common = common_topics(values)
-    if common.sum() < 2:
-        message = f"{measure.name}: a comparison needs 2 topics on which every run has a value, here are {common.sum()}"
-        raise StatisticsError(message, code="too_few_topics")
-    without = np.isnan(values).sum(axis=0)
-    left_out = {entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(~common).tolist()}
-    values = values[:, common]
-    order = _best_first(values, measure)
-    baseline = None if entrants.baseline is None else int(np.flatnonzero(order == entrants.baseline)[0])
-    pairs, values = Pairs(len(values), baseline), values[order]
-    lower = measure.definition.lower_is_better
-    families = []
-    for test in query.tests:
-        if told:
-            told(measure, test)
-        families.append(compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower))
-    omnibus = {name: OMNIBUS[name](values) for name in _omnibus(len(values), query.tests)}
-    return Compared(measure, order.tolist(), values, values.shape[1], left_out, pairs, families, omnibus)
+def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals | None:
+    """Return where each row stands on other samples of the topics, at the confidence of the options, from their seed.
 
-
-def _best_first(values: Matrix, measure: Measure) -> Ints:
-    sign = 1 if measure.definition.lower_is_better else -1
-    return np.argsort(sign * values.mean(axis=1), kind="stable")
-
-
-def _omnibus(runs: int, tests: list[str]) -> list[str]:
-    """The tests of all runs at once: those that belong to a test that was asked for, and the usual two of many runs."""
-    wanted = {TESTS[test].omnibus for test in tests} | ({"anova", "friedman"} if runs >= _MANY else set())
-    return [name for name in OMNIBUS if name in wanted]
+    None for more runs than MAX_RANKED, or too few topics to draw from.
+    """
+    if compared.pairs.runs > MAX_RANKED or compared.topics < MIN_TOPICS:
+        return None
+    options = replace(options, resamples=RANK_RESAMPLES)
+    return rank_intervals(compared.values, options, lower_is_better=compared.measure.definition.lower_is_better)
 
 
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:

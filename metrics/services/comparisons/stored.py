@@ -95,10 +95,10 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return _made(entrants, query)
+        return Answer(query, entrants, list(compare_entrants(entrants, query))).of(query.shown)
     stored = _find_or_queue(entrants, query)
     check_not_failed(stored)
-    return _read(stored, query) if stored.state == Comparison.State.COMPARED else stored
+    return read_stored_comparison(stored).of(query.shown) if stored.state == Comparison.State.COMPARED else stored
 
 
 def check_not_failed(stored: Comparison) -> None:
@@ -116,21 +116,11 @@ def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Ans
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return _made(entrants, query)
+        return Answer(query, entrants, list(compare_entrants(entrants, query))).of(query.shown)
     stored = _find(digest_of(canonical(entrants, query)))
     if stored is None:
         return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
-    return _read(stored, query) if stored.state == Comparison.State.COMPARED else stored
-
-
-def _made(entrants: Entrants, query: ComparisonQuery) -> Answer:
-    answer = Answer(query, entrants, list(compare_entrants(entrants, query)))
-    return answer if query.family is None else answer.of(query.runs)
-
-
-def _read(stored: Comparison, query: ComparisonQuery) -> Answer:
-    answer = read_stored_comparison(stored)
-    return answer if query.family is None else answer.of(query.runs)
+    return read_stored_comparison(stored).of(query.shown) if stored.state == Comparison.State.COMPARED else stored
 
 
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
