@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -64,14 +63,36 @@ def query_from(kept: dict[str, Any]) -> ComparisonQuery:
 
 def encode(results: list[Compared]) -> bytes:
     """The results of all measures."""
-    header = json.dumps([_head(compared) for compared in results]).encode()
-    arrays: dict[str, Any] = {_HEADER: np.frombuffer(header, np.uint8)}
+    heads: list[dict[str, Any]] = []
+    arrays: dict[str, Any] = {}
     for number, compared in enumerate(results):
         arrays[f"{number}"] = compared.values
+        families = []
         for family in compared.families:
             arrays[f"{number}.{family.test}.adjusted"] = family.adjusted
             kept = replace(family.result, direction=family.result.leaning)
             arrays.update({f"{number}.{family.test}.{name}": getattr(kept, name) for name in _ARRAYS})
+            tiers = family.tiers
+            families.append(
+                {
+                    "test": family.test,
+                    "size": family.size,
+                    "correction": family.correction,
+                    "cautions": [asdict(caution) for caution in family.result.cautions],
+                    "tiers": tiers and {"tier": tiers.tier.tolist(), "groups": tiers.groups},
+                }
+            )
+        heads.append(
+            {
+                "measure": compared.measure.name,
+                "order": compared.order,
+                "left_out": compared.left_out,
+                "pairs": asdict(compared.pairs),
+                "families": families,
+                "omnibus": {name: asdict(result) for name, result in compared.omnibus.items()},
+            }
+        )
+    arrays[_HEADER] = np.frombuffer(json.dumps(heads).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return zstandard.compress(buffer.getbuffer())
@@ -81,60 +102,29 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
     """What `encode` was given; the verdicts follow from the query's level."""
     with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
         heads = json.loads(arrays[_HEADER].tobytes())
-        return [_compared(str(number), head, arrays, query) for number, head in enumerate(heads)]
+        return [_compared(head, f"{number}", arrays, query.rule.alpha) for number, head in enumerate(heads)]
 
 
-def _head(compared: Compared) -> dict[str, Any]:
-    return {
-        "measure": compared.measure.name,
-        "order": compared.order,
-        "left_out": compared.left_out,
-        "pairs": asdict(compared.pairs),
-        "families": [_family_head(family) for family in compared.families],
-        "omnibus": {name: asdict(result) for name, result in compared.omnibus.items()},
-    }
-
-
-def _family_head(family: Family) -> dict[str, Any]:
-    tiers = family.tiers
-    return {
-        "test": family.test,
-        "size": family.size,
-        "correction": family.correction,
-        "cautions": [asdict(caution) for caution in family.result.cautions],
-        "tiers": tiers and {"tier": tiers.tier.tolist(), "groups": tiers.groups},
-    }
-
-
-def _compared(number: str, head: dict[str, Any], arrays: Any, query: ComparisonQuery) -> Compared:
-    values = arrays[number]
-    return Compared(
-        parse_measure(head["measure"]),
-        head["order"],
-        values,
-        values.shape[1],
-        head["left_out"],
-        Pairs(**head["pairs"]),
-        list(_families(number, head, arrays, query)),
-        {name: _omnibus(kept) for name, kept in head["omnibus"].items()},
-    )
-
-
-def _families(number: str, head: dict[str, Any], arrays: Any, query: ComparisonQuery) -> Iterator[Family]:
+def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compared:
+    """The result of one measure from its head and the arrays whose names begin with `at`."""
+    values = arrays[at]
+    families = []
     for kept in head["families"]:
-        at = f"{number}.{kept['test']}"
-        result = PairedResult(**{name: arrays[f"{at}.{name}"] for name in _ARRAYS}, cautions=_cautions(kept))
-        adjusted, tiers = arrays[f"{at}.adjusted"], kept["tiers"]
+        test, tiers = kept["test"], kept["tiers"]
+        found = {name: arrays[f"{at}.{test}.{name}"] for name in _ARRAYS}
+        result = PairedResult(**found, cautions=_cautions(kept))
+        adjusted = arrays[f"{at}.{test}.adjusted"]
         groups = tiers and Tiers(np.array(tiers["tier"]), tuple(tuple(group) for group in tiers["groups"]))
-        verdicts = decide(result, adjusted, query.rule.alpha, arrays[number].shape[1])
-        yield Family(kept["test"], kept["size"], kept["correction"], result, adjusted, verdicts, groups)
-
-
-def _omnibus(kept: dict[str, Any]) -> OmnibusResult:
-    sources = tuple(Source(**source) for source in kept["sources"])
-    return OmnibusResult(
-        kept["statistic"], tuple(kept["freedom"]), kept["p_value"], kept["effect"], sources, _cautions(kept)
-    )
+        verdicts = decide(result, adjusted, alpha, values.shape[1])
+        families.append(Family(test, kept["size"], kept["correction"], result, adjusted, verdicts, groups))
+    omnibus = {}
+    for name, kept in head["omnibus"].items():
+        sources = tuple(Source(**source) for source in kept["sources"])
+        omnibus[name] = OmnibusResult(
+            kept["statistic"], tuple(kept["freedom"]), kept["p_value"], kept["effect"], sources, _cautions(kept)
+        )
+    measure, pairs = parse_measure(head["measure"]), Pairs(**head["pairs"])
+    return Compared(measure, head["order"], values, values.shape[1], head["left_out"], pairs, families, omnibus)
 
 
 def _cautions(kept: dict[str, Any]) -> tuple[Caution, ...]:
