@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints
-from metrics.engine.significance.effect_sizes import READINGS, EffectSizes, Estimate, effect_sizes
+from metrics.engine.ranking import Flags, Ints
+from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import REASONS
 from metrics.services.comparisons.comparison import Compared
@@ -120,44 +120,40 @@ def choose_pairs(answer: Answer, compared: Compared, selection: PairSelection) -
         wanted &= named[first] | named[second]
     chosen = np.flatnonzero(wanted)
     if selection.sort != PAIR_ORDERS[0]:
-        chosen = chosen[np.argsort(_key(compared, selection.sort)[chosen], kind="stable")]
+        result = compared.families[0].result
+        key = result.p_value if selection.sort == "p_value" else -np.abs(result.difference)
+        chosen = chosen[np.argsort(key[chosen], kind="stable")]
     stop = None if selection.limit is None else selection.offset + selection.limit
     return len(chosen), chosen[selection.offset : stop]
 
 
-def _key(compared: Compared, sort: str) -> Floats:
-    result = compared.families[0].result
-    return result.p_value if sort == "p_value" else -np.abs(result.difference)
-
-
 def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[ShownPair]:
     """The chosen pairs with everything there is to say of them."""
-    for at in range(0, len(chosen), _AT_ONCE):
-        yield from _shown(answer, compared, chosen[at : at + _AT_ONCE])
-
-
-def _shown(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[ShownPair]:
-    first, second = (side[chosen] for side in compared.pairs.indices())
     lower = compared.measure.definition.lower_is_better
-    sizes = effect_sizes(compared.values, first, second, answer.query.options, lower_is_better=lower)
-    means = compared.values.mean(axis=1).tolist()
-    verdicts = zip(*(_verdicts(family, chosen, lower) for family in compared.families), strict=True)
-    ends = zip(first.tolist(), second.tolist(), strict=True)
-    for (i, j), figures, said in zip(ends, _figures(sizes), verdicts, strict=True):
-        a, b = run_of(answer, compared, i), run_of(answer, compared, j)
-        yield ShownPair(a, b, means[i], means[j], *figures, list(said))
-
-
-def _figures(sizes: EffectSizes) -> Iterator[tuple[float, float, str, Bounded, Bounded, Bounded, int, int, int]]:
-    readings = [READINGS[reading] for reading in sizes.reading.tolist()]
-    estimates = (_bounded(estimate) for estimate in (sizes.cohen_d, sizes.hedges_g, sizes.standardised))
-    counts = (sizes.wins.tolist(), sizes.ties.tolist(), sizes.losses.tolist())
-    return zip(sizes.difference.tolist(), sizes.relative.tolist(), readings, *estimates, *counts, strict=True)
-
-
-def _bounded(estimate: Estimate) -> list[Bounded]:
-    columns = (estimate.value.tolist(), estimate.low.tolist(), estimate.high.tolist())
-    return [Bounded(*figures) for figures in zip(*columns, strict=True)]
+    means = compared.values.mean(axis=1)
+    ends = compared.pairs.indices()
+    for at in range(0, len(chosen), _AT_ONCE):
+        some = chosen[at : at + _AT_ONCE]
+        first, second = (side[some] for side in ends)
+        sizes = effect_sizes(compared.values, first, second, answer.query.options, lower_is_better=lower)
+        yield from map(
+            ShownPair,
+            [run_of(answer, compared, row) for row in first.tolist()],
+            [run_of(answer, compared, row) for row in second.tolist()],
+            means[first].tolist(),
+            means[second].tolist(),
+            sizes.difference.tolist(),
+            sizes.relative.tolist(),
+            [READINGS[reading] for reading in sizes.reading.tolist()],
+            *(
+                map(Bounded, estimate.value.tolist(), estimate.low.tolist(), estimate.high.tolist())
+                for estimate in (sizes.cohen_d, sizes.hedges_g, sizes.standardised)
+            ),
+            sizes.wins.tolist(),
+            sizes.ties.tolist(),
+            sizes.losses.tolist(),
+            map(list, zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True)),
+        )
 
 
 def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdict]:
