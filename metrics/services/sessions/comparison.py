@@ -8,7 +8,7 @@ import numpy as np
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.ranking import Floats
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.cautions import dependent_cells, of_sessions
 from metrics.engine.sessions.designs import Design, Factors, paired_values, recognise, samples, topic_values
@@ -17,7 +17,7 @@ from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_squar
 from metrics.engine.significance.cautions import untested
 from metrics.engine.significance.families import USUAL_RULE, Pairs, Rule, check_known, compare_family
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult
+from metrics.engine.significance.pairs import DEFAULTS, Options, PairedResult
 from metrics.engine.significance.verdicts import REASONS, Verdicts, adjust, cautions_of, decide
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import current_evaluations, first_judged_by, system_name
@@ -129,37 +129,48 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
     """
     with one_snapshot():
         judged_by = query.judged_by or first_judged_by(collection)
-        found = _sample(_evaluations(collection, judged_by, query), query)
-    sample = _best_first(found, query.measure)
+        sample = _best_first(_read_sample(collection, judged_by, query), query.measure)
     recognised = recognise(sample.factors)
     design = query.design or recognised
-    test = _test(design, query)
+    only = _ONLY.get(design)
+    test, known = query.test or only or _USUAL, [only] if only else [name for name, one in TESTS.items() if one.paired]
+    if test not in known:
+        message = f"test {test[:40]!r} does not go with the {design} design; here these do: {', '.join(known)}"
+        raise StatisticsError(message, code="unknown_test", pointer="test")
+    check_known([], query.rule.correction)
     pairs = Pairs(len(sample.names), _place(sample.names, query.baseline))
-    cells, fewest, result, omnibus = _DESIGNS[design](sample, pairs, test, query)
+    if design == "latin_square":
+        cells, fewest, result, omnibus = _in_square(sample, pairs)
+    elif design == "unpaired":
+        cells, fewest, result, omnibus = _unpaired(sample, pairs, query.options)
+    else:
+        cells, fewest, result, omnibus = _paired(sample, design, pairs, test, query)
     simultaneous = test in TESTS and TESTS[test].simultaneous
     correction = None if simultaneous else query.rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
     told = (*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design))
     result, family = replace(result, cautions=tuple(dict.fromkeys(told))), Pairs(pairs.runs) if simultaneous else pairs
+    counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
+    systems = [
+        Compared(name, *sample.entrants[name], count, len(values), float(np.mean(values)) if len(values) else None)
+        for name, count, values in zip(sample.names, counts, samples(sample.values, sample.factors), strict=True)
+    ]
     return SessionComparison(
-        query, judged_by, recognised, _WHY[recognised], design, test, correction, family.number, cells,
-        _systems(sample), pairs, result, adjusted, verdicts, omnibus,
+        query, judged_by, recognised, _WHY[recognised], design, test, correction, family.number, cells, systems, pairs,
+        result, adjusted, verdicts, omnibus,
     )  # fmt: skip
 
 
-def _evaluations(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> list[SessionEvaluation]:
+def _read_sample(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> _Sample:
     evaluations = current_evaluations(collection, judged_by)
-    ids = {str(evaluation.session_set_id) for evaluation in evaluations}
-    missing = [pk for pk in query.sets if pk not in ids]
-    if missing:
-        message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
-        raise StatisticsError(message, code="unknown_session_set", pointer="sets")
-    wanted = set(query.sets) or ids
-    return [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in wanted]
-
-
-def _sample(evaluations: list[SessionEvaluation], query: SessionComparisonQuery) -> _Sample:
+    if query.sets:
+        evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
+        missing = [pk for pk in query.sets if pk not in evaluated]
+        if missing:
+            message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
+            raise StatisticsError(message, code="unknown_session_set", pointer="sets")
+        evaluations = [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets]
     check_work(work_of(sum(one.session_set.queries for one in evaluations), [query.measure]), "sets")
     entrants = {
         system_name(evaluation, system): (evaluation, system)
@@ -182,22 +193,20 @@ def _sample(evaluations: list[SessionEvaluation], query: SessionComparisonQuery)
 
 def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery) -> set[str]:
     """The systems that take part by their full names; a system's own name will do where one set only has it."""
-    wanted = [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]
-    names = {_full(entrants, name, "systems") for name in wanted} or set(entrants)
+    names = set()
+    for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
+        found = [full for full, (_, system) in entrants.items() if name in (full, system)]
+        if len(found) != 1:
+            what = "is in several session sets" if found else "is in no evaluated session set here"
+            message = f"system {name[:100]!r} {what}; write team/tag:system"
+            raise StatisticsError(message, code="unknown_system", pointer="systems")
+        names.add(found[0])
+    names = names or set(entrants)
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
         say = f"a comparison needs 2 to {MAX_SYSTEMS} systems, here are {len(names)}: name some with systems="
         raise StatisticsError(say, code="too_few_systems" if few else "too_many_systems", pointer="systems")
     return names
-
-
-def _full(entrants: dict[str, tuple[SessionEvaluation, str]], name: str, pointer: str) -> str:
-    found = [full for full, (_, system) in entrants.items() if name in (full, system)]
-    if len(found) != 1:
-        what = "is in several session sets" if found else "is in no evaluated session set here"
-        message = f"system {name[:100]!r} {what}; write team/tag:system"
-        raise StatisticsError(message, code="unknown_system", pointer=pointer)
-    return found[0]
 
 
 def _best_first(sample: _Sample, measure: Measure) -> _Sample:
@@ -223,102 +232,59 @@ def _place(names: list[str], baseline: str | None) -> int | None:
     return found[0]
 
 
-def _test(design: Design, query: SessionComparisonQuery) -> str:
-    """The test that goes with the design, or the one asked for where it does."""
-    only = _ONLY.get(design)
-    known = [only] if only else [name for name, entry in TESTS.items() if entry.paired]
-    test = query.test or only or _USUAL
-    if test not in known:
-        message = f"test {test[:40]!r} does not go with the {design} design; here these do: {', '.join(known)}"
-        raise StatisticsError(message, code="unknown_test", pointer="test")
-    check_known([], query.rule.correction)
-    return test
-
-
 _Outcome = tuple[int, int, PairedResult, dict[str, OmnibusResult]]
 """Number of cells, of those that a verdict rests on, the result of each pair, and tests of all systems at once."""
 
 
-def _by_cells(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
-    cells = paired_values(sample.values, sample.factors)
-    number, fewest, result, omnibus = _paired(cells.values, "paired", pairs, test, query)
-    return number, fewest, replace(result, cautions=(*result.cautions, *dependent_cells(cells))), omnibus
-
-
-def _by_topics(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
-    return _paired(topic_values(sample.values, sample.factors).values, "two_way", pairs, test, query)
-
-
-def _paired(values: Matrix, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
-    cells = values.shape[1]
+def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+    """The test of compared runs on cells that are pairs of topic and searcher, or topics."""
+    paired = (paired_values if design == "paired" else topic_values)(sample.values, sample.factors)
+    values, cells = paired.values, paired.values.shape[1]
     if cells < 2:
         message = f"a paired comparison needs 2 cells in which every system has a value, here are {cells}"
         raise StatisticsError(message, code="too_few_topics")
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
     check_seconds(seconds, "this comparison", "ask for fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
-    result = replace(family.result, cautions=of_sessions(family.result.cautions, design))
+    cautions = (*of_sessions(family.result.cautions, design), *dependent_cells(paired))
     found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
     omnibus = {name: replace(one, cautions=of_sessions(one.cautions, design)) for name, one in found.items()}
-    return cells, cells, result, omnibus
+    return cells, cells, replace(family.result, cautions=cautions), omnibus
 
 
-def _in_square(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+def _in_square(sample: _Sample, pairs: Pairs) -> _Outcome:
     """The analysis of all systems, and of each pair the same analysis of its own sessions."""
     taking = np.flatnonzero(~np.isnan(sample.values))
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
-    _check_square(factors, pairs)
-    whole = _analyse(values, factors)
-    first, second = pairs.indices()
-    means = np.array([one.mean() for one in found])
-    if pairs.runs == 2:
-        each = [whole]
-    else:
-        each = [_of_pair(values, factors, i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
-    unknown, exact = np.full(len(first), np.nan), np.zeros(len(first), np.bool_)
-    statistic = np.array([np.nan if one.statistic is None else one.statistic for one in each])
-    p_value = np.array([one.p_value for one in each])
-    difference = means[first] - means[second]
-    fewest = min(each, key=lambda one: one.freedom[1])
-    cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
-    result = PairedResult(difference, unknown, unknown, statistic, p_value, exact, cautions)
-    return len(values), len(values), result, {"latin_square": whole}
-
-
-def _check_square(factors: Factors, pairs: Pairs) -> None:
-    """Equations of every topic, searcher and system are solved four times for each analysis."""
+    # Equations of every topic, searcher and system are solved four times for each analysis.
     unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
     analyses = 1 if pairs.runs == 2 else 1 + pairs.number
     check_seconds(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")
+    whole = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
+    first, second = pairs.indices()
+    each = [whole]
+    if pairs.runs > 2:
+        each = []
+        for i, j in zip(first.tolist(), second.tolist(), strict=True):
+            own = np.flatnonzero((factors.system == i) | (factors.system == j))
+            each.append(
+                latin_square.analyse(values[own], factors.system[own], factors.topic[own], factors.searcher[own])
+            )
+    means = np.array([one.mean() for one in found])
+    unknown, exact = np.full(len(first), np.nan), np.zeros(len(first), np.bool_)
+    statistic = np.array([np.nan if one.statistic is None else one.statistic for one in each])
+    p_value = np.array([one.p_value for one in each])
+    fewest = min(each, key=lambda one: one.freedom[1])
+    cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
+    result = PairedResult(means[first] - means[second], unknown, unknown, statistic, p_value, exact, cautions)
+    return len(values), len(values), result, {"latin_square": whole}
 
 
-def _of_pair(values: Floats, factors: Factors, first: int, second: int) -> OmnibusResult:
-    chosen = np.flatnonzero((factors.system == first) | (factors.system == second))
-    return _analyse(values[chosen], factors.take(chosen))
-
-
-def _analyse(values: Floats, factors: Factors) -> OmnibusResult:
-    columns: tuple[Ints, Ints, Ints] = (factors.system, factors.topic, factors.searcher)
-    return latin_square.analyse(values, *columns)
-
-
-def _unpaired(sample: _Sample, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+def _unpaired(sample: _Sample, pairs: Pairs, options: Options) -> _Outcome:
     found = samples(sample.values, sample.factors)
-    result = welch_t.compare_samples(found, *pairs.indices(), query.options)
+    result = welch_t.compare_samples(found, *pairs.indices(), options)
     result = replace(result, cautions=of_sessions(result.cautions, "unpaired"))
     return sum(map(len, found)), min(map(len, found)), result, {}
-
-
-_DESIGNS = {"paired": _by_cells, "two_way": _by_topics, "latin_square": _in_square, "unpaired": _unpaired}
-
-
-def _systems(sample: _Sample) -> list[Compared]:
-    found = samples(sample.values, sample.factors)
-    counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
-    return [
-        Compared(name, *sample.entrants[name], count, len(values), float(np.mean(values)) if len(values) else None)
-        for name, count, values in zip(sample.names, counts, found, strict=True)
-    ]
