@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Ints
 from metrics.engine.sessions.analyses import (
     LengthTable,
     MeanCurves,
-    Reformulations,
     Which,
     length_table,
     mean_ideal_curves,
@@ -21,7 +19,7 @@ from metrics.engine.sessions.analyses import (
     width,
 )
 from metrics.engine.sessions.grammar import setting_of
-from metrics.engine.sessions.settings import Ideal, Norm, Setting
+from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_vectors, session_vectors
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import check_work
@@ -50,7 +48,7 @@ class SessionCurves:
 
 @dataclass(frozen=True)
 class QueryCurves:
-    """Mean curves of queries by which of them; what reformulations changed, in all and for each system."""
+    """Mean curves of queries by which of them; for each system how many reformulations gained, lost and did neither."""
 
     curves: dict[Which, MeanCurves]
     changed: list[tuple[int, int, int]]
@@ -75,7 +73,11 @@ def read_session_curves(
         ideal = np.ones_like(curves.values)
     else:
         ideal = mean_ideal_curves(view, setting, group, groups, length=length).values
-    return SessionCurves(curves, ideal, _vectors(chosen, setting, normalised) if per_session else None)
+    vectors = None
+    if per_session:
+        _check_figures(view.n_queries * setting.depth, "per_session")
+        vectors = normalised_vectors(view, setting, *normalised) if normalised else session_vectors(view, setting)
+    return SessionCurves(curves, ideal, vectors)
 
 
 def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurves:
@@ -88,7 +90,8 @@ def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurve
     curves = {which: mean_query_curves(view, setting, which, group, groups) for which in WHICH}
     found = reformulations(view, setting, normalised=normalised is not None)
     owner = group[view.session]
-    return QueryCurves(curves, _changed(found, owner, groups))
+    parts = (np.bincount(owner[part], minlength=groups).tolist() for part in (found.gained, found.lost, found.same))
+    return QueryCurves(curves, list(zip(*parts, strict=True)))
 
 
 def read_lengths(*, chosen: ChosenSessions) -> LengthTable:
@@ -113,18 +116,6 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
         names.update(dict.fromkeys(systems or [tag]))
     names.update(dict.fromkeys(system_label(own, system) for system in evaluation.means["systems"]))
     return {name: place for place, name in enumerate(names)}
-
-
-def _vectors(chosen: ChosenSessions, setting: Setting, normalised: tuple[Ideal, Norm] | None) -> SessionVectors:
-    view = chosen.judged.view
-    _check_figures(view.n_queries * setting.depth, "per_session")
-    return normalised_vectors(view, setting, *normalised) if normalised else session_vectors(view, setting)
-
-
-def _changed(found: Reformulations, owner: Ints, groups: int) -> list[tuple[int, int, int]]:
-    """How many reformulations of each group gained, lost and did neither."""
-    parts = (np.bincount(owner[part], minlength=groups).tolist() for part in (found.gained, found.lost, found.same))
-    return list(zip(*parts, strict=True))
 
 
 def _check_components(chosen: ChosenSessions, setting: Setting) -> None:

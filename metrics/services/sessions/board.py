@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.sessions.grammar import session_values
 from metrics.models import Evaluation, SessionEvaluation
-from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, default_measures, load_set, work_of
+from metrics.services.sessions.judged_sets import Mean, check_work, default_measures, load_set, work_of
 from metrics.services.sessions.values import is_stale
 from metrics.services.snapshots import one_snapshot
 from metrics.services.values.common_values import qrels_cautions
@@ -85,9 +86,12 @@ def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> S
         judged_by = query.judged_by or first_judged_by(collection)
         sets = SessionSet.objects.filter(collection=collection, deleted_at=None)
         evaluations = current_evaluations(collection, judged_by)
-        rows = _ranked([*_rows(evaluations, query, stale=False)], query)
+        rows = _ranked(_rows(evaluations, query, stale=False), query)
         rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
-        states, others = _states(collection, judged_by), sets.exclude(judged_by=judged_by).count()
+        newest = SessionEvaluation.objects.current().filter(session_set=OuterRef("pk")).values("state")[:1]
+        live = sets.filter(judged_by=judged_by).annotate(state=Subquery(newest))
+        states = Counter(state or Evaluation.State.QUEUED.value for state in live.values_list("state", flat=True))
+        others = sets.exclude(judged_by=judged_by).count()
     page = slice(query.offset, query.offset + query.limit)
     return SessionBoard(query, judged_by, states, others, len(rows), rows[page])
 
@@ -105,9 +109,7 @@ def first_judged_by(collection: Collection) -> str:
 def current_evaluations(collection: Collection, judged_by: str) -> list[SessionEvaluation]:
     """The evaluations that count of the sets judged one way, in the order of submission."""
     rows = SessionEvaluation.objects.current().evaluated()
-    rows = rows.filter(session_set__collection=collection, judged_by=judged_by)
-    shown = rows.select_related("session_set__team", "session_set__collection", "qrels").defer(*_LONG)
-    return list(shown.order_by("session_set__created_at", "session_set"))
+    return list(_in_order(rows.filter(session_set__collection=collection, judged_by=judged_by)))
 
 
 def system_name(evaluation: SessionEvaluation, system: str) -> str:
@@ -123,20 +125,13 @@ def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluati
         session_set__collection=collection, session_set__deleted_at=None, session_set__judged_by=judged_by,
         pk=Subquery(newest.values("pk")[:1]),
     ).exclude(session_set__in=[evaluation.session_set_id for evaluation in current])  # fmt: skip
+    return [evaluation for evaluation in _in_order(rows) if is_stale(evaluation)]
+
+
+def _in_order(rows: QuerySet[SessionEvaluation]) -> QuerySet[SessionEvaluation]:
+    """The same in the order of submission, with what a row of the board says of each."""
     shown = rows.select_related("session_set__team", "session_set__collection", "qrels").defer(*_LONG)
-    return [
-        evaluation for evaluation in shown.order_by("session_set__created_at", "session_set") if is_stale(evaluation)
-    ]
-
-
-def _states(collection: Collection, judged_by: str) -> dict[str, int]:
-    live = SessionSet.objects.filter(collection=collection, deleted_at=None, judged_by=judged_by)
-    current = SessionEvaluation.objects.current().filter(session_set=OuterRef("pk"))
-    states: dict[str, int] = {}
-    for state in live.annotate(state=Subquery(current.values("state")[:1])).values_list("state", flat=True):
-        name = state or Evaluation.State.QUEUED.value
-        states[name] = states.get(name, 0) + 1
-    return states
+    return shown.order_by("session_set__created_at", "session_set")
 
 
 def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool) -> list[SystemRow]:
@@ -164,16 +159,15 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
     best_first = sorted(np.flatnonzero(fair).tolist(), key=lambda place: ranks[place])
     cost = np.nan_to_num(-means if query.descending else means, nan=np.inf)
     others = sorted(np.flatnonzero(~fair).tolist(), key=lambda place: (-shares[place], cost[place]))
-    return [
-        *(replace(rows[place], rank=ranks[place]) for place in best_first),
-        *(_unranked(rows[place], found[place][1]) for place in others),
-    ]
-
-
-def _unranked(row: SystemRow, number: int) -> SystemRow:
-    if not number:
-        return replace(row, code="no_value", reason="no session has a value")
-    return replace(row, code="fewer_sessions", reason=f"mean of {number:,} of {row.sessions:,} sessions")
+    ranked = [replace(rows[place], rank=ranks[place]) for place in best_first]
+    for place in others:
+        row, number = rows[place], found[place][1]
+        if number:
+            reason = f"mean of {number:,} of {row.sessions:,} sessions"
+            ranked.append(replace(row, code="fewer_sessions", reason=reason))
+        else:
+            ranked.append(replace(row, code="no_value", reason="no session has a value"))
+    return ranked
 
 
 def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dict[int, dict[str, list[Mean]]]:
@@ -188,16 +182,15 @@ def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dic
     queries = {evaluation.pk: evaluation.session_set.queries for evaluation in evaluations}
     check_work(sum(work_of(queries[pk], wanted) for pk, wanted in unknown.items()))
     for evaluation in (evaluation for evaluation in evaluations if unknown[evaluation.pk]):
-        known |= _computed(evaluation, load_set(evaluation), unknown[evaluation.pk])
+        judged = load_set(evaluation)
+        fresh = {
+            _key(evaluation.pk, m): judged.means(m, session_values(judged.view, m)) for m in unknown[evaluation.pk]
+        }
+        cache.set_many(fresh, _CACHE_SECONDS)
+        known |= fresh
     for pk, wanted in missing.items():
         found[pk].update({measure.name: known[_key(pk, measure)] for measure in wanted})
     return found
-
-
-def _computed(evaluation: SessionEvaluation, judged: JudgedSet, measures: list[Measure]) -> dict[str, list[Mean]]:
-    fresh = {_key(evaluation.pk, m): judged.means(m, session_values(judged.view, m)) for m in measures}
-    cache.set_many(fresh, _CACHE_SECONDS)
-    return fresh
 
 
 def _key(pk: int, measure: Measure) -> str:

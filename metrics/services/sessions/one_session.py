@@ -24,7 +24,6 @@ from metrics.engine.sessions.vectors import (
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import load_set
 from runs.errors import InvalidInput, NotFound
-from runs.models import SessionSet
 from runs.services.session_sets import find_session
 
 MAX_DOCUMENTS = 100_000
@@ -78,14 +77,6 @@ class ShownSession:
     after: Session | None = None
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What the log has of one session."""
-
-    block: SessionBlock
-    queries: range
-
-
 def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, documents: int) -> ShownSession:
     """A session by its id, or else by its number from 1 on; `documents` are listed for each query.
 
@@ -100,13 +91,14 @@ def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, 
     if view.n_queries * documents > MAX_DOCUMENTS:
         message = f"{view.n_queries} queries x {documents:,} documents; at most {MAX_DOCUMENTS:,} are listed at once"
         raise InvalidInput(message, code="too_many_values", pointer="documents")
-    read = _read(evaluation.session_set, place)
     gain = contributions(view, setting)
     best = ideal_contributions(view, setting if kind[1] == "session" else replace(setting, bq=None))
     change = reformulations(view, setting, normalised=normalised is not None).change
     shares = np.where(best > 0, ratio(gain, best), np.nan)
+    block, index = find_session(evaluation.session_set, place)
+    first = int(block.query_starts[index])
     figures = zip(*(column.tolist() for column in (gain, best, shares, change)), strict=True)
-    shown = [_query(read, view, place, documents, *row) for place, row in enumerate(figures)]
+    shown = [_query(block, first + number, view, number, documents, *row) for number, row in enumerate(figures)]
     return ShownSession(
         place,
         session,
@@ -132,26 +124,17 @@ def _find(sessions: list[Session], name: str) -> int:
     raise NotFound(f"no session of this set has the id {name[:100]!r}, and there is none of that number")
 
 
-def _read(session_set: SessionSet, place: int) -> _Read:
-    block, index = find_session(session_set, place)
-    return _Read(block, range(*block.query_starts[index : index + 2].tolist()))
-
-
 def _query(
-    read: _Read, view: JudgedSessions, place: int, most: int, gain: float, best: float, share: float, change: float
+    block: SessionBlock, query: int, view: JudgedSessions, number: int, most: int, *figures: float
 ) -> ShownQuery:
-    block, query = read.block, read.queries[place]
+    """A query by its place in the block and its number in the session, with the first `most` of its documents."""
     start, end = block.document_starts[query : query + 2].tolist()
-    judged = view.query == place
+    judged = view.query == number
     levels = dict(zip(view.rank[judged].tolist(), view.level[judged].tolist(), strict=True))
-    documents = [_document(block, row, levels) for row in range(start, min(end, start + most))]
+    documents = []
+    for row in range(start, min(end, start + most)):
+        rank, score = int(block.ranks[row]), float(block.scores[row])
+        name = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes().decode()
+        documents.append(ShownDocument(rank, name, None if np.isnan(score) else score, levels.get(rank)))
     scanned = int(block.scanned[query])
-    return ShownQuery(
-        block.queries[query], scanned if scanned >= 0 else None, end - start, documents, gain, best, share, change
-    )
-
-
-def _document(block: SessionBlock, row: int, levels: dict[int, int]) -> ShownDocument:
-    rank, score = int(block.ranks[row]), float(block.scores[row])
-    name = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes().decode()
-    return ShownDocument(rank, name, None if np.isnan(score) else score, levels.get(rank))
+    return ShownQuery(block.queries[query], scanned if scanned >= 0 else None, end - start, documents, *figures)

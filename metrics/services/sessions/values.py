@@ -9,7 +9,7 @@ import numpy as np
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Flags, Floats, Ints
+from metrics.engine.ranking import Floats, Ints
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, load_set, values_of, work_of
 from runs.errors import InvalidInput, NotFound
@@ -92,9 +92,14 @@ def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelectio
     judged = load_set(evaluation)
     taking = judged.view.queries >= selection.least
     for name, attribute in (("system", "system"), ("topic", "topic_id"), ("searcher", "searcher")):
-        wanted = getattr(selection, name)
-        if wanted is not None:
-            taking &= _equal(judged, name, attribute, wanted)
+        wanted: str | None = getattr(selection, name)
+        if wanted is None:
+            continue
+        text = wanted.encode("utf-8", "surrogatepass")
+        equal = np.array([getattr(session, attribute) == text for session in judged.sessions], np.bool_)
+        if not equal.any():
+            raise InvalidInput(f"no session of this set has the {name} {wanted[:100]!r}", pointer=name)
+        taking &= equal
     places = np.flatnonzero(taking)
     whole = len(places) == len(judged.sessions)
     return ChosenSessions(evaluation, selection, judged if whole else judged.take(places), places)
@@ -108,14 +113,6 @@ def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> S
     means = {measure.name: measure.aggregate(vectors[measure.name]) for measure in measures}
     systems = {measure.name: judged.means(measure, vectors[measure.name]) for measure in measures}
     return SetValues(chosen, measures, vectors, means, systems)
-
-
-def _equal(judged: JudgedSet, name: str, attribute: str, wanted: str) -> Flags:
-    text = wanted.encode("utf-8", "surrogatepass")
-    equal = np.array([getattr(session, attribute) == text for session in judged.sessions], np.bool_)
-    if not equal.any():
-        raise InvalidInput(f"no session of this set has the {name} {wanted[:100]!r}", pointer=name)
-    return equal
 
 
 def _why_not(session_set: SessionSet, version: int | None) -> str:
