@@ -12,7 +12,6 @@ from django.utils.http import urlencode
 
 from metrics.api.parameters import names_of
 from metrics.api.sessions.views import SESSION_COMPARISON
-from metrics.engine.grammar import Measure
 from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import verdict_text
 from metrics.pages.parts import Query, fill, query_of
@@ -106,22 +105,23 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
         "others": board.others,
         "total": board.total,
         "cautions": [caution.message for caution in board.cautions],
-        "columns": [_column(measure, sort) for measure in measures],
-        "lines": [_line(row, measures, sort) for row in board.rows],
+        "columns": [
+            Column(measure.name, "" if measure != sort else "ascending" if sort.lower_is_better else "descending", "")
+            for measure in measures
+        ],
+        "lines": [
+            SystemBoardLine(
+                row,
+                system_name(row.evaluation, row.system),
+                row.values[sort.name][1],
+                [Cell(figure(measure, row.values[measure.name][0])) for measure in measures],
+            )
+            for row in board.rows
+        ],
         "waiting": [
             (state, board.states[state]) for state in ("queued", "evaluating", "failed") if state in board.states
         ],
     }
-
-
-def _column(measure: Measure, sort: Measure) -> Column:
-    now = "ascending" if measure.lower_is_better else "descending"
-    return Column(measure.name, now if measure == sort else "", "")
-
-
-def _line(row: SystemRow, measures: list[Measure], sort: Measure) -> SystemBoardLine:
-    cells = [Cell(figure(measure, row.values[measure.name][0])) for measure in measures]
-    return SystemBoardLine(row, system_name(row.evaluation, row.system), row.values[sort.name][1], cells)
 
 
 @dataclass(frozen=True)
@@ -163,23 +163,23 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     scale = 200 / ((high - low) or 1.0)
     first, second = (side.tolist() for side in compared.pairs.indices())
-    pairs = enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True))
-    return [_pair_line(compared, names[a], names[b], at, low, scale) for at, (a, b) in pairs]
-
-
-def _pair_line(compared: SessionComparison, a: str, b: str, at: int, low: float, scale: float) -> SystemPairLine:
-    result = compared.result
-    middle, ends = float(result.difference[at]), (float(result.low[at]), float(result.high[at]))
-    known = not any(map(np.isnan, ends))
-    places = {"zero": 0.0, "low": ends[0], "middle": middle, "high": ends[1]}
-    return SystemPairLine(
-        a,
-        b,
-        signed(middle),
-        f"{signed(ends[0])} to {signed(ends[1])}" if known else NOTHING,
-        probability(float(result.p_value[at])),
-        probability(float(compared.adjusted[at])),
-        verdict_text(compared.verdicts.significant[at], compared.withheld(at)),
-        bool(compared.verdicts.significant[at]),
-        {name: f"{(value - low) * scale:.1f}" for name, value in places.items()} if known else None,
-    )
+    lines = []
+    for at, (a, b) in enumerate(zip(first[:_PAIRS_SHOWN], second[:_PAIRS_SHOWN], strict=True)):
+        middle, lower, upper = float(result.difference[at]), float(result.low[at]), float(result.high[at])
+        known = not np.isnan([lower, upper]).any()
+        places = {"zero": 0.0, "low": lower, "middle": middle, "high": upper}
+        significant = bool(compared.verdicts.significant[at])
+        lines.append(
+            SystemPairLine(
+                names[a],
+                names[b],
+                signed(middle),
+                f"{signed(lower)} to {signed(upper)}" if known else NOTHING,
+                probability(float(result.p_value[at])),
+                probability(float(compared.adjusted[at])),
+                verdict_text(significant, compared.withheld(at)),
+                significant,
+                {name: f"{(value - low) * scale:.1f}" for name, value in places.items()} if known else None,
+            )
+        )
+    return lines

@@ -87,7 +87,12 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
         "value": figure(measure, shown.value),
         "paging": paging,
         "documents": documents,
-        "queries": _query_lines(found, shown, paging),
+        "queries": [
+            _query_line(found, query, number)
+            for number, query in enumerate(
+                shown.queries[paging.offset : paging.offset + paging.limit], paging.offset + 1
+            )
+        ],
         **_neighbours(found, shown),
     }
     fill(context, "shown", _session_figure, found, shown, measure, query)
@@ -205,14 +210,11 @@ def _curves(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
 def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]]:
     """For each system how many reformulations gained, lost and did neither."""
     found = read_query_curves(chosen=chosen, measure=session_measure_in(query))
-    return [
-        (name.decode(), [*(f"{count:,}" for count in counts), _share(counts[0], sum(counts))])
-        for name, counts in zip(chosen.judged.systems, found.changed, strict=True)
-    ]
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else NOTHING
+    lines = []
+    for name, (gained, lost, same) in zip(chosen.judged.systems, found.changed, strict=True):
+        share = f"{100 * gained / (gained + lost + same):.0f} %" if gained or lost or same else NOTHING
+        lines.append((name.decode(), [f"{gained:,}", f"{lost:,}", f"{same:,}", share]))
+    return lines
 
 
 def _lengths(chosen: ChosenSessions) -> dict[str, Any]:
@@ -262,11 +264,6 @@ class QueryLine:
     change: str
     verdict: str
     documents: list[DocumentOfQuery]
-
-
-def _query_lines(found: SessionSet, shown: ShownSession, paging: Paging) -> list[QueryLine]:
-    part = shown.queries[paging.offset : paging.offset + paging.limit]
-    return [_query_line(found, query, number) for number, query in enumerate(part, paging.offset + 1)]
 
 
 def _query_line(found: SessionSet, query: ShownQuery, number: int) -> QueryLine:
