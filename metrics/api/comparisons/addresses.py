@@ -49,24 +49,14 @@ def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str,
         "baseline": query.baseline or "",
         "tests": ",".join(query.tests),
         "correction": rule.correction,
-        **{name: _unusual(value, USUAL[name]) for name, value in _numbers(query).items()},
-        "scores": query.scores or "",
-        "zeros": _unusual(options.zeros, DEFAULTS.zeros),
-        "ties": _unusual(options.ties, DEFAULTS.ties),
-        "min_difference": _unusual(options.min_difference, DEFAULTS.min_difference),
-    }
-    return {name: str(value) for name, value in given.items() if value != ""}
-
-
-def _numbers(query: ComparisonQuery) -> dict[str, float]:
-    options = query.options
-    return {
-        "alpha": query.rule.alpha,
+        "alpha": rule.alpha,
         "confidence": options.confidence,
         "resamples": options.resamples,
         "seed": options.seed,
+        "scores": query.scores or "",
+        "zeros": options.zeros,
+        "ties": options.ties,
+        "min_difference": options.min_difference,
     }
-
-
-def _unusual(value: Any, usual: Any) -> Any:
-    return "" if value == usual else value
+    unsaid = {**USUAL, "zeros": DEFAULTS.zeros, "ties": DEFAULTS.ties, "min_difference": DEFAULTS.min_difference}
+    return {name: str(value) for name, value in given.items() if value not in ("", unsaid.get(name))}

@@ -11,7 +11,6 @@ from django.urls import reverse
 from metrics.api.comparisons.addresses import asked_of
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
-from metrics.engine import ENGINE_VERSION
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
@@ -67,9 +66,7 @@ class Shown:
 
     @property
     def stale(self) -> bool:
-        """Whether other judgements, or another engine, count by now."""
-        stored = self.answer.stored
-        return stored is not None and not (stored.qrels.active and stored.engine_version == ENGINE_VERSION)
+        return self.answer.stale
 
     @property
     def asked(self) -> dict[str, str]:
@@ -91,23 +88,6 @@ def show(collection: Collection, answer: Answer, text: Text) -> Shown:
 def common_parts(shown: Shown) -> dict[str, Any]:
     """What the pages of two and of many runs have alike."""
     answer, compared = shown.answer, shown.compared
-    return {
-        "shown": shown,
-        "qrels": answer.entrants.qrels,
-        "measures": [one.measure.name for one in answer.results],
-        "measure": compared.measure.name,
-        "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
-        "lower": compared.measure.definition.lower_is_better,
-        "cautions": _cautions(shown),
-        "baseline": _baseline(shown),
-        "confidence": f"{100 * answer.query.options.confidence:g} %",
-        "files": files(shown),
-        "left_out": len(compared.left_out),
-    }
-
-
-def _cautions(shown: Shown) -> list[str]:
-    answer, compared = shown.answer, shown.compared
     unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
     cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
     messages = [caution.message for caution in cautions]
@@ -115,12 +95,20 @@ def _cautions(shown: Shown) -> list[str]:
     for family in compared.families:
         messages += [caution.message for caution in not_corrected_again(family.test, answer.query.rule.correction)]
         messages += [f"{among}{caution.message}" for caution in family.result.cautions]
-    return list(dict.fromkeys(messages))
-
-
-def _baseline(shown: Shown) -> Any:
-    row = shown.compared.pairs.baseline
-    return run_of(shown.answer, shown.compared, row) if row is not None and row in shown.rows else None
+    baseline = compared.pairs.baseline
+    return {
+        "shown": shown,
+        "qrels": answer.entrants.qrels,
+        "measures": [one.measure.name for one in answer.results],
+        "measure": compared.measure.name,
+        "sorting": "ascending" if compared.measure.definition.lower_is_better else "descending",
+        "lower": compared.measure.definition.lower_is_better,
+        "cautions": list(dict.fromkeys(messages)),
+        "baseline": run_of(answer, compared, baseline) if baseline is not None and baseline in shown.rows else None,
+        "confidence": f"{100 * answer.query.options.confidence:g} %",
+        "files": files(shown),
+        "left_out": len(compared.left_out),
+    }
 
 
 def files(shown: Shown) -> list[tuple[str, str]]:

@@ -107,7 +107,7 @@ class Controls:
 def make_controls(collection: Collection, text: Text) -> Controls:
     """NotFound without judgements."""
     qrels = active_qrels(collection)
-    tests = _listed(text.get("tests") or text.get("test") or "paired_t")
+    tests = [part.strip() for part in (text.get("tests") or text.get("test") or "paired_t").split(",")]
     correction = text.get("correction") or "holm"
     return Controls(
         text.get("measures") or text.get("measure") or collection.measures[0],
@@ -128,16 +128,16 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     )
 
 
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
-
-
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
     """The runs that are evaluated now by tag, the chosen ones among them whatever their number."""
     current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
     columns = current.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
     rows = {str(row[0]): row for row in columns[:_LISTED]}
-    chosen = _named_runs(text)
+    try:
+        chosen = run_ids_in(text)
+    except InvalidInput:
+        # One of them is no id: that is said with the answer.
+        chosen = []
     missing = [run for run in chosen if run not in rows]
     if missing:
         rows.update({str(row[0]): row for row in columns.filter(run__in=missing)})
@@ -145,14 +145,6 @@ def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
         RunChoice(pk, tag, team, pk in chosen, _without(collection, text, chosen, pk) if pk in chosen else "")
         for pk, (_, tag, team) in rows.items()
     ]
-
-
-def _named_runs(text: Text) -> list[str]:
-    """None where one of them is no id: that is said with the answer."""
-    try:
-        return run_ids_in(text)
-    except InvalidInput:
-        return []
 
 
 def _without(collection: Collection, text: Text, chosen: list[str], run: str) -> str:

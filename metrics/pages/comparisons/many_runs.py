@@ -8,13 +8,12 @@ from typing import Any
 from metrics.api.comparisons.addresses import pair_address
 from metrics.charts.boards.ranks import first_on_note, ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
-from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
 from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
-from metrics.pages.parts import ShownFigure, fill
+from metrics.pages.parts import fill
 from metrics.questions.comparisons import pair_selection
 from metrics.services.comparisons.comparison import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
@@ -32,6 +31,7 @@ _OMNIBUS = {
 def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     """The context of the page, and its status."""
     answer, compared, family = shown.answer, shown.compared, shown.family
+    where = pair_address(answer, compared)
     spread = read_rank_intervals(compared, answer.query.options)
     context = common_parts(shown) | {
         "runs": run_lines(answer, compared, family, spread),
@@ -43,15 +43,17 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "omnibus": [(_OMNIBUS[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
         "split": _split(shown),
         "matrix": matrix_lines(answer, compared, family),
-        "pair_address": pair_address(answer, compared),
+        "pair_address": where,
         "report": report(answer, compared, family, None),
     }
     status = max(
         fill(context, "pairs", _pairs, shown),
-        fill(context, "heat", _heat, shown),
-        fill(context, "standing", _standing, shown, spread),
+        fill(
+            context, "heat", lambda: answer_figure(shown, significance_figure(answer, compared, family, address=where))
+        ),
+        fill(context, "standing", lambda: answer_figure(shown, ranks_figure(answer, compared, spread))),
     )
-    return context, status if shown.stale else max(status, fill(context, "curves", curves_part, shown))
+    return context, status if answer.stale else max(status, fill(context, "curves", curves_part, shown))
 
 
 def _pairs(shown: Shown) -> dict[str, Any]:
@@ -76,12 +78,3 @@ def _split(shown: Shown) -> dict[str, Any] | None:
     found = found[visible_pairs(shown.answer, shown.compared)[found]]
     pairs = list(shown_pairs(shown.answer, shown.compared, found[:_SPLIT_SHOWN]))
     return {"number": len(found), "pairs": pairs}
-
-
-def _heat(shown: Shown) -> ShownFigure:
-    where = pair_address(shown.answer, shown.compared)
-    return answer_figure(shown, significance_figure(shown.answer, shown.compared, shown.family, address=where))
-
-
-def _standing(shown: Shown, spread: RankIntervals | None) -> ShownFigure:
-    return answer_figure(shown, ranks_figure(shown.answer, shown.compared, spread))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +54,15 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
     rows = rows_of(answer, compared)
     ranks = standings(compared.values.mean(axis=1)[None, :], np.array([compared.measure.definition.lower_is_better]))[0]
     runs = {row: run_of(answer, compared, row) for row in rows}
-    names, means = names_of(list(runs.values())), _means(answer)
+    names = names_of(list(runs.values()))
+    # For each measure the mean of each entrant as text.
+    means = [
+        {
+            place: figure(one.measure, value)
+            for place, value in zip(one.order, one.values.mean(axis=1).tolist(), strict=True)
+        }
+        for one in answer.results
+    ]
     letters = letters_of(family.tiers) if family.tiers else None
     return [
         RunLine(
@@ -70,17 +77,6 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
             f"{100 * spread.share_first[row]:.0f} %" if spread else "",
         )
         for row in rows[:RUNS_SHOWN]
-    ]
-
-
-def _means(answer: Answer) -> list[dict[int, str]]:
-    """For each measure the mean of each entrant as text."""
-    return [
-        {
-            place: figure(compared.measure, value)
-            for place, value in zip(compared.order, compared.values.mean(axis=1).tolist(), strict=True)
-        }
-        for compared in answer.results
     ]
 
 
@@ -107,25 +103,27 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
     low, high = (float(choose([0.0, *end])) for choose, end in ((np.nanmin, result.low), (np.nanmax, result.high)))
     scale = 200 / ((high - low) or 1.0)
     names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
-    return [_pair_line(pair, names, low, scale) for pair in pairs]
-
-
-def _pair_line(pair: ShownPair, names: Mapping[Run, str], low: float, scale: float) -> PairLine:
-    verdict = pair.verdicts[0]
-    places = {"zero": 0.0, "low": verdict.low, "middle": pair.difference, "high": verdict.high}
-    return PairLine(
-        pair,
-        verdict,
-        (names[pair.a], names[pair.b]),
-        signed(pair.difference),
-        ends(verdict),
-        probability(verdict.p_value),
-        probability(verdict.p_adjusted),
-        percent(pair.relative),
-        NOTHING if math.isnan(pair.hedges_g.value) else two_decimals(pair.hedges_g.value),
-        {} if math.isnan(verdict.low) else {name: f"{(value - low) * scale:.1f}" for name, value in places.items()},
-        verdict_text(verdict.significant, verdict.withheld),
-    )
+    lines = []
+    for pair in pairs:
+        verdict = pair.verdicts[0]
+        places = {"zero": 0.0, "low": verdict.low, "middle": pair.difference, "high": verdict.high}
+        drawn = {name: f"{(value - low) * scale:.1f}" for name, value in places.items()}
+        lines.append(
+            PairLine(
+                pair,
+                verdict,
+                (names[pair.a], names[pair.b]),
+                signed(pair.difference),
+                ends(verdict),
+                probability(verdict.p_value),
+                probability(verdict.p_adjusted),
+                percent(pair.relative),
+                bounded(pair.hedges_g)[0],
+                {} if math.isnan(verdict.low) else drawn,
+                verdict_text(verdict.significant, verdict.withheld),
+            )
+        )
+    return lines
 
 
 def ends(verdict: Verdict) -> str:
@@ -165,23 +163,21 @@ class QuestionLine:
 
 
 def question_lines(pair: ShownPair) -> list[QuestionLine]:
-    return [_question_line(verdict) for verdict in pair.verdicts]
-
-
-def _question_line(verdict: Verdict) -> QuestionLine:
-    title = TEST_NAMES[verdict.test]
-    return QuestionLine(
-        verdict.test,
-        title[0].upper() + title[1:],
-        ASKS[verdict.test],
-        "ranks or signs" if TESTS[verdict.test].ranks else "means",
-        NOTHING if math.isnan(verdict.statistic) else statistic(verdict.statistic),
-        probability(verdict.p_value) + (" (exact)" if verdict.exact else ""),
-        probability(verdict.p_adjusted),
-        ends(verdict),
-        verdict.significant,
-        verdict_text(verdict.significant, verdict.withheld),
-    )
+    return [
+        QuestionLine(
+            verdict.test,
+            TEST_NAMES[verdict.test][0].upper() + TEST_NAMES[verdict.test][1:],
+            ASKS[verdict.test],
+            "ranks or signs" if TESTS[verdict.test].ranks else "means",
+            NOTHING if math.isnan(verdict.statistic) else statistic(verdict.statistic),
+            probability(verdict.p_value) + (" (exact)" if verdict.exact else ""),
+            probability(verdict.p_adjusted),
+            ends(verdict),
+            verdict.significant,
+            verdict_text(verdict.significant, verdict.withheld),
+        )
+        for verdict in pair.verdicts
+    ]
 
 
 @dataclass(frozen=True)
@@ -223,13 +219,6 @@ def matrix_lines(answer: Answer, compared: Compared, family: Family) -> list[tup
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
         return []
-    runs = {row: run_of(answer, compared, row) for row in rows}
-    names, cells = names_of(list(runs.values())), _matrix_cells(compared, family)
-    return [(runs[row], names[runs[row]], [cells[row, column] for column in rows]) for row in rows]
-
-
-def _matrix_cells(compared: Compared, family: Family) -> dict[tuple[int, int], MatrixCell]:
-    """By both rows; empty on the diagonal."""
     better = family.verdicts.better(compared.measure.definition.lower_is_better).tolist()
     withheld = [WITHHELD.get(REASONS[reason]) for reason in family.verdicts.withheld.tolist()]
     cells = {(row, row): MatrixCell("") for row in range(compared.pairs.runs)}
@@ -239,4 +228,6 @@ def _matrix_cells(compared: Compared, family: Family) -> dict[tuple[int, int], M
         note = f"corrected p {probability(p_value)}{f': {reason}' if reason else ''}"
         for a, b, sign in ((i, j, 1), (j, i, -1)):
             cells[a, b] = MatrixCell(signed(sign * difference), {1: "better", -1: "worse"}.get(sign * way, ""), note)
-    return cells
+    runs = {row: run_of(answer, compared, row) for row in rows}
+    names = names_of(list(runs.values()))
+    return [(runs[row], names[runs[row]], [cells[row, column] for column in rows]) for row in rows]

@@ -21,7 +21,7 @@ from metrics.pages.comparisons.words import agreement, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs
-from metrics.services.values.two_rankings import Placed, RankingSide, read_two_rankings
+from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import figure, signed
 from runs.models import Collection
 
@@ -36,10 +36,10 @@ _READ_AT_ONCE = 50_000_000
 def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     """The context of the page, and its status."""
     (pair,) = shown_pairs(shown.answer, shown.compared, np.array([0]))
-    alpha = shown.answer.query.rule.alpha
+    alpha, names = shown.answer.query.rule.alpha, names_of([pair.a, pair.b])
     context = common_parts(shown) | {
         "pair": pair,
-        "names": _names(pair),
+        "names": (names[pair.a], names[pair.b]),
         "headline": headline(pair, shown.compared, shown.answer),
         "agreement": agreement(pair, alpha),
         "found_among": named_family(shown.answer, shown.family.test) if shown.answer.narrowed else "",
@@ -59,11 +59,6 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         fill(context, "rankings", _rankings, shown, pair, context["topics"]),
     )
     return context, status
-
-
-def _names(pair: ShownPair) -> tuple[str, str]:
-    names = names_of([pair.a, pair.b])
-    return names[pair.a], names[pair.b]
 
 
 def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
@@ -94,33 +89,33 @@ class TopicLine:
 
 def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
     """The largest difference first."""
-    ids = [topic for topic in shown.answer.entrants.qrels.topic_ids if topic not in shown.compared.left_out]
-    first, second = (int(side[0]) for side in shown.compared.pairs.indices())
-    a, b = (shown.compared.values[row].tolist() for row in (first, second))
+    measure, qrels = shown.compared.measure, shown.answer.entrants.qrels
+    ids = [topic for topic in qrels.topic_ids if topic not in shown.compared.left_out]
+    a, b = (shown.compared.values[int(side[0])].tolist() for side in shown.compared.pairs.indices())
     order = sorted(range(len(ids)), key=lambda at: -abs(a[at] - b[at]))[:_TOPICS_SHOWN]
     titles = _titles(shown.collection, [ids[at] for at in order])
-    return [_topic_line(shown, pair, ids[at], titles.get(ids[at], ""), (a[at], b[at])) for at in order]
+    ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
+    # This very page, of a stored comparison or not.
+    here = {name: value for name, value in shown.text.items() if value}
+    lines = []
+    for at in order:
+        asked = urlencode({"topic": ids[at], "qrels": qrels.version})
+        lines.append(
+            TopicLine(
+                ids[at],
+                titles.get(ids[at], ""),
+                (figure(measure, a[at]), figure(measure, b[at])),
+                signed(a[at] - b[at]),
+                a[at] - b[at],
+                (f"{ranking_a}?{asked}", f"{ranking_b}?{asked}"),
+                f"?{urlencode({**here, 'topic': ids[at]})}#rankings",
+            )
+        )
+    return lines
 
 
 def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
     return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
-
-
-def _topic_line(shown: Shown, pair: ShownPair, topic_id: str, title: str, values: tuple[float, float]) -> TopicLine:
-    measure, qrels = shown.compared.measure, shown.answer.entrants.qrels.version
-    asked = urlencode({"topic": topic_id, "qrels": qrels})
-    rankings = [f"{reverse('ranking-page', args=[run.pk])}?{asked}" for run in (pair.a, pair.b)]
-    # This very page, of a stored comparison or not.
-    here = urlencode({**{name: value for name, value in shown.text.items() if value}, "topic": topic_id})
-    return TopicLine(
-        topic_id,
-        title,
-        (figure(measure, values[0]), figure(measure, values[1])),
-        signed(values[0] - values[1]),
-        values[0] - values[1],
-        (rankings[0], rankings[1]),
-        f"?{here}#rankings",
-    )
 
 
 def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
@@ -162,17 +157,13 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[st
     first, second = (shown.evaluation(int(side[0])) for side in shown.compared.pairs.indices())
     found = read_two_rankings(a=first, b=second, topic_id=topic)
     asked = {"runs": f"{pair.a.pk},{pair.b.pk}", "topic": topic, "scores": shown.answer.query.scores or ""}
-    near["sides"] = [(side, _lines(shown.collection, side)) for side in (found.a, found.b)]
+    labels = shown.collection.level_labels
+    near["sides"] = [
+        (side, [RankedLine(one, str(labels.get(str(one.document.level), ""))) for one in side.documents])
+        for side in (found.a, found.b)
+    ]
     near |= {"found": found, "title": _titles(shown.collection, [topic]).get(topic, "")}
     if found.a.documents or found.b.documents:
         arguments = {"collection": shown.collection.slug}
         near["figure"] = ShownFigure(two_rankings_figure(found), "collection-chart", arguments, asked)
     return near
-
-
-def _lines(collection: Collection, side: RankingSide) -> list[RankedLine]:
-    labels = collection.level_labels
-    return [
-        RankedLine(one, "" if one.document.level is None else str(labels.get(str(one.document.level), "")))
-        for one in side.documents
-    ]

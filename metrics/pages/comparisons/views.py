@@ -155,15 +155,11 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
     context: dict[str, Any] = {"collection": collection, "text": text, "stored": stored, "found": {}}
     status = 200
     if stored.state == Comparison.State.COMPARED:
-        status = fill(context, "found", _stored_answer, stored, text)
+        status = fill(context, "found", lambda: {"answer": read_stored_comparison(stored).of(run_ids_in(text))})
     else:
         context["found"] = {"waiting": stored, "asked": asked_of(*question_of(stored)), **_status(stored)}
     status = max(status, _add_parts(context, collection, text))
     return render(request, "metrics/stored_comparison.html", context, status=status)
-
-
-def _stored_answer(stored: Comparison, text: Text) -> dict[str, Any]:
-    return {"answer": read_stored_comparison(stored).of(run_ids_in(text))}
 
 
 @page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
@@ -57,11 +56,14 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
     """By the first test; the run that is ahead is named first, whichever of the two it is."""
     name, verdict = compared.measure.name, pair.verdicts[0]
     names = names_of([pair.a, pair.b])
-    label = _label(verdict, answer)
+    label = f"{'significant' if verdict.significant else 'not significant'} at {answer.query.rule.alpha:g}"
+    if verdict.withheld:
+        label = f"no verdict: {WITHHELD[verdict.withheld]}"
     if pair.wins == pair.losses == 0:
         return Headline(f"{names[pair.a]} and {names[pair.b]} have the same {name} on every topic.", "", False, label)
-    ahead, behind, sign = _sides(pair, compared)
-    size = _size(compared, pair.difference)
+    a_is_ahead = (pair.difference >= 0) != compared.measure.definition.lower_is_better or pair.difference == 0
+    ahead, behind = (pair.a, pair.b) if a_is_ahead else (pair.b, pair.a)
+    size = figure(compared.measure, abs(pair.difference))
     if pair.difference == 0:
         lead = f"{names[ahead]} and {names[behind]} have the same mean {name}"
     elif verdict.significant:
@@ -70,20 +72,19 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
         plain = "" if verdict.withheld else ", but not significantly"
         lead = f"{names[ahead]} is ahead of {names[behind]} by {size} {name}{plain}"
     lead += _why_withheld(pair, verdict, compared, names)
-    wins, losses = (pair.wins, pair.losses) if sign > 0 else (pair.losses, pair.wins)
+    wins, losses = (pair.wins, pair.losses) if a_is_ahead else (pair.losses, pair.wins)
     # As the tables below have it, whichever run is ahead and whether lower is better or not.
     difference = f"{names[pair.a]} minus {names[pair.b]}{_lower(compared)}"
-    said = f"{_interval(verdict, answer)}{_p(verdict, answer, f' by {_the(verdict.test)}')}{_exact(pair, answer)}"
-    detail = f"Of {difference}: {said}; better on {_topics(wins)}, worse on {losses:,}" + (
-        f", equal on {pair.ties:,}." if pair.ties else "."
-    )
+    interval = f"{_percent(answer)} interval {signed(verdict.low)} to {signed(verdict.high)}; "
+    said = _p(verdict, answer, f" by {_the(verdict.test)}")
+    # The exact p of another test where the one asked for has none.
+    other = next((one for one in pair.verdicts if one.exact and one.p_value == one.p_value), None)
+    if other is not None and math.isnan(verdict.p_value):
+        said += f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
+    said = said if math.isnan(verdict.low) else f"{interval}{said}"
+    counts = f"better on {_topics(wins)}, worse on {losses:,}{f', equal on {pair.ties:,}' if pair.ties else ''}"
+    detail = f"Of {difference}: {said}; {counts}."
     return Headline(f"{lead}.", detail, verdict.significant, label)
-
-
-def _label(verdict: Verdict, answer: Answer) -> str:
-    if verdict.withheld:
-        return f"no verdict: {WITHHELD[verdict.withheld]}"
-    return f"{'significant' if verdict.significant else 'not significant'} at {answer.query.rule.alpha:g}"
 
 
 def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]) -> str:
@@ -98,32 +99,8 @@ def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: 
     return ""
 
 
-def _exact(pair: ShownPair, answer: Answer) -> str:
-    """The exact p of another test where the one asked for has none."""
-    other = next((one for one in pair.verdicts if one.exact and one.p_value == one.p_value), None)
-    if other is None or not math.isnan(pair.verdicts[0].p_value):
-        return ""
-    return f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
-
-
-def _sides(pair: ShownPair, compared: Compared) -> tuple[Run, Run, int]:
-    """The better run, the other one, and 1 where the better one is `a`."""
-    first = (pair.difference >= 0) != compared.measure.definition.lower_is_better or pair.difference == 0
-    return (pair.a, pair.b, 1) if first else (pair.b, pair.a, -1)
-
-
-def _size(compared: Compared, difference: float) -> str:
-    return figure(compared.measure, abs(difference))
-
-
 def _lower(compared: Compared) -> str:
     return " (lower is better)" if compared.measure.definition.lower_is_better else ""
-
-
-def _interval(verdict: Verdict, answer: Answer) -> str:
-    if math.isnan(verdict.low):
-        return ""
-    return f"{_percent(answer)} interval {signed(verdict.low)} to {signed(verdict.high)}; "
 
 
 def _p(verdict: Verdict, answer: Answer, by: str = "") -> str:
@@ -177,16 +154,13 @@ def agreement(pair: ShownPair, alpha: float) -> str:
         sentences.insert(0, f"{_begun(_listed(said[NO_SPREAD]))} cannot be made: the differences have no spread.")
     if said[OTHER_DIRECTION]:
         tests = _begun(_listed(said[OTHER_DIRECTION]))
-        sentences.append(f"{tests}, which {_do_not(said[OTHER_DIRECTION])} ask about means, found the other direction.")
+        do_not = "does not" if len(said[OTHER_DIRECTION]) == 1 else "do not"
+        sentences.append(f"{tests}, which {do_not} ask about means, found the other direction.")
     return " ".join(sentences)
 
 
 def _begun(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _do_not(tests: list[str]) -> str:
-    return "does not" if len(tests) == 1 else "do not"
 
 
 def _listed(tests: list[str]) -> str:
@@ -218,7 +192,7 @@ def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair |
     return (
         f"We compared {who}{found} by {compared.measure.name} on {compared.topics:,} topics of {qrels.collection.name} "
         f"(qrels version {qrels.version}). Test (two-sided): {how_tested(answer, family)}. "
-        f"{_outcome(answer, compared, family, pair)} Computed with EvalHub, engine version {_engine(answer)}."
+        f"{_outcome(answer, compared, family, pair)} Computed with EvalHub, engine version {answer.engine_version}."
     )
 
 
@@ -231,34 +205,15 @@ def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair
         return " ".join([counted, *withheld_pairs(reasons)])
     verdict = next(verdict for verdict in pair.verdicts if verdict.test == family.test)
     names = names_of([pair.a, pair.b])
-    interval = (
-        "no confidence interval"
-        if math.isnan(verdict.low)
-        else (f"{_percent(answer)} {_joint(family)}confidence interval {signed(verdict.low)} to {signed(verdict.high)}")
-    )
+    mean_a, mean_b = (figure(compared.measure, mean) for mean in (pair.mean_a, pair.mean_b))
+    joint = "simultaneous " if TESTS[family.test].joint_intervals and family.size > 1 else ""
+    interval = f"{_percent(answer)} {joint}confidence interval {signed(verdict.low)} to {signed(verdict.high)}"
+    if math.isnan(verdict.low):
+        interval = "no confidence interval"
+    tested = "" if math.isnan(verdict.statistic) else f"statistic {statistic(verdict.statistic)}, "
+    effect = "none" if math.isnan(pair.hedges_g.value) else f"{pair.hedges_g.value:.2f}"
     withheld = f" No verdict: {WITHHELD[verdict.withheld]}." if verdict.withheld else ""
     return (
-        f"Mean {_mean(compared, pair.mean_a)} ({names[pair.a]}) and {_mean(compared, pair.mean_b)} ({names[pair.b]}), "
-        f"difference {signed(pair.difference)}, {interval}{_lower(compared)}, {_statistic(verdict)}"
-        f"{_p(verdict, answer)}; Hedges's g = {_effect(pair)}.{withheld}"
+        f"Mean {mean_a} ({names[pair.a]}) and {mean_b} ({names[pair.b]}), difference {signed(pair.difference)}, "
+        f"{interval}{_lower(compared)}, {tested}{_p(verdict, answer)}; Hedges's g = {effect}.{withheld}"
     )
-
-
-def _joint(family: Family) -> str:
-    return "simultaneous " if TESTS[family.test].joint_intervals and family.size > 1 else ""
-
-
-def _statistic(verdict: Verdict) -> str:
-    return "" if verdict.statistic != verdict.statistic else f"statistic {statistic(verdict.statistic)}, "
-
-
-def _effect(pair: ShownPair) -> str:
-    return "none" if pair.hedges_g.value != pair.hedges_g.value else f"{pair.hedges_g.value:.2f}"
-
-
-def _mean(compared: Compared, value: float) -> str:
-    return figure(compared.measure, value)
-
-
-def _engine(answer: Answer) -> str:
-    return answer.stored.engine_version if answer.stored else ENGINE_VERSION

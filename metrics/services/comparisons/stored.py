@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.significance.resampling import BLOCK
@@ -51,6 +52,16 @@ class Answer:
     results: list[Compared]
     stored: Comparison | None = None
     gone: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def engine_version(self) -> str:
+        """The version that made it."""
+        return self.stored.engine_version if self.stored else ENGINE_VERSION
+
+    @property
+    def stale(self) -> bool:
+        """Whether other judgements, or another engine, count by now."""
+        return not self.entrants.qrels.active or self.engine_version != ENGINE_VERSION
 
     @property
     def narrowed(self) -> bool:
