@@ -101,3 +101,5 @@ WHAT_IF = (
     parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
     SCORES,
 )
+SESSION_MEASURES = parameter("measures", "session measures separated by commas; those of the board where left out")
+SESSION_MEASURE = parameter("measure", "a session measure, nsDCG where left out")

@@ -8,6 +8,7 @@ from metrics.api.boards import views as boards
 from metrics.api.boards import what_if
 from metrics.api.comparisons import design, orders
 from metrics.api.comparisons import views as comparisons
+from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
 from metrics.api.values import curves, differences, rankings, values
@@ -73,11 +74,13 @@ urlpatterns = [
     path("runs/<uuid:run>/charts/<slug:chart>.<slug:form>", charts.RunChart.as_view(), name="run-chart"),
     path("runs/<uuid:run>/evaluations/", evaluations.RunEvaluations.as_view(), name="run-evaluations"),
     path(
-        "collections/<slug:collection>/session-leaderboard/", sessions.SessionBoardView.as_view(), name="session-board"
+        "collections/<slug:collection>/session-leaderboard/",
+        session_boards.SessionBoardView.as_view(),
+        name="session-board",
     ),
     path(
         "collections/<slug:collection>/session-comparison/",
-        sessions.SessionComparisonView.as_view(),
+        session_boards.SessionComparisonView.as_view(),
         name="session-comparison",
     ),
     path(_SET + "values/", sessions.SessionValuesView.as_view(), name="session-values"),

@@ -2,241 +2,395 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Literal, TypedDict
+from uuid import UUID
 
 import numpy as np
 from rest_framework.utils.urls import replace_query_param
 
-from metrics.api.answers import number
-from metrics.engine import ENGINE_VERSION
-from metrics.engine.significance import TESTS
-from metrics.engine.significance.families import Family, disagreements
+from metrics import models
+from metrics.api.answers import Caution, cautions_of, number
+from metrics.engine.significance import TESTS, families
+from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.tiers import Tiers, letters_of
-from metrics.models import Comparison
+from metrics.engine.significance.pairs import INTERVALS
+from metrics.engine.significance.tiers import letters_of
+from metrics.engine.significance.verdicts import REASONS, VERDICTS
+from metrics.services.comparisons import shown_pairs
 from metrics.services.comparisons.comparison import Compared, one_of_many, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
-    Bounded,
     PairSelection,
-    ShownPair,
-    Verdict,
     choose_pairs,
     rows_of,
     run_of,
-    shown_pairs,
     visible_pairs,
 )
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
-from runs.models import Collection, Qrels
+from runs.api.shapes import Id, OneOf, Url
+from runs.models import Collection
 
 # Of the topics left out, and of the pairs on which tests disagree.
 _SHOWN = 50
 
+Way = Annotated[str | None, OneOf(VERDICTS), "of a against b"]
+Withheld = Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict, whatever p is"]
 
-def status_as_json(stored: Comparison, url: str) -> dict[str, Any]:
+
+class ComparisonStatus(TypedDict):
+    id: UUID
+    url: Annotated[Url, "where the comparison is read"]
+    state: Annotated[str, OneOf(models.Comparison.State.choices)]
+    progress: Annotated[float, "share of the work that is done"]
+    since: datetime
+    created_at: datetime
+    attempts: int
+    seconds: float | None
+    error_code: str
+    error_message: str
+
+
+class WaitingComparison(TypedDict):
+    """A comparison that a worker makes."""
+
+    comparison: ComparisonStatus
+
+
+class Bounded(TypedDict):
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Verdict(TypedDict):
+    low: Annotated[float | None, "of the interval of the mean difference"]
+    high: float | None
+    statistic: Annotated[float | None, "null where there is none"]
+    p_value: Annotated[float | None, "null where the test cannot be made"]
+    p_adjusted: Annotated[float | None, "corrected over the family"]
+    exact: Annotated[bool, "p is of the exact distribution"]
+    significant: Annotated[bool, "whether there is a verdict"]
+    verdict: Way
+    withheld: Withheld
+
+
+class SplitPair(TypedDict):
+    a: UUID
+    b: UUID
+    difference: Annotated[float, "mean of a minus mean of b"]
+    wins: Annotated[int, "topics on which a is better"]
+    ties: int
+    losses: int
+    tests: dict[str, Verdict]
+
+
+class Pair(SplitPair):
+    relative_difference: Annotated[float | None, "as a share of the mean of b"]
+    reading: Annotated[str, OneOf(READINGS), "of the relative difference, after Sparck Jones"]
+    cohen_d: Bounded
+    hedges_g: Bounded
+    standardised_difference: Bounded
+
+
+class Groups(TypedDict):
+    run: UUID
+    tier: int
+    groups: Annotated[list[int], "runs that share one are not separated"]
+    letters: Annotated[str | None, "the same as letters; null beyond 52 groups"]
+
+
+class Family(TypedDict):
+    about: Literal["means", "ranks"]
+    paired: bool
+    draws: Annotated[bool, "depends on resamples and seed"]
+    correction: Annotated[str | None, "null where p counts for all pairs by itself"]
+    family: Annotated[int, "number of pairs that p counts for"]
+    intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
+    significant: Annotated[int, "number of pairs with a verdict"]
+    cautions: list[Caution]
+    groups: Annotated[list[Groups] | None, "null with a baseline or without a test"]
+
+
+class Source(TypedDict):
+    name: str
+    squares: float
+    freedom: float
+    mean_square: float
+    statistic: float | None
+    p_value: float | None
+
+
+class Omnibus(TypedDict):
+    statistic: float | None
+    freedom: list[float]
+    p_value: Annotated[float | None, "null where the test cannot be made"]
+    effect: Annotated[float, "partial eta squared, Kendall's W or epsilon squared"]
+    sources: list[Source]
+    cautions: list[Caution]
+
+
+class LeftOut(TypedDict):
+    topic_id: str
+    runs_without_value: int
+
+
+class TopicsUsed(TypedDict):
+    used: int
+    left_out: int
+    reasons: Annotated[list[LeftOut], "the first 50"]
+
+
+class ComparedMean(TypedDict):
+    run: UUID
+    mean: float
+
+
+class Disagreements(TypedDict):
+    count: int
+    pairs: Annotated[list[SplitPair], "the first 50"]
+
+
+class ComparedMeasure(TypedDict):
+    measure: str
+    topics: TopicsUsed
+    cautions: list[Caution]
+    means: Annotated[list[ComparedMean], "best first"]
+    omnibus: dict[str, Omnibus]
+    tests: dict[str, Family]
+    disagreements: Annotated[
+        Disagreements | None, "pairs on which tests of means and of ranks disagree; null for tests of one kind"
+    ]
+    count: Annotated[int, "pairs of all pages"]
+    pairs: list[Pair]
+
+
+class PairFamily(TypedDict):
+    kind: Literal["all_pairs", "baseline"]
+    baseline: Id | None
+    runs: Annotated[int, "that were tested together; `runs` of the answer may be some of them"]
+    pairs: Annotated[int, "that were tested together"]
+
+
+class ComparedRun(TypedDict):
+    id: UUID
+    team: str
+    tag: str
+
+
+class Comparison(TypedDict):
+    """Pairs of runs under some measures and tests, and everything that makes the figures again."""
+
+    comparison: Annotated[ComparisonStatus | None, "null for one made on the spot"]
+    collection: str
+    qrels: int
+    scores: str
+    engine_version: str
+    stale: bool
+    tests: list[str]
+    family: PairFamily
+    correction: str
+    alpha: float
+    confidence: float
+    resamples: int
+    seed: int
+    zeros: str
+    ties: str
+    min_difference: float
+    cautions: list[Caution]
+    runs: list[ComparedRun]
+    measures: list[ComparedMeasure]
+    sort: str
+    next: Url | None
+    previous: Url | None
+
+
+def status_answer(stored: models.Comparison, url: str) -> ComparisonStatus:
     """How far a stored comparison has come; `url` is where it is read."""
-    return {
-        "id": stored.pk,
-        "url": url,
-        "state": stored.state,
-        "progress": stored.progress,
-        "since": stored.since,
-        "created_at": stored.created_at,
-        "attempts": stored.attempts,
-        "seconds": stored.seconds,
-        "error_code": stored.error_code,
-        "error_message": stored.error_message,
-    }
+    return ComparisonStatus(
+        id=stored.pk,
+        url=url,
+        state=stored.state,
+        progress=stored.progress,
+        since=stored.since,
+        created_at=stored.created_at,
+        attempts=stored.attempts,
+        seconds=stored.seconds,
+        error_code=stored.error_code,
+        error_message=stored.error_message,
+    )
 
 
-def answer_as_json(
-    collection: Collection, answer: Answer, selection: PairSelection, url: str, status: dict[str, Any] | None
-) -> dict[str, Any]:
+def comparison_answer(
+    collection: Collection, answer: Answer, selection: PairSelection, url: str, status: ComparisonStatus | None
+) -> Comparison:
     """The whole of a comparison with one page of the pairs of each measure; `url` is that of the request."""
-    results = [_compared_as_json(answer, compared, selection) for compared in answer.results]
+    query, entrants, options = answer.query, answer.entrants, answer.query.options
+    results = [_measure(answer, compared, selection) for compared in answer.results]
     most = max((result["count"] for result in results), default=0)
     limit = selection.limit or most
     after, before = selection.offset + limit, max(0, selection.offset - limit)
+    cautions = []
+    if answer.gone:
+        message = (
+            f"{len(answer.gone)} of the compared runs were deleted since: they are not shown, but p values count them"
+        )
+        cautions.append(Caution(code="runs_deleted", message=message))
+    chosen_alone = one_of_many(entrants, query)
+    cautions += cautions_of([chosen_alone] if chosen_alone else [])
     best_first = answer.results[0]
     runs = [run_of(answer, best_first, row) for row in rows_of(answer, best_first)]
-    return {
-        "comparison": status,
-        **_inputs(collection, answer),
-        "cautions": [*_deleted(answer), *_chosen(answer)],
-        "runs": [{"id": run.pk, "team": run.team.slug, "tag": run.tag} for run in runs],
-        "measures": results,
-        "sort": selection.sort,
-        "next": replace_query_param(url, "offset", after) if after < most else None,
-        "previous": replace_query_param(url, "offset", before) if selection.offset else None,
-    }
+    return Comparison(
+        comparison=status,
+        collection=collection.slug,
+        qrels=entrants.qrels.version,
+        scores=entrants.scores,
+        engine_version=answer.engine_version,
+        stale=answer.stale,
+        tests=query.tests,
+        family=PairFamily(
+            kind="all_pairs" if entrants.baseline is None else "baseline",
+            baseline=None if entrants.baseline in answer.gone else query.baseline,
+            runs=len(entrants.evaluations),
+            pairs=entrants.pairs.number,
+        ),
+        correction=query.rule.correction,
+        alpha=query.rule.alpha,
+        confidence=options.confidence,
+        resamples=options.resamples,
+        seed=options.seed,
+        zeros=options.zeros,
+        ties=options.ties,
+        min_difference=options.min_difference,
+        cautions=cautions,
+        runs=[ComparedRun(id=run.pk, team=run.team.slug, tag=run.tag) for run in runs],
+        measures=results,
+        sort=selection.sort,
+        next=replace_query_param(url, "offset", after) if after < most else None,
+        previous=replace_query_param(url, "offset", before) if selection.offset else None,
+    )
 
 
-def _inputs(collection: Collection, answer: Answer) -> dict[str, Any]:
-    """Everything that makes the figures again."""
-    query, qrels, options = answer.query, answer.entrants.qrels, answer.query.options
-    return {
-        "collection": collection.slug,
-        "qrels": qrels.version,
-        "scores": answer.entrants.scores,
-        "engine_version": _engine_version(answer),
-        "stale": _is_stale(qrels, _engine_version(answer)),
-        "tests": query.tests,
-        "family": {
-            "kind": "all_pairs" if answer.entrants.baseline is None else "baseline",
-            "baseline": None if answer.entrants.baseline in answer.gone else query.baseline,
-            "runs": len(answer.entrants.evaluations),
-            "pairs": answer.entrants.pairs.number,
-        },
-        "correction": query.rule.correction,
-        "alpha": query.rule.alpha,
-        "confidence": options.confidence,
-        "resamples": options.resamples,
-        "seed": options.seed,
-        "zeros": options.zeros,
-        "ties": options.ties,
-        "min_difference": options.min_difference,
-    }
-
-
-def _engine_version(answer: Answer) -> str:
-    return answer.stored.engine_version if answer.stored else ENGINE_VERSION
-
-
-def _is_stale(qrels: Qrels, engine_version: str) -> bool:
-    return not qrels.active or engine_version != ENGINE_VERSION
-
-
-def _deleted(answer: Answer) -> list[dict[str, str]]:
-    if not answer.gone:
-        return []
-    many = len(answer.gone)
-    message = f"{many} of the compared runs were deleted since: they are not shown, but p values count them"
-    return [{"code": "runs_deleted", "message": message}]
-
-
-def _chosen(answer: Answer) -> list[dict[str, str]]:
-    caution = one_of_many(answer.entrants, answer.query)
-    return [asdict(caution)] if caution else []
-
-
-def _compared_as_json(answer: Answer, compared: Compared, selection: PairSelection) -> dict[str, Any]:
+def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> ComparedMeasure:
     count, chosen = choose_pairs(answer, compared, selection)
-    means = compared.values.mean(axis=1).tolist()
-    rows = rows_of(answer, compared)
-    unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
-    cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
-    return {
-        "measure": compared.measure.name,
-        "topics": _topics(answer, compared),
-        "cautions": [asdict(caution) for caution in cautions],
-        "means": [{"run": run_of(answer, compared, row).pk, "mean": means[row]} for row in rows],
-        "omnibus": {name: omnibus_as_json(result) for name, result in compared.omnibus.items()},
-        "tests": {family.test: _family_as_json(answer, compared, family) for family in compared.families},
-        "disagreements": _disagreements(answer, compared),
-        "count": count,
-        "pairs": [_pair_as_json(pair) for pair in shown_pairs(answer, compared, chosen)],
-    }
-
-
-def _topics(answer: Answer, compared: Compared) -> dict[str, Any]:
     left_out = list(compared.left_out.items())
-    return {
-        "used": compared.topics,
-        "left_out": len(left_out),
-        "reasons": [{"topic_id": topic_id, "runs_without_value": runs} for topic_id, runs in left_out[:_SHOWN]],
-    }
+    unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
+    means = compared.values.mean(axis=1).tolist()
+    split = None
+    if len({TESTS[family.test].ranks for family in compared.families}) == 2:
+        found = families.disagreements(compared.families)
+        found = found[visible_pairs(answer, compared)[found]]
+        pairs = shown_pairs.shown_pairs(answer, compared, found[:_SHOWN])
+        split = Disagreements(count=len(found), pairs=[_split_pair(pair) for pair in pairs])
+    return ComparedMeasure(
+        measure=compared.measure.name,
+        topics=TopicsUsed(
+            used=compared.topics,
+            left_out=len(left_out),
+            reasons=[LeftOut(topic_id=topic_id, runs_without_value=runs) for topic_id, runs in left_out[:_SHOWN]],
+        ),
+        cautions=cautions_of([*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]),
+        means=[
+            ComparedMean(run=run_of(answer, compared, row).pk, mean=means[row]) for row in rows_of(answer, compared)
+        ],
+        omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},
+        tests={family.test: _family(answer, compared, family) for family in compared.families},
+        disagreements=split,
+        count=count,
+        pairs=[_pair(pair) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
+    )
 
 
-def omnibus_as_json(result: OmnibusResult) -> dict[str, Any]:
+def omnibus_answer(result: OmnibusResult) -> Omnibus:
     """A test of all at once, with its sources of variation."""
-    return {
-        "statistic": result.statistic,
-        "freedom": list(result.freedom),
-        "p_value": number(result.p_value),
-        "effect": result.effect,
-        "sources": [asdict(source) for source in result.sources],
-        "cautions": [asdict(caution) for caution in result.cautions],
-    }
+    return Omnibus(
+        statistic=result.statistic,
+        freedom=list(result.freedom),
+        p_value=number(result.p_value),
+        effect=result.effect,
+        sources=[
+            Source(
+                name=source.name,
+                squares=source.squares,
+                freedom=source.freedom,
+                mean_square=source.mean_square,
+                statistic=source.statistic,
+                p_value=source.p_value,
+            )
+            for source in result.sources
+        ],
+        cautions=cautions_of(result.cautions),
+    )
 
 
-def _family_as_json(answer: Answer, compared: Compared, family: Family) -> dict[str, Any]:
-    entry = TESTS[family.test]
+def _family(answer: Answer, compared: Compared, family: families.Family) -> Family:
+    entry, tiers = TESTS[family.test], family.tiers
     cautions = [*not_corrected_again(family.test, answer.query.rule.correction), *family.result.cautions]
-    return {
-        "about": "ranks" if entry.ranks else "means",
-        "paired": entry.paired,
-        "draws": entry.draws,
-        "correction": family.correction,
-        "family": family.size,
-        "intervals": entry.intervals,
-        "significant": int(np.count_nonzero(family.significant & visible_pairs(answer, compared))),
-        "cautions": [asdict(caution) for caution in cautions],
-        "groups": _groups(answer, compared, family.tiers),
-    }
+    groups = None
+    if tiers:
+        letters = letters_of(tiers)
+        groups = [
+            Groups(
+                run=run_of(answer, compared, row).pk,
+                tier=int(tiers.tier[row]),
+                groups=[group + 1 for group in tiers.groups[row]],
+                letters=letters[row] if letters else None,
+            )
+            for row in rows_of(answer, compared)
+        ]
+    return Family(
+        about="ranks" if entry.ranks else "means",
+        paired=entry.paired,
+        draws=entry.draws,
+        correction=family.correction,
+        family=family.size,
+        intervals=entry.intervals,
+        significant=int(np.count_nonzero(family.significant & visible_pairs(answer, compared))),
+        cautions=cautions_of(cautions),
+        groups=groups,
+    )
 
 
-def _groups(answer: Answer, compared: Compared, tiers: Tiers | None) -> list[dict[str, Any]] | None:
-    if tiers is None:
-        return None
-    letters = letters_of(tiers)
-    return [
-        {
-            "run": run_of(answer, compared, row).pk,
-            "tier": int(tiers.tier[row]),
-            "groups": [group + 1 for group in tiers.groups[row]],
-            "letters": letters[row] if letters else None,
-        }
-        for row in rows_of(answer, compared)
-    ]
+def _split_pair(pair: shown_pairs.ShownPair) -> SplitPair:
+    return SplitPair(
+        a=pair.a.pk,
+        b=pair.b.pk,
+        difference=pair.difference,
+        wins=pair.wins,
+        ties=pair.ties,
+        losses=pair.losses,
+        tests={
+            verdict.test: Verdict(
+                low=number(verdict.low),
+                high=number(verdict.high),
+                statistic=number(verdict.statistic),
+                p_value=number(verdict.p_value),
+                p_adjusted=number(verdict.p_adjusted),
+                exact=verdict.exact,
+                significant=verdict.significant,
+                verdict=way_of(verdict.better),
+                withheld=verdict.withheld or None,
+            )
+            for verdict in pair.verdicts
+        },
+    )
 
 
-def _disagreements(answer: Answer, compared: Compared) -> dict[str, Any] | None:
-    """The pairs on which tests of means and of ranks disagree; None where only one kind was asked for."""
-    if len({TESTS[family.test].ranks for family in compared.families}) < 2:
-        return None
-    split = disagreements(compared.families)
-    split = split[visible_pairs(answer, compared)[split]]
-    shown = (_pair_as_json(pair) for pair in shown_pairs(answer, compared, split[:_SHOWN]))
-    kept = ("a", "b", "difference", "wins", "ties", "losses", "tests")
-    return {"count": len(split), "pairs": [{name: pair[name] for name in kept} for pair in shown]}
+def _pair(pair: shown_pairs.ShownPair) -> Pair:
+    return Pair(
+        **_split_pair(pair),
+        relative_difference=number(pair.relative),
+        reading=pair.reading,
+        cohen_d=_bounded(pair.cohen_d),
+        hedges_g=_bounded(pair.hedges_g),
+        standardised_difference=_bounded(pair.standardised),
+    )
 
 
-def _pair_as_json(pair: ShownPair) -> dict[str, Any]:
-    return {
-        "a": pair.a.pk,
-        "b": pair.b.pk,
-        "difference": pair.difference,
-        "relative_difference": number(pair.relative),
-        "reading": pair.reading,
-        "cohen_d": _bounded(pair.cohen_d),
-        "hedges_g": _bounded(pair.hedges_g),
-        "standardised_difference": _bounded(pair.standardised),
-        "wins": pair.wins,
-        "ties": pair.ties,
-        "losses": pair.losses,
-        "tests": {verdict.test: _verdict(verdict) for verdict in pair.verdicts},
-    }
+def _bounded(size: shown_pairs.Bounded) -> Bounded:
+    return Bounded(value=number(size.value), low=number(size.low), high=number(size.high))
 
 
-def _bounded(figure: Bounded) -> dict[str, float | None]:
-    return {"value": number(figure.value), "low": number(figure.low), "high": number(figure.high)}
-
-
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "low": number(verdict.low),
-        "high": number(verdict.high),
-        "statistic": number(verdict.statistic),
-        "p_value": number(verdict.p_value),
-        "p_adjusted": number(verdict.p_adjusted),
-        "exact": verdict.exact,
-        "significant": verdict.significant,
-        **verdict_as_json(verdict.better, verdict.withheld),
-    }
-
-
-def verdict_as_json(better: int, withheld: str) -> dict[str, str | None]:
-    """Which way the first of a pair differs significantly, and why nothing is said of it."""
-    return {"verdict": {1: "better", -1: "worse"}.get(better), "withheld": withheld or None}
+def way_of(better: int) -> Way:
+    """Which way the first of a pair differs significantly, None without a verdict."""
+    return {1: "better", -1: "worse"}.get(better)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, TypedDict
 
 import numpy as np
 from drf_spectacular.types import OpenApiTypes
@@ -12,27 +11,97 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import cautions_of, number, numbers, run_name
-from metrics.api.comparisons.design_serializers import DesignSerializer
+from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, run_name
 from metrics.api.parameters import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
-from metrics.engine.design.discriminative_power import DiscriminativePower
-from metrics.engine.design.swap_rates import SwapRates
+from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
 from metrics.questions.comparisons import design_query
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
-from metrics.services.comparisons.design import Design, MeasureDesign, TopicSets, read_design
+from metrics.services.comparisons import design
 from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.models import Collection
 
 # A curve of more pairs is shown at so many of them.
 _CURVE_POINTS = 500
+
+
+class PowerCurve(TypedDict):
+    pair: Annotated[list[int], "places of the pairs, from 1 on, in descending order of p"]
+    p_value: list[float | None]
+
+
+class DiscriminativePower(TypedDict):
+    pairs: int
+    share: Annotated[float, "of the pairs with p below alpha, uncorrected"]
+    needed: Annotated[float, "the difference with which every pair would be there"]
+    typical: Annotated[float, "with which half of them would"]
+    curve: Annotated[PowerCurve, "achieved significance levels, at up to 500 pairs"]
+
+
+class Detection(TypedDict):
+    difference: float
+    power_t: Annotated[float, "of a paired t test of two runs, with the topics at hand"]
+    topics_t: Annotated[int | None, "that it needs; null beyond a million"]
+    power_anova: Annotated[float, "of an analysis of variance of all runs"]
+    topics_anova: int | None
+    topics_interval: Annotated[int | None, "for an interval no wider than the difference"]
+
+
+class TopicSetSize(TypedDict):
+    variance: Annotated[float, "of a run's values that runs and topics leave"]
+    detectable: Annotated[float, "the difference that a paired t test finds with the power asked for"]
+    half_width: Annotated[float, "expected, of the interval of a difference"]
+    detections: list[Detection]
+
+
+class SwapSize(TypedDict):
+    topics: Annotated[int, "of each of the two sets"]
+    rate: Annotated[float | None, "share of all comparisons that are turned round"]
+    needed: Annotated[float | None, "the difference from which on at most 5 per cent are; null where none is enough"]
+    compared: Annotated[list[int], "by bins of the difference on the first set"]
+    swapped: list[int]
+    rates: Annotated[list[float | None], "null for a bin without a comparison"]
+
+
+class SwapRates(TypedDict):
+    edges: Annotated[list[float | None], "where each bin begins; the last one is open"]
+    sizes: list[SwapSize]
+
+
+class MeasureDesign(TypedDict):
+    measure: str
+    topics: Annotated[int, "on which every run has a value"]
+    cautions: list[Caution]
+    discriminative_power: DiscriminativePower
+    topic_set_size: Annotated[
+        TopicSetSize | None, "null where runs and topics explain every value: nothing is left to plan for"
+    ]
+    swap_rates: SwapRates
+
+
+class Design(TypedDict):
+    """What the collection tells apart, measure by measure."""
+
+    collection: str
+    qrels: int
+    scores: str
+    runs: list[RunName]
+    test: str
+    alpha: float
+    power: float
+    resamples: Annotated[int | None, "null for a test that does not draw"]
+    trials: Annotated[int, "pairs of topic sets of each size"]
+    seed: int
+    measures: list[MeasureDesign]
 
 
 class DesignView(APIView):
     """What the collection tells apart by each measure, how many topics it would need, and what fewer would cost."""
 
     @extend_schema(
-        responses=DesignSerializer,
+        responses=shape(Design),
         parameters=[
             MEASURE_NAMES,
             RUNS,
@@ -52,68 +121,81 @@ class DesignView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = design_query(query_of(request), found)
-        return Response({"collection": found.slug, **_as_json(read_design(collection=found, query=query))})
+        return Response(_design(found, design.read_design(collection=found, query=query)))
 
 
-def _as_json(design: Design) -> dict[str, Any]:
-    query = design.query
-    return {
-        "qrels": design.qrels.version,
-        "scores": design.scores,
-        "runs": [run_name(run) for run in design.runs],
-        "test": query.test,
-        "alpha": query.alpha,
-        "power": query.power,
-        "resamples": query.resamples if TESTS[query.test].draws else None,
-        "trials": query.trials,
-        "seed": query.seed,
-        "measures": [_measure_as_json(measure) for measure in design.measures],
-    }
+def _design(collection: Collection, found: design.Design) -> Design:
+    query = found.query
+    return Design(
+        collection=collection.slug,
+        qrels=found.qrels.version,
+        scores=found.scores,
+        runs=[run_name(run) for run in found.runs],
+        test=query.test,
+        alpha=query.alpha,
+        power=query.power,
+        resamples=query.resamples if TESTS[query.test].draws else None,
+        trials=query.trials,
+        seed=query.seed,
+        measures=[
+            MeasureDesign(
+                measure=one.measure.name,
+                topics=one.topics,
+                cautions=cautions_of(one.cautions),
+                discriminative_power=_power(one.power),
+                topic_set_size=_topic_set_size(one.topic_sets) if one.topic_sets else None,
+                swap_rates=_swap_rates(one.swaps),
+            )
+            for one in found.measures
+        ],
+    )
 
 
-def _measure_as_json(design: MeasureDesign) -> dict[str, Any]:
-    return {
-        "measure": design.measure.name,
-        "topics": design.topics,
-        "cautions": cautions_of(design.cautions),
-        "discriminative_power": _power_as_json(design.power),
-        "topic_set_size": _sets_as_json(design.topic_sets) if design.topic_sets else None,
-        "swap_rates": _swaps_as_json(design.swaps),
-    }
-
-
-def _power_as_json(power: DiscriminativePower) -> dict[str, Any]:
+def _power(power: discriminative_power.DiscriminativePower) -> DiscriminativePower:
     pairs = len(power.curve)
     places = np.unique(np.linspace(0, pairs - 1, min(pairs, _CURVE_POINTS)).astype(np.int64))
-    return {
-        "pairs": pairs,
-        "share": power.share,
-        "needed": power.needed,
-        "typical": power.typical,
-        "curve": {"pair": (places + 1).tolist(), "p_value": power.curve[places].tolist()},
-    }
+    return DiscriminativePower(
+        pairs=pairs,
+        share=power.share,
+        needed=power.needed,
+        typical=power.typical,
+        curve=PowerCurve(pair=(places + 1).tolist(), p_value=power.curve[places].tolist()),
+    )
 
 
-def _sets_as_json(sets: TopicSets) -> dict[str, Any]:
-    return asdict(sets)
-
-
-def _swaps_as_json(swaps: SwapRates) -> dict[str, Any]:
-    needed, rates = swaps.needed().tolist(), swaps.rates.tolist()
-    compared, swapped = swaps.compared.tolist(), swaps.swapped.tolist()
-    return {
-        "edges": swaps.edges.tolist(),
-        "sizes": [
-            {
-                "topics": topics,
-                "rate": number(sum(turned) / sum(of)) if sum(of) else None,
-                "needed": number(enough),
-                "compared": of,
-                "swapped": turned,
-                "rates": numbers(shares),
-            }
-            for topics, enough, of, turned, shares in zip(
-                swaps.sizes.tolist(), needed, compared, swapped, rates, strict=True
+def _topic_set_size(sets: design.TopicSets) -> TopicSetSize:
+    return TopicSetSize(
+        variance=sets.variance,
+        detectable=sets.detectable,
+        half_width=sets.half_width,
+        detections=[
+            Detection(
+                difference=one.difference,
+                power_t=one.power_t,
+                topics_t=one.topics_t,
+                power_anova=one.power_anova,
+                topics_anova=one.topics_anova,
+                topics_interval=one.topics_interval,
             )
+            for one in sets.detections
         ],
-    }
+    )
+
+
+def _swap_rates(swaps: swap_rates.SwapRates) -> SwapRates:
+    sizes, needed, rates = swaps.sizes.tolist(), swaps.needed().tolist(), swaps.rates.tolist()
+    compared, swapped = swaps.compared.tolist(), swaps.swapped.tolist()
+    return SwapRates(
+        edges=swaps.edges.tolist(),
+        sizes=[
+            SwapSize(
+                topics=topics,
+                rate=number(sum(turned) / sum(of)) if sum(of) else None,
+                needed=number(enough),
+                compared=of,
+                swapped=turned,
+                rates=numbers(shares),
+            )
+            for topics, enough, of, turned, shares in zip(sizes, needed, compared, swapped, rates, strict=True)
+        ],
+    )

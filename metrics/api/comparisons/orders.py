@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, TypedDict
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -11,14 +10,57 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import cautions_of, number, run_name
-from metrics.api.comparisons.design_serializers import OrdersSerializer
+from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
 from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
+from metrics.engine.agreement import intervals
 from metrics.questions.comparisons import orders_query
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
-from metrics.services.comparisons.orders import Order, OrderPair, Orders, compare_orders
+from metrics.services.comparisons import orders
 from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.models import Collection
+
+
+class Order(TypedDict):
+    measure: str
+    qrels: int
+    ties: Annotated[bool, "whether two runs share a rank"]
+    ranks: Annotated[list[int], "of the runs, in their order"]
+    means: Annotated[list[float | None], "of the runs, on the topics used"]
+
+
+class Agreement(TypedDict):
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class OrderPair(TypedDict):
+    a: Annotated[int, "place among the orders, from 0 on"]
+    b: int
+    tau: Annotated[Agreement, "Kendall's tau-b; tau-a without ties"]
+    tau_ap: Annotated[Agreement, "the AP correlation with a as the truth"]
+    tau_ap_reversed: Annotated[Agreement, "with b as the truth"]
+    symmetric_tau_ap: Agreement
+    rbo: Annotated[Agreement, "rank-biased overlap, p = 0.9, extrapolated"]
+    moved: Annotated[int, "runs whose rank differs"]
+    changes: Annotated[list[int], "of the runs: rank in b minus rank in a"]
+
+
+class Orders(TypedDict):
+    """Orders of the same runs, and every two of them that differ in the measure or in the qrels, not in both."""
+
+    collection: str
+    scores: str
+    topics: Annotated[int, "judged in every version, with a value of every run in every order"]
+    confidence: float
+    resamples: int
+    seed: int
+    cautions: list[Caution]
+    runs: list[RunName]
+    orders: list[Order]
+    pairs: list[OrderPair]
 
 
 class OrdersView(APIView):
@@ -29,7 +71,7 @@ class OrdersView(APIView):
     """
 
     @extend_schema(
-        responses=OrdersSerializer,
+        responses=shape(Orders),
         parameters=[
             MEASURE_NAMES,
             parameter("qrels", "versions separated by commas; the active one where left out"),
@@ -44,40 +86,41 @@ class OrdersView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         query = orders_query(query_of(request), found)
-        return Response({"collection": found.slug, **_as_json(compare_orders(collection=found, query=query))})
+        return Response(_orders(found, orders.compare_orders(collection=found, query=query)))
 
 
-def _as_json(answer: Orders) -> dict[str, Any]:
-    query = answer.query
-    return {
-        "scores": answer.scores,
-        "topics": answer.topics,
-        "confidence": query.confidence,
-        "resamples": query.resamples,
-        "seed": query.seed,
-        "cautions": cautions_of(answer.cautions),
-        "runs": [run_name(run) for run in answer.runs],
-        "orders": [_order_as_json(order) for order in answer.orders],
-        "pairs": [_pair_as_json(pair) for pair in answer.pairs],
-    }
+def _orders(collection: Collection, answer: orders.Orders) -> Orders:
+    return Orders(
+        collection=collection.slug,
+        scores=answer.scores,
+        topics=answer.topics,
+        confidence=answer.query.confidence,
+        resamples=answer.query.resamples,
+        seed=answer.query.seed,
+        cautions=cautions_of(answer.cautions),
+        runs=[run_name(run) for run in answer.runs],
+        orders=[
+            Order(
+                measure=order.measure.name, qrels=order.qrels, ties=order.ties, ranks=order.ranks, means=[*order.means]
+            )
+            for order in answer.orders
+        ],
+        pairs=[
+            OrderPair(
+                a=pair.a,
+                b=pair.b,
+                tau=_agreement(pair.agreements.tau),
+                tau_ap=_agreement(pair.agreements.tau_ap),
+                tau_ap_reversed=_agreement(pair.agreements.tau_ap_reversed),
+                symmetric_tau_ap=_agreement(pair.agreements.symmetric_tau_ap),
+                rbo=_agreement(pair.agreements.rbo),
+                moved=sum(change != 0 for change in pair.changes),
+                changes=pair.changes,
+            )
+            for pair in answer.pairs
+        ],
+    )
 
 
-def _order_as_json(order: Order) -> dict[str, Any]:
-    return {
-        "measure": order.measure.name,
-        "qrels": order.qrels,
-        "ties": order.ties,
-        "ranks": order.ranks,
-        "means": order.means,
-    }
-
-
-def _pair_as_json(pair: OrderPair) -> dict[str, Any]:
-    agreements = asdict(pair.agreements).items()
-    return {
-        "a": pair.a,
-        "b": pair.b,
-        **{name: {end: number(value) for end, value in found.items()} for name, found in agreements},
-        "moved": sum(change != 0 for change in pair.changes),
-        "changes": pair.changes,
-    }
+def _agreement(found: intervals.Agreement) -> Agreement:
+    return Agreement(value=number(found.value), low=number(found.low), high=number(found.high))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, StreamingHttpResponse
@@ -17,13 +15,9 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.api.charts import CHART_PARAMETERS, check_chart, look_in, picture
-from metrics.api.comparisons.answers import answer_as_json, status_as_json
+from metrics.api.comparisons import answers
 from metrics.api.comparisons.charts import ANSWER_CHARTS
-from metrics.api.comparisons.serializers import (
-    AskedComparisonSerializer,
-    ComparisonSerializer,
-    WaitingComparisonSerializer,
-)
+from metrics.api.comparisons.serializers import AskedComparisonSerializer
 from metrics.api.parameters import COMPARISON, PAIRS, parameter
 from metrics.charts.rendering import FORMATS
 from metrics.exports.comparisons import EXPORTS
@@ -41,6 +35,8 @@ from metrics.services.comparisons.stored import (
     read_stored_comparison,
 )
 from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.api.views import either
 from runs.models import Collection, Scope
 
 _LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
@@ -50,7 +46,6 @@ _OF_AN_ANSWER = (
     parameter("tests", "one of its tests, the first where left out"),
     NAMED,
 )
-Body = dict[str, Any]
 
 
 class ComparisonView(APIView):
@@ -63,7 +58,8 @@ class ComparisonView(APIView):
     scopes = {"POST": Scope.READ}
 
     @extend_schema(
-        responses={200: ComparisonSerializer, 202: WaitingComparisonSerializer}, parameters=[*COMPARISON, *PAIRS]
+        responses={200: shape(answers.Comparison), 202: shape(answers.WaitingComparison)},
+        parameters=[*COMPARISON, *PAIRS],
     )
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
@@ -74,41 +70,48 @@ class ComparisonView(APIView):
         answer = answer_comparison(collection=found, query=query)
         if isinstance(answer, Comparison):
             return _accepted(request, answer)
-        stored = answer.stored and _status(request, answer.stored)
-        url = request.build_absolute_uri()
-        return Response(answer_as_json(found, answer, selection, url, stored or None))
+        told = _status(request, answer.stored) if answer.stored else None
+        return Response(answers.comparison_answer(found, answer, selection, request.build_absolute_uri(), told))
 
     @extend_schema(
         request=AskedComparisonSerializer,
-        responses={200: WaitingComparisonSerializer, 202: WaitingComparisonSerializer},
+        responses={200: shape(answers.WaitingComparison), 202: shape(answers.WaitingComparison)},
     )
     def post(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         serializer = AskedComparisonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        query = comparison_query(_as_text(serializer.validated_data), found)
+        # As a query string would have them.
+        parameters = {
+            name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            for name, value in serializer.validated_data.items()
+        }
+        query = comparison_query(parameters, found)
         return _accepted(request, queue_comparison(collection=found, query=query))
 
 
 class StoredComparisonView(APIView):
     """A comparison that a worker makes: how far it is, and when it is made all of it."""
 
-    @extend_schema(responses=ComparisonSerializer, parameters=[NAMED, *PAIRS])
+    @extend_schema(
+        responses=either("StoredComparison", shape(answers.Comparison), shape(answers.WaitingComparison)),
+        parameters=[NAMED, *PAIRS],
+    )
     def get(self, request: Request, comparison: UUID) -> Response:
         stored = stored_comparison(request, comparison)
         if stored.state != Comparison.State.COMPARED:
-            return Response({"comparison": _status(request, stored)})
+            return Response(answers.WaitingComparison(comparison=_status(request, stored)))
         answer = _read(request, stored)
         selection = pair_selection(query_of(request), answer.query)
         url, told = request.build_absolute_uri(), _status(request, stored)
-        return Response(answer_as_json(stored.qrels.collection, answer, selection, url, told))
+        return Response(answers.comparison_answer(stored.qrels.collection, answer, selection, url, told))
 
 
 class ComparisonExport(APIView):
     """A comparison as a file: csv has every pair, md and tex a table of means for one test."""
 
     @extend_schema(
-        responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer},
+        responses={(200, "text/csv"): OpenApiTypes.STR, 202: shape(answers.WaitingComparison)},
         parameters=[*COMPARISON, PAIRS[0]],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
@@ -122,7 +125,8 @@ class StoredComparisonExport(APIView):
     """A comparison that a worker made as a file; how far it is, where it is not made yet."""
 
     @extend_schema(
-        responses={(200, "text/csv"): OpenApiTypes.STR, 202: WaitingComparisonSerializer}, parameters=[NAMED, PAIRS[0]]
+        responses={(200, "text/csv"): OpenApiTypes.STR, 202: shape(answers.WaitingComparison)},
+        parameters=[NAMED, PAIRS[0]],
     )
     def get(self, request: Request, comparison: UUID, kind: str) -> HttpResponseBase:
         stored = stored_comparison(request, comparison)
@@ -138,7 +142,7 @@ class StoredComparisonChart(APIView):
     @extend_schema(
         responses={
             **{(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
-            202: WaitingComparisonSerializer,
+            202: shape(answers.WaitingComparison),
         },
         parameters=[
             *_OF_AN_ANSWER,
@@ -172,21 +176,17 @@ def _read(request: Request, stored: Comparison) -> Answer:
     return read_stored_comparison(stored).of(run_ids_in(query_of(request)))
 
 
-def _status(request: Request, stored: Comparison) -> Body:
-    return status_as_json(stored, _address(request, stored))
-
-
-def _address(request: Request, stored: Comparison) -> str:
-    address: str = reverse("stored-comparison", [stored.pk], request=request)
-    return address
+def _status(request: Request, stored: Comparison) -> answers.ComparisonStatus:
+    return answers.status_answer(stored, reverse("stored-comparison", [stored.pk], request=request))
 
 
 def _accepted(request: Request, stored: Comparison) -> Response:
     """Where to look for a comparison, and how far it is."""
     ended = stored.state not in (Comparison.State.QUEUED, Comparison.State.COMPARING)
     code = status.HTTP_200_OK if ended else status.HTTP_202_ACCEPTED
-    headers = {"Location": _address(request, stored), **({} if ended else {"Retry-After": "1"})}
-    return Response({"comparison": _status(request, stored)}, code, headers=headers)
+    told = _status(request, stored)
+    headers = {"Location": told["url"], **({} if ended else {"Retry-After": "1"})}
+    return Response(answers.WaitingComparison(comparison=told), code, headers=headers)
 
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
@@ -194,10 +194,3 @@ def _file(request: Request, collection: Collection, answer: Answer, kind: str) -
     response = StreamingHttpResponse(export.render(collection, answer, selection), content_type=export.content_type)
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'
     return response
-
-
-def _as_text(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Parameters as a query string would have them."""
-    return {
-        name: ",".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in fields.items()
-    }

@@ -1,253 +1,345 @@
-"""What is computed of session sets as the API answers it."""
+"""What is computed of one session set as the API answers it, and what boards of systems share with it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Literal, NotRequired, TypedDict
+from uuid import UUID
 
 import numpy as np
+from rest_framework.request import Request
+from rest_framework.utils.urls import replace_query_param
 
-from metrics.api.answers import cautions_of, number, numbers
-from metrics.api.comparisons.answers import omnibus_as_json, verdict_as_json
-from metrics.engine import ENGINE_VERSION
+from metrics.api.answers import Caution, cautions_of, number, numbers
+from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
-from metrics.engine.sessions.analyses import LengthTable, MeanCurves
+from metrics.engine.sessions.analyses import LengthTable, Which
 from metrics.engine.sessions.blocks import Session
 from metrics.models import SessionEvaluation
-from metrics.services.sessions.analyses import QueryCurves, SessionCurves
-from metrics.services.sessions.board import SessionBoard, SystemRow, system_name
-from metrics.services.sessions.comparison import Compared, SessionComparison
-from metrics.services.sessions.judged_sets import Mean
-from metrics.services.sessions.one_session import ShownQuery, ShownSession
-from metrics.services.sessions.values import ChosenSessions, SetValues, is_stale
-from runs.models import SessionSet
+from metrics.services.sessions import analyses, judged_sets, one_session, values
+from runs.api.shapes import Url
 
-Body = dict[str, Any]
+# Of the measures of an answer, where the collection's judgements count.
+MeasureCautions = Annotated[list[Caution], "of gains that leave out levels that are judged"]
 
 
-def read_from(evaluation: SessionEvaluation) -> Body:
-    """Which evaluation of which session set an answer was made from; judged are the sessions with judgements."""
-    return {
-        "session_set": evaluation.session_set_id,
-        "qrels": evaluation.qrels.version if evaluation.qrels else None,
-        "judged_by": evaluation.judged_by,
-        "engine_version": evaluation.engine_version,
-        "stale": is_stale(evaluation),
-        "coverage": {"judged": evaluation.sessions_judged, "sessions": evaluation.session_set.sessions},
-    }
+class SessionMean(TypedDict):
+    mean: float | None
+    sessions: Annotated[int, "sessions with a value"]
 
 
-def values_as_json(values: SetValues, page: slice) -> Body:
+class SessionCoverage(TypedDict):
+    judged: Annotated[int, "sessions with judgements"]
+    sessions: int
+
+
+class ReadFromSet(TypedDict):
+    """Which evaluation of which session set an answer was made from."""
+
+    session_set: UUID
+    qrels: Annotated[int | None, "null where the log judges itself"]
+    judged_by: str
+    engine_version: str
+    stale: bool
+    coverage: SessionCoverage
+
+
+class Paged(TypedDict):
+    count: int
+    next: Url | None
+    previous: Url | None
+
+
+class SessionName(TypedDict):
+    number: Annotated[int, "place in the log, from 1"]
+    session_id: str
+    topic_id: str
+    searcher: str
+    system: str
+
+
+class SystemMeans(TypedDict):
+    system: str
+    means: dict[str, SessionMean]
+
+
+class SessionValues(SessionName):
+    queries: int
+    values: dict[str, float | None]
+
+
+class SetValues(ReadFromSet, Paged):
+    """A session set's values."""
+
+    cautions: MeasureCautions
+    means: Annotated[dict[str, SessionMean], "over the chosen sessions"]
+    systems: list[SystemMeans]
+    sessions: list[SessionValues]
+
+
+class SystemCurve(TypedDict):
+    system: str
+    values: list[float | None]
+
+
+class SessionCurve(SystemCurve):
+    sessions: int
+    ideal: Annotated[list[float | None], "of the same sessions; 1 throughout where the measure is normalised"]
+
+
+class SessionVector(SessionName):
+    values: Annotated[list[float | None], "as long as the session is"]
+
+
+class SessionCurves(ReadFromSet):
+    """The mean curve of each system's sessions."""
+
+    measure: str
+    length: int
+    curves: list[SessionCurve]
+    sessions: NotRequired[list[SessionVector]]
+
+
+class QueryCurve(SystemCurve):
+    queries: int
+
+
+class WhichQueries(TypedDict):
+    last: list[QueryCurve]
+    others: list[QueryCurve]
+    best: Annotated[list[QueryCurve], "the query of each session that adds most to it"]
+    all: list[QueryCurve]
+
+
+class Reformulations(TypedDict):
+    system: str
+    gained: int
+    lost: int
+    same: int
+
+
+class QueryCurves(ReadFromSet):
+    """Mean curves of single queries at ranks 1 to X."""
+
+    measure: str
+    curves: WhichQueries
+    reformulations: list[Reformulations]
+
+
+class Length(TypedDict):
+    sessions: int
+    queries: int
+    mean: Annotated[float | None, "queries a session"]
+    counts: Annotated[list[int], "sessions of 1, 2, 3 and so on queries"]
+
+
+class SystemLength(Length):
+    system: str
+
+
+class Lengths(ReadFromSet):
+    """Sessions by number of queries."""
+
+    all: Length
+    systems: list[SystemLength]
+
+
+class ShownDocument(TypedDict):
+    rank: int
+    doc_id: str
+    score: float | None
+    level: Annotated[int | None, "null where nobody judged it"]
+
+
+class ShownQuery(TypedDict):
+    number: int
+    text: str
+    time: Annotated[float | None, "seconds"]
+    scanned: int | None
+    clicked: list[str]
+    count: Annotated[int, "documents that were returned"]
+    documents: list[ShownDocument]
+    contribution: Annotated[float, "what the query adds to sDCG"]
+    ideal: Annotated[float, "what it would add at best"]
+    share: float | None
+    change: Annotated[float | None, "by how much it gains more than the query before, their places left out"]
+    reformulation: Literal["gained", "lost", "same"] | None
+
+
+class OneSession(ReadFromSet, SessionName):
+    """One session from query to query."""
+
+    measure: str
+    judged: bool
+    value: float | None
+    starts: Annotated[list[int], "the component at which each query begins, and the end"]
+    vector: Annotated[list[float | None], "sDCG"]
+    ideal: Annotated[list[float | None], "the ideal session's"]
+    normalised: Annotated[list[float | None], "the one divided by the other"]
+    queries: list[ShownQuery]
+
+
+def paged(request: Request, offset: int, limit: int, count: int) -> Paged:
+    """How many rows there are, and where the pages after and before this one are."""
+    url, after, before = request.build_absolute_uri(), offset + limit, max(0, offset - limit)
+    return Paged(
+        count=count,
+        next=replace_query_param(url, "offset", after) if after < count else None,
+        previous=replace_query_param(url, "offset", before) if offset else None,
+    )
+
+
+def session_mean(mean: judged_sets.Mean) -> SessionMean:
+    return SessionMean(mean=number(mean[0]), sessions=mean[1])
+
+
+def _read_from(evaluation: SessionEvaluation) -> ReadFromSet:
+    return ReadFromSet(
+        session_set=evaluation.session_set_id,
+        qrels=evaluation.qrels.version if evaluation.qrels else None,
+        judged_by=evaluation.judged_by,
+        engine_version=evaluation.engine_version,
+        stale=values.is_stale(evaluation),
+        coverage=SessionCoverage(judged=evaluation.sessions_judged or 0, sessions=evaluation.session_set.sessions),
+    )
+
+
+def _session_name(session: Session, place: int) -> SessionName:
+    return SessionName(
+        number=place + 1,
+        session_id=session.session_id.decode(),
+        topic_id=session.topic_id.decode(),
+        searcher=session.searcher.decode(),
+        system=session.system.decode(),
+    )
+
+
+def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValues:
     """Means over all chosen sessions and by system; the values of one page of the sessions."""
-    judged = values.chosen.judged
-    columns = {name: numbers(vector[page].tolist()) for name, vector in values.vectors.items()}
-    places = range(*page.indices(len(judged.sessions)))
-    return {
-        "cautions": cautions_of(values.cautions),
-        "means": {name: _mean(mean) for name, mean in values.means.items()},
-        "systems": [
-            {"system": name.decode(), "means": {of: _mean(means[index]) for of, means in values.systems.items()}}
+    judged, places = found.chosen.judged, found.chosen.places.tolist()
+    columns = {name: numbers(vector[page].tolist()) for name, vector in found.vectors.items()}
+    return SetValues(
+        **_read_from(found.chosen.evaluation),
+        **pages,
+        cautions=cautions_of(found.cautions),
+        means={name: session_mean(mean) for name, mean in found.means.items()},
+        systems=[
+            SystemMeans(
+                system=name.decode(), means={of: session_mean(means[index]) for of, means in found.systems.items()}
+            )
             for index, name in enumerate(judged.systems)
         ],
-        "sessions": [
-            {
-                **_session(judged.sessions[place], int(values.chosen.places[place])),
-                "queries": int(judged.view.queries[place]),
-                "values": {name: column[index] for name, column in columns.items()},
-            }
-            for index, place in enumerate(places)
+        sessions=[
+            SessionValues(
+                **_session_name(judged.sessions[at], places[at]),
+                queries=int(judged.view.queries[at]),
+                values={name: column[index] for name, column in columns.items()},
+            )
+            for index, at in enumerate(range(*page.indices(len(places))))
         ],
-    }
+    )
 
 
-def curves_as_json(chosen: ChosenSessions, drawn: SessionCurves) -> Body:
+def curves_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analyses.SessionCurves) -> SessionCurves:
     """Each system's curve beside its ideal's, and each session's own where asked for."""
-    curves = [
-        {**_curve(chosen, drawn.curves, index, "sessions"), "ideal": numbers(drawn.ideal[index].tolist())}
-        for index in range(len(chosen.judged.systems))
-    ]
-    body: Body = {"length": drawn.curves.values.shape[1], "curves": curves}
-    if drawn.vectors is not None:
-        body["sessions"] = [
-            {**_session(session, int(chosen.places[place])), "values": numbers(drawn.vectors.of(place).tolist())}
-            for place, session in enumerate(chosen.judged.sessions)
-        ]
-    return body
-
-
-def queries_as_json(chosen: ChosenSessions, drawn: QueryCurves) -> Body:
-    names = [name.decode() for name in chosen.judged.systems]
-    curves = {
-        which: [_curve(chosen, curve, index, "queries") for index in range(len(names))]
-        for which, curve in drawn.curves.items()
-    }
-    changed = [
-        {"system": name, "gained": gained, "lost": lost, "same": same}
-        for name, (gained, lost, same) in zip(names, drawn.changed, strict=True)
-    ]
-    return {"curves": curves, "reformulations": changed}
-
-
-def lengths_as_json(chosen: ChosenSessions, table: LengthTable) -> Body:
-    """Sessions by number of queries: counts[0] have one query."""
-    total = np.sum(table.counts, axis=0)
-    rows = [
-        {"system": name.decode(), **_lengths(table.counts[index])} for index, name in enumerate(chosen.judged.systems)
-    ]
-    return {"all": _lengths(total), "systems": rows}
-
-
-def session_as_json(shown: ShownSession) -> Body:
-    return {
-        **_session(shown.session, shown.place),
-        "judged": shown.is_judged,
-        "value": number(shown.value),
-        "starts": shown.starts.tolist(),
-        "vector": numbers(shown.vector.tolist()),
-        "ideal": numbers(shown.ideal.tolist()),
-        "normalised": numbers(shown.normalised.tolist()),
-        "queries": [_query(query, place) for place, query in enumerate(shown.queries, 1)],
-    }
-
-
-def board_as_json(board: SessionBoard) -> Body:
-    query = board.query
-    return {
-        "judged_by": board.judged_by,
-        "measures": [measure.name for measure in query.measures],
-        "sort": query.sort.name,
-        "order": "desc" if query.descending else "asc",
-        "count": board.total,
-        "states": board.states,
-        "cautions": cautions_of(board.cautions),
-        "judged_otherwise": board.others,
-        "results": [_row(row, [measure.name for measure in query.measures]) for row in board.rows],
-    }
-
-
-def session_comparison_as_json(compared: SessionComparison) -> Body:
-    query = compared.query
-    first, second = (side.tolist() for side in compared.pairs.indices())
-    names = [system.name for system in compared.systems]
-    return {
-        "judged_by": compared.judged_by,
-        "qrels": compared.qrels.version if compared.qrels else None,
-        "engine_version": ENGINE_VERSION,
-        "measure": query.measure.name,
-        "design": {"recognised": compared.recognised, "reason": compared.why, "used": compared.design},
-        "cells": compared.cells,
-        "test": compared.test,
-        "correction": compared.correction,
-        "alpha": query.rule.alpha,
-        "confidence": query.options.confidence,
-        "resamples": query.options.resamples,
-        "seed": query.options.seed,
-        "family": compared.family,
-        "cautions": [asdict(caution) for caution in compared.result.cautions],
-        "systems": [_compared(system) for system in compared.systems],
-        "omnibus": {name: omnibus_as_json(result) for name, result in compared.omnibus.items()},
-        "pairs": [
-            {"a": names[a], "b": names[b], **_pair(compared, place)}
-            for place, (a, b) in enumerate(zip(first, second, strict=True))
+    read_from = _read_from(chosen.evaluation)
+    answer = SessionCurves(
+        session_set=read_from["session_set"],
+        qrels=read_from["qrels"],
+        judged_by=read_from["judged_by"],
+        engine_version=read_from["engine_version"],
+        stale=read_from["stale"],
+        coverage=read_from["coverage"],
+        measure=measure.name,
+        length=drawn.curves.values.shape[1],
+        curves=[
+            SessionCurve(
+                system=system.decode(),
+                values=numbers(curve),
+                sessions=int(drawn.curves.count[at]),
+                ideal=numbers(ideal),
+            )
+            for at, (system, curve, ideal) in enumerate(
+                zip(chosen.judged.systems, drawn.curves.values.tolist(), drawn.ideal.tolist(), strict=True)
+            )
         ],
-    }
+    )
+    if drawn.vectors is not None:
+        answer["sessions"] = [
+            SessionVector(
+                **_session_name(session, int(chosen.places[at])), values=numbers(drawn.vectors.of(at).tolist())
+            )
+            for at, session in enumerate(chosen.judged.sessions)
+        ]
+    return answer
 
 
-def _mean(mean: Mean) -> Body:
-    return {"mean": number(mean[0]), "sessions": mean[1]}
+def queries_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analyses.QueryCurves) -> QueryCurves:
+    names = [name.decode() for name in chosen.judged.systems]
+
+    def curves(which: Which) -> list[QueryCurve]:
+        found = drawn.curves[which]
+        rows = zip(names, found.values.tolist(), found.count.tolist(), strict=True)
+        return [QueryCurve(system=name, values=numbers(curve), queries=int(count)) for name, curve, count in rows]
+
+    return QueryCurves(
+        **_read_from(chosen.evaluation),
+        measure=measure.name,
+        curves=WhichQueries(last=curves("last"), others=curves("others"), best=curves("best"), all=curves("all")),
+        reformulations=[
+            Reformulations(system=name, gained=gained, lost=lost, same=same)
+            for name, (gained, lost, same) in zip(names, drawn.changed, strict=True)
+        ],
+    )
 
 
-def _session(session: Session, place: int) -> Body:
-    return {
-        "number": place + 1,
-        "session_id": session.session_id.decode(),
-        "topic_id": session.topic_id.decode(),
-        "searcher": session.searcher.decode(),
-        "system": session.system.decode(),
-    }
+def lengths_answer(chosen: values.ChosenSessions, table: LengthTable) -> Lengths:
+    """Sessions by number of queries: counts[0] have one query."""
+    return Lengths(
+        **_read_from(chosen.evaluation),
+        all=_length(np.sum(table.counts, axis=0)),
+        systems=[
+            SystemLength(**_length(counts), system=name.decode())
+            for name, counts in zip(chosen.judged.systems, table.counts, strict=True)
+        ],
+    )
 
 
-def _curve(chosen: ChosenSessions, curves: MeanCurves, index: int, what: str) -> Body:
-    return {
-        "system": chosen.judged.systems[index].decode(),
-        what: int(curves.count[index]),
-        "values": numbers(curves.values[index].tolist()),
-    }
-
-
-def _lengths(counts: Ints) -> Body:
+def _length(counts: Ints) -> Length:
     sessions, queries = int(counts.sum()), int(counts @ np.arange(1, len(counts) + 1))
     mean = queries / sessions if sessions else None
-    return {"sessions": sessions, "queries": queries, "mean": mean, "counts": counts.tolist()}
+    return Length(sessions=sessions, queries=queries, mean=mean, counts=counts.tolist())
 
 
-def _query(query: ShownQuery, place: int) -> Body:
-    return {
-        "number": place,
-        "text": query.query.text,
-        "time": query.query.time,
-        "scanned": query.scanned,
-        "clicked": [doc.decode() for doc in query.query.clicked],
-        "count": query.count,
-        "documents": [asdict(document) for document in query.documents],
-        "contribution": number(query.contribution),
-        "ideal": number(query.ideal),
-        "share": number(query.share),
-        "change": number(query.change),
-        "reformulation": _reformulation(query.change),
-    }
+def session_answer(evaluation: SessionEvaluation, measure: Measure, shown: one_session.ShownSession) -> OneSession:
+    return OneSession(
+        **_read_from(evaluation),
+        **_session_name(shown.session, shown.place),
+        measure=measure.name,
+        judged=shown.is_judged,
+        value=number(shown.value),
+        starts=shown.starts.tolist(),
+        vector=numbers(shown.vector.tolist()),
+        ideal=numbers(shown.ideal.tolist()),
+        normalised=numbers(shown.normalised.tolist()),
+        queries=[_query(query, place) for place, query in enumerate(shown.queries, 1)],
+    )
 
 
-def _reformulation(change: float) -> str | None:
-    return None if np.isnan(change) else "gained" if change > 0 else "lost" if change < 0 else "same"
-
-
-def set_name(session_set: SessionSet) -> Body:
-    return {
-        "id": session_set.pk,
-        "team": session_set.team.slug,
-        "tag": session_set.tag,
-        "created_at": session_set.created_at,
-    }
-
-
-def _row(row: SystemRow, measures: list[str]) -> Body:
-    evaluation = row.evaluation
-    return {
-        "rank": row.rank,
-        "code": row.code,
-        "reason": row.reason,
-        "stale": row.stale,
-        "name": system_name(evaluation, row.system),
-        "session_set": set_name(evaluation.session_set),
-        "system": row.system,
-        "sessions": row.sessions,
-        "qrels": evaluation.qrels.version if evaluation.qrels else None,
-        "engine_version": evaluation.engine_version,
-        "values": {name: _mean(row.values[name]) for name in measures},
-    }
-
-
-def _compared(system: Compared) -> Body:
-    return {
-        "name": system.name,
-        "session_set": system.evaluation.session_set_id,
-        "system": system.system,
-        "sessions": system.sessions,
-        "with_value": system.with_value,
-        "mean": number(system.mean),
-    }
-
-
-def _pair(compared: SessionComparison, place: int) -> Body:
-    result = compared.result
-    return {
-        "difference": number(float(result.difference[place])),
-        "low": number(float(result.low[place])),
-        "high": number(float(result.high[place])),
-        "statistic": number(float(result.statistic[place])),
-        "p_value": number(float(result.p_value[place])),
-        "p_adjusted": number(float(compared.adjusted[place])),
-        "significant": bool(compared.verdicts.significant[place]),
-        **verdict_as_json(compared.better(place), compared.withheld(place)),
-    }
+def _query(query: one_session.ShownQuery, place: int) -> ShownQuery:
+    change = query.change
+    return ShownQuery(
+        number=place,
+        text=query.query.text,
+        time=query.query.time,
+        scanned=query.scanned,
+        clicked=[doc.decode() for doc in query.query.clicked],
+        count=query.count,
+        documents=[
+            ShownDocument(rank=one.rank, doc_id=one.doc_id, score=one.score, level=one.level) for one in query.documents
+        ],
+        contribution=query.contribution,
+        ideal=query.ideal,
+        share=number(query.share),
+        change=number(change),
+        reformulation=None if np.isnan(change) else "gained" if change > 0 else "lost" if change < 0 else "same",
+    )

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 
 from metrics.api.parameters import names_of
-from metrics.api.sessions.views import SESSION_COMPARISON
+from metrics.api.sessions.boards import SESSION_COMPARISON
 from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import verdict_text
 from metrics.pages.parts import Query, fill, query_of
