@@ -7,10 +7,21 @@ import sys
 
 import pytest
 
+from metrics.engine.grammar import parse_measure
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.stored import queue_comparison
 from runs.models import ApiToken, Run, Team
 from tests.metrics.boards import make_board, simulated
 from tests.web.fuzzing import Fuzzer, World
-from tests.web.worlds import add_qrels, make_collection, make_people, make_runs, make_session_set, run_ids
+from tests.web.worlds import (
+    add_qrels,
+    make_collection,
+    make_comparison,
+    make_people,
+    make_runs,
+    make_session_set,
+    run_ids,
+)
 
 CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "2000"))
 SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
@@ -30,6 +41,20 @@ WHOLE_ANSWERS = (
     ("runs/{run}/evaluations/", {}),
     ("measures/", {}),
     ("measures/NormRecall/", {}),
+    ("collections/large/comparison/", {"tests": "paired_t,sign,nemenyi", "measures": "AP,P@10", "limit": "3"}),
+    ("collections/large/comparison/", {"baseline": "{ranked}", "tests": "randomised_tukey_hsd"}),
+    ("comparisons/{made}/", {}),
+    ("comparisons/{waiting}/", {}),
+    ("collections/large/design/", {"measures": "AP"}),
+    ("collections/large/orders/", {"measures": "AP,P@10"}),
+    ("collections/{collection}/session-leaderboard/", {}),
+    ("collections/{collection}/session-comparison/", {"design": "unpaired", "measure": "sDCG"}),
+    ("session-sets/{set}/values/", {"limit": "2"}),
+    ("session-sets/{set}/curves/", {"per_session": "true"}),
+    ("session-sets/{set}/queries/", {}),
+    ("session-sets/{set}/lengths/", {}),
+    ("session-sets/{set}/evaluations/", {}),
+    ("session-sets/{set}/sessions/1/", {}),
 )
 
 
@@ -75,7 +100,16 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         Team.objects.get(slug="lab"), {"AP": simulated(5, 12), "P@10": simulated(5, 12, seed=6)}, "large"
     )
     run, other = run_ids("one")
-    names = {"collection": "one", "run": run, "other": other, "ranked": Run.objects.filter(collection=board)[0].pk}
+    waiting = queue_comparison(collection=board, query=ComparisonQuery([parse_measure("P@10")]))
+    names = {
+        "collection": "one",
+        "run": run,
+        "other": other,
+        "ranked": Run.objects.filter(collection=board)[0].pk,
+        "made": make_comparison("one"),
+        "waiting": waiting.pk,
+        "set": world.names["session_set"][0],
+    }
     fuzzer = Fuzzer(world)
     for path, query in WHOLE_ANSWERS:
         asked = {name: text.format(**names) for name, text in query.items()}
