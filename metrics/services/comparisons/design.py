@@ -154,49 +154,43 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
 def _design(measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels) -> MeasureDesign:
     cautions = [*qrels_cautions([measure], qrels), *cautions_of([measure], common.left_out)]
     options = Options(resamples=query.resamples, seed=query.seed)
+    half = common.topics // 2
+    sizes = query.sizes or sorted({half * step // _SIZES for step in range(1, _SIZES + 1)} - {0})
     return MeasureDesign(
         measure,
         common.topics,
         discriminative_power(common.values, query.test, query.alpha, options),
         _topic_sets(common, query),
-        _swaps(common, query),
+        swap_rates(common.values, sizes, trials=query.trials, seed=query.seed, width=query.width),
         [*cautions, *few_topics(common.topics)],
     )
 
 
 def _topic_sets(common: CommonValues, query: DesignQuery) -> TopicSets | None:
-    variance = variance_of(common.values)
+    (runs, topics), variance = common.values.shape, variance_of(common.values)
     if variance <= 0:
         return None
     return TopicSets(
         variance,
-        detectable_difference(common.topics, variance, query.alpha, query.power),
-        half_width(common.topics, variance, 1 - query.alpha),
-        [_detection(difference, variance, common, query) for difference in query.differences],
+        detectable_difference(topics, variance, query.alpha, query.power),
+        half_width(topics, variance, 1 - query.alpha),
+        [
+            Detection(
+                difference,
+                power_of_t(topics, difference, variance, query.alpha),
+                _fewest(topics_for_t, difference, variance, query.alpha, query.power),
+                power_of_anova(topics, runs, difference, variance, query.alpha),
+                _fewest(topics_for_anova, runs, difference, variance, query.alpha, query.power),
+                _fewest(topics_for_interval, difference, variance, 1 - query.alpha),
+            )
+            for difference in query.differences
+        ],
     )
 
 
-def _detection(difference: float, variance: float, common: CommonValues, query: DesignQuery) -> Detection:
-    runs, topics = common.values.shape
-    return Detection(
-        difference,
-        power_of_t(topics, difference, variance, query.alpha),
-        _fewest(lambda: topics_for_t(difference, variance, query.alpha, query.power)),
-        power_of_anova(topics, runs, difference, variance, query.alpha),
-        _fewest(lambda: topics_for_anova(runs, difference, variance, query.alpha, query.power)),
-        _fewest(lambda: topics_for_interval(difference, variance, 1 - query.alpha)),
-    )
-
-
-def _fewest(find: Callable[[], int]) -> int | None:
+def _fewest(find: Callable[..., int], *given: float) -> int | None:
+    """How many topics it takes; None beyond a million."""
     try:
-        return find()
+        return find(*given)
     except StatisticsError:
         return None
-
-
-def _swaps(common: CommonValues, query: DesignQuery) -> SwapRates:
-    half = common.topics // 2
-    steps = {half * step // _SIZES for step in range(1, _SIZES + 1)}
-    sizes = query.sizes or sorted(steps - {0})
-    return swap_rates(common.values, sizes, trials=query.trials, seed=query.seed, width=query.width)

@@ -12,7 +12,6 @@ from metrics.engine.agreement.intervals import Agreements, order_agreements
 from metrics.engine.agreement.standings import has_ties, standings
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
-from metrics.engine.ranking import Ints
 from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
@@ -86,8 +85,17 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     kinds = [(measure, qrels) for qrels in versions for measure in query.measures]
     _check_orders(len(kinds))
     runs, ids = _evaluated(collection, versions, scores, query)
-    pairs = _pairs(kinds)
-    _check_work(query, len(kinds), len(pairs), len(runs), max(qrels.topics for qrels in versions))
+    # Those that differ in the measure or in the version, not in both.
+    pairs = [
+        (a, b)
+        for a, b in combinations(range(len(kinds)), 2)
+        if (kinds[a][0] == kinds[b][0]) != (kinds[a][1] == kinds[b][1])
+    ]
+    topics = max(qrels.topics for qrels in versions)
+    check_values(len(runs), topics, len(kinds))
+    seconds = seconds_of_orders(len(kinds), len(pairs), len(runs), topics, query.resamples)
+    what = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
+    check_seconds(seconds, what, "ask for fewer measures, name some runs=, or give fewer resamples", "measures")
     values, common = _values(versions, ids, query.measures)
     lower = np.array([measure.definition.lower_is_better for measure, _ in kinds])
     means = np.array([one.mean(axis=1) for one in values])
@@ -170,22 +178,6 @@ def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, d
         raise StatisticsError(message, code="too_few_runs")
 
 
-def _pairs(kinds: list[tuple[Measure, Qrels]]) -> list[tuple[int, int]]:
-    """Those that differ in the measure or in the version, not in both."""
-    return [
-        (a, b)
-        for a, b in combinations(range(len(kinds)), 2)
-        if (kinds[a][0] == kinds[b][0]) != (kinds[a][1] == kinds[b][1])
-    ]
-
-
-def _check_work(query: OrdersQuery, orders: int, pairs: int, runs: int, topics: int) -> None:
-    check_values(runs, topics, orders)
-    seconds = seconds_of_orders(orders, pairs, runs, topics, query.resamples)
-    what = f"{pairs} pairs of orders of {runs} runs, B = {query.resamples:,},"
-    check_seconds(seconds, what, "ask for fewer measures, name some runs=, or give fewer resamples", "measures")
-
-
 def _values(versions: list[Qrels], ids: list[list[int]], measures: list[Measure]) -> tuple[list[Matrix], CommonValues]:
     """Values of each order, on the topics of all versions on which all runs have a value in all orders."""
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
@@ -193,14 +185,10 @@ def _values(versions: list[Qrels], ids: list[list[int]], measures: list[Measure]
     found = vectors_of([pk for of_version in ids for pk in of_version], measures)
     orders = []
     for qrels, of_version in zip(versions, ids, strict=True):
-        columns = _columns(qrels, topics)
+        places = {topic: place for place, topic in enumerate(qrels.topic_ids)}
+        columns = np.array([places[topic] for topic in topics], np.int64)
         orders += [np.vstack([found[pk, measure.name].values[columns] for pk in of_version]) for measure in measures]
     stacked = common_values(np.vstack(orders))
     everywhere = len({topic for qrels in versions for topic in qrels.topic_ids})
     left_out = everywhere - stacked.topics
     return np.split(stacked.values, len(orders)), CommonValues(stacked.values, left_out)
-
-
-def _columns(qrels: Qrels, topics: list[str]) -> Ints:
-    places = {topic: place for place, topic in enumerate(qrels.topic_ids)}
-    return np.array([places[topic] for topic in topics], np.int64)

@@ -28,13 +28,17 @@ def select_evaluations(
         evaluations = list(wanted[: most + 1])
         if len(evaluations) > most:
             raise too_many_runs(most)
-        return [_beside(evaluation, collection, qrels) for evaluation in evaluations]
-    found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
-    missing = [run for run in named if run not in found]
-    if missing:
-        message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
-        raise StatisticsError(message, code="unknown_run", pointer="runs")
-    return [_beside(found[run], collection, qrels) for run in named]
+    else:
+        found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
+        missing = [run for run in named if run not in found]
+        if missing:
+            message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
+            raise StatisticsError(message, code="unknown_run", pointer="runs")
+        evaluations = [found[run] for run in named]
+    # What they belong to is at hand, and read once instead of for every row.
+    for evaluation in evaluations:
+        evaluation.qrels, evaluation.run.collection = qrels, collection
+    return evaluations
 
 
 def own_measures(collection: Collection) -> set[str]:
@@ -45,12 +49,6 @@ def own_measures(collection: Collection) -> set[str]:
         with suppress(MeasureError):
             names.add(parse_measure(name, collection.documents).name)
     return names
-
-
-def _beside(evaluation: Evaluation, collection: Collection, qrels: Qrels) -> Evaluation:
-    """With what it belongs to at hand, which is read once and not for every row."""
-    evaluation.qrels, evaluation.run.collection = qrels, collection
-    return evaluation
 
 
 def too_many_runs(most: int) -> StatisticsError:
