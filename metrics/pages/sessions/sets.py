@@ -16,7 +16,6 @@ from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
-from metrics.models import SessionEvaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
 from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in, session_measures_in
 from metrics.services.queue.session_status import detailed_session_statuses
@@ -44,7 +43,15 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     """A session set: what it is, its means and curves by system, its lengths and reformulations, its sessions."""
     found = visible_session_set(request, session_set)
     query = _given(request)
-    context = _about(request, found) | {"query": query, "measures": query.get("measures", "")}
+    context: dict[str, Any] = {
+        "set": found,
+        "subject": set_subject(found.pk),
+        "status": detailed_session_statuses(found, request.user)[str(found.pk)],
+        "facts": list(metadata_lines(found.metadata)),
+        "warnings": grouped(found.warnings),
+        "query": query,
+        "measures": query.get("measures", ""),
+    }
     status = fill(context, "chosen", _chosen, request, found, query)
     if "chosen" in context:
         chosen: ChosenSessions = context["chosen"]
@@ -102,16 +109,6 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
 def _given(request: HttpRequest) -> Query:
     """What the reader filled in: an empty field of a form asks for nothing."""
     return {name: value for name, value in query_of(request).items() if value}
-
-
-def _about(request: HttpRequest, found: SessionSet) -> dict[str, Any]:
-    return {
-        "set": found,
-        "subject": set_subject(found.pk),
-        "status": detailed_session_statuses(found, request.user)[str(found.pk)],
-        "facts": list(metadata_lines(found.metadata)),
-        "warnings": grouped(found.warnings),
-    }
 
 
 def _chosen(request: HttpRequest, found: SessionSet, query: Query) -> ChosenSessions:
@@ -194,15 +191,11 @@ def _address(found: SessionSet, session: Session, place: int) -> str:
     return reverse("session-page", args=[found.pk, known])
 
 
-def _kept(query: Query, evaluation: SessionEvaluation, *names: str) -> dict[str, str]:
-    """What the address of a chart says: the judgements that it was made with, and what is asked for."""
-    asked = {name: query[name] for name in names if name in query}
-    return asked | ({"qrels": str(evaluation.qrels.version)} if evaluation.qrels else {})
-
-
 def _curves(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
     measure = session_measure_in(query)
-    asked = _kept(query, chosen.evaluation, "measure", *_SELECTION)
+    # What the address of the chart says: what is asked for, and the judgements that it was made with.
+    asked = {name: query[name] for name in ("measure", *_SELECTION) if name in query}
+    asked |= {"qrels": str(chosen.evaluation.qrels.version)} if chosen.evaluation.qrels else {}
     drawn = SESSION_CHARTS["curves"](AskedOfSet(chosen.evaluation, asked))
     return {"measure": measure.name, "shown": set_figure(drawn, chosen.evaluation.session_set_id, asked, "wide")}
 
