@@ -94,6 +94,20 @@ def test_runs_names_the_computed_side_only_in_its_interfaces() -> None:
     assert offences(crossing, within="runs.") == []
 
 
+def test_api_and_pages_stand_side_by_side() -> None:
+    """Neither knows the other, and what both stand on (questions, charts, exports, services) knows none of them."""
+
+    def knowing(module: str, tree: ast.Module) -> Iterator[str]:
+        beside = {"metrics.api": ("metrics.pages",), "metrics.pages": ("metrics.api",)}
+        forbidden = beside.get(".".join(module.split(".")[:2]), ("metrics.api", "metrics.pages"))
+        for _, name in imports(tree):
+            if name.startswith(forbidden):
+                yield f"{module} imports {name}"
+
+    checked = ("api", "pages", "questions", "charts", "exports", "services")
+    assert [found for name in checked for found in offences(knowing, within=f"metrics.{name}")] == []
+
+
 def documented(text: str) -> str:
     """Return `text` with the table of layers as it is above."""
     rows = "".join(f"| {', '.join(f'`{prefix}`' for prefix in prefixes)} | {holds} |\n" for prefixes, holds in LAYERS)

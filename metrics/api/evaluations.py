@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.parameters import SCORES
 from metrics.models import Evaluation
+from metrics.questions.declared import SCORES
 from metrics.questions.parameters import query_of, scores_in
 from metrics.services.boards.leaderboard import active_qrels, read_progress
 from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.parameters import parameter
 from metrics.engine.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
 from metrics.models import Evaluation
+from metrics.questions.declared import parameter
 from metrics.questions.parameters import choice_in, query_of
 from metrics.questions.unchanged import of_measures, unchanged
 from metrics.services.values.known_measures import OF, Of, find_measure, of_what, search_measures

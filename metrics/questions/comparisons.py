@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from uuid import UUID
+
+from django.http import Http404, HttpRequest
+from rest_framework.request import Request
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
+from metrics.models import Comparison
 from metrics.questions.parameters import (
     MAX_SEED,
     MAX_VERSION,
@@ -37,6 +42,7 @@ MAX_COMPARED_MEASURES = 20
 MAX_PAIRS, MAX_VERDICTS = 5_000, 20_000
 _MAX_SIZE, _MAX_TRIALS = 100_000, 1_000
 _LEAST_DIFFERENCE = 1e-6
+_LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
 
 
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
@@ -130,3 +136,12 @@ def design_query(parameters: Mapping[str, str], collection: Collection) -> Desig
 
 def _positive(name: str, text: str) -> float:
     return number_in(name, text, _LEAST_DIFFERENCE, 1 / _LEAST_DIFFERENCE)
+
+
+def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Comparison:
+    """Whose scores the user may not see, that comparison is not there: not even its state is told."""
+    visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
+    found = visible.filter(pk=comparison).first()
+    if found is None:
+        raise Http404(f"there is no comparison {comparison}")
+    return found

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metrics.api.charts import COLLECTION_CHARTS, RUN_CHARTS, Asked
+from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.figure import Figure
 from metrics.charts.look import SIZES, Look, whole_ticks
 from metrics.charts.rendering import render
 from metrics.charts.text import shortened, shortened_names, width_of, wrapped
+from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.distribution import distribution_figure

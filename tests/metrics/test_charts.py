@@ -14,9 +14,10 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from rest_framework.test import APIClient
 
-from metrics.api.charts import COLLECTION_CHARTS, RUN_CHARTS, Asked
 from metrics.charts import bundle
+from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.distribution import distribution_figure
 from metrics.charts.values.topics import paired_topics_figure, topics_figure

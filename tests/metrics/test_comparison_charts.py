@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from rest_framework.test import APIClient
 
-from metrics.api.charts import COLLECTION_CHARTS
-from metrics.api.comparisons.charts import ANSWER_CHARTS
+from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.charts.comparisons.significance import MAX_DRAWN
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.engine.grammar import parse_measure

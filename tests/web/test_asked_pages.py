@@ -12,8 +12,9 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import Resolver404, resolve
 
-from metrics.api import charts
-from metrics.api.sessions import charts as session_charts
+from metrics.charts.boards.charts import COLLECTION_CHART_READS
+from metrics.charts.sessions.charts import SESSION_CHART_READS
+from metrics.charts.values.charts import RUN_CHART_READS
 from runs.api.parameters import LISTS, parameters_read
 from runs.models import Run, User
 from tests.conftest import GOOD, POOR
@@ -98,9 +99,9 @@ def known(path: str, method: str = "GET") -> set[str] | None:
         made.request, made.args, made.kwargs = None, (), {}
         names |= set(parameters_read(made, method))
     reads = {
-        "run-chart": charts.RUN_CHART_READS,
-        "collection-chart": charts.COLLECTION_CHART_READS,
-        "session-chart": session_charts.SESSION_CHART_READS,
+        "run-chart": RUN_CHART_READS,
+        "collection-chart": COLLECTION_CHART_READS,
+        "session-chart": SESSION_CHART_READS,
     }.get(str(found.url_name))
     if reads:
         others = {name for read in reads.values() for name in (one.name for one in read)}

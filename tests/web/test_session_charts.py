@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from metrics.api.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.look import Look
+from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.models import SessionEvaluation
 from runs.models import SessionSet
 from tests.conftest import SESSIONS

@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from metrics.api.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.look import PALETTES, SIZES, Look
+from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.engine.sessions.grammar import parse_session_measure
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.services.sessions.analyses import read_session_curves

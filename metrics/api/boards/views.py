@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
-from metrics.api.parameters import BOARD, FILTER, HOW_MADE, MEASURE_NAMES, ORDER, SCORES, SORT, STATISTICS
 from metrics.exports.boards import EXPORTS
 from metrics.questions.boards import board_query, standings_query
+from metrics.questions.declared import BOARD, FILTER, HOW_MADE, MEASURE_NAMES, ORDER, SCORES, SORT, STATISTICS
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_board, unchanged
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import MeasureCautions, RunName, cautions_of, number, numbers, run_name
-from metrics.api.parameters import WHAT_IF
 from metrics.questions.boards import what_if_query
+from metrics.questions.declared import WHAT_IF
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.boards import what_if

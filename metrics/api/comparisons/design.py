@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, run_name
-from metrics.api.parameters import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
 from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
 from metrics.questions.comparisons import design_query
+from metrics.questions.declared import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import design

@@ -11,9 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
-from metrics.api.parameters import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
 from metrics.engine.agreement import intervals
 from metrics.questions.comparisons import orders_query
+from metrics.questions.declared import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import orders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -16,13 +16,13 @@ from rest_framework.views import APIView
 
 from metrics.api.charts import CHART_PARAMETERS, check_chart, look_in, picture
 from metrics.api.comparisons import answers
-from metrics.api.comparisons.charts import ANSWER_CHARTS
 from metrics.api.comparisons.serializers import AskedComparisonSerializer
-from metrics.api.parameters import COMPARISON, PAIRS, parameter
+from metrics.charts.comparisons.charts import ANSWER_CHARTS
 from metrics.charts.rendering import FORMATS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
-from metrics.questions.comparisons import comparison_query, pair_selection
+from metrics.questions.comparisons import comparison_query, pair_selection, stored_comparison
+from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.run_ids import run_id_in, run_ids_in
 from metrics.questions.unchanged import of_collection, unchanged
@@ -39,7 +39,6 @@ from runs.api.shapes import shape
 from runs.api.views import either
 from runs.models import Collection, Scope
 
-_LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
 NAMED = parameter("runs", "run ids separated by commas: only their pairs, with the p values of the whole comparison")
 _OF_AN_ANSWER = (
     parameter("measures", "one of its measures, the first where left out"),
@@ -160,15 +159,6 @@ class StoredComparisonChart(APIView):
         answer = _read(request, stored)
         # Runs may be deleted from it.
         return picture(None, form, lambda: ANSWER_CHARTS[chart](answer, query).draw(look))
-
-
-def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Comparison:
-    """Whose scores the user may not see, that comparison is not there: not even its state is told."""
-    visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
-    found = visible.filter(pk=comparison).first()
-    if found is None:
-        raise Http404(f"there is no comparison {comparison}")
-    return found
 
 
 def _read(request: Request, stored: Comparison) -> Answer:

@@ -14,45 +14,21 @@ from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, cautions_of, number
 from metrics.api.comparisons.answers import Omnibus, Way, omnibus_answer, way_of
-from metrics.api.parameters import (
-    ALPHA,
-    CONFIDENCE,
-    CORRECTION,
-    RESAMPLES,
-    SEED,
-    SESSION_MEASURE,
-    SESSION_MEASURES,
-    TEST,
-    parameter,
-)
 from metrics.api.sessions.answers import MeasureCautions, Paged, SessionMean, paged, session_mean
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.verdicts import REASONS
+from metrics.questions.declared import (
+    JUDGED_BY,
+    SESSION_COMPARISON,
+    SESSION_MEASURES,
+    parameter,
+)
 from metrics.questions.parameters import query_of
 from metrics.questions.sessions import session_board_query, session_comparison_query
 from metrics.services.sessions import board, comparison
 from runs.api.access import scored_collection
 from runs.api.shapes import OneOf, shape
 from runs.models import Collection
-
-_JUDGED_BY = parameter(
-    "judged_by", "which sets; the first there is where left out", choices=("topic", "session", "query", "own")
-)
-# What a comparison of systems is asked.
-SESSION_COMPARISON = (
-    SESSION_MEASURE,
-    parameter("sets", "session set ids separated by commas; all evaluated where left out"),
-    parameter("systems", "names separated by commas, as the board has them; all where left out"),
-    parameter("baseline", "a system: compare every other one with it only"),
-    parameter("design", "the one that is recognised where left out", choices=comparison.DESIGNS),
-    TEST,
-    CORRECTION,
-    ALPHA,
-    CONFIDENCE,
-    RESAMPLES,
-    SEED,
-    _JUDGED_BY,
-)
 
 
 class SetName(TypedDict):
@@ -151,7 +127,7 @@ class SessionBoardView(APIView):
             SESSION_MEASURES,
             parameter("sort", "the measure to rank by; the first where left out"),
             parameter("order", "desc or asc; best first where left out"),
-            _JUDGED_BY,
+            JUDGED_BY,
             parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
             parameter("offset", "rows to pass over", OpenApiTypes.INT),
         ],

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.parameters import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
 from metrics.api.sessions.answers import (
     Lengths,
     OneSession,
@@ -26,6 +25,7 @@ from metrics.api.sessions.answers import (
     values_answer,
 )
 from metrics.models import SessionEvaluation
+from metrics.questions.declared import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
 from metrics.questions.parameters import flag_in, query_of
 from metrics.questions.sessions import (
     documents_in,

@@ -12,12 +12,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import ReadFrom, numbers, read_from
-from metrics.api.parameters import CONFIDENCE, DEPTH, PER_TOPIC, RECALL, SCORES, VERSION, parameter
 from metrics.engine import precision_recall
 from metrics.engine.curves import CURVES
 from metrics.engine.intervals import Band
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
+from metrics.questions.declared import CONFIDENCE, DEPTH, PER_TOPIC, RECALL, SCORES, VERSION, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import check_size, curve_query, evaluation_in, recall_query

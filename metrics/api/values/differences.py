@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Mean, RunName, number, run_name
-from metrics.api.parameters import SCORES, parameter
 from metrics.questions.comparisons import difference_query
+from metrics.questions.declared import SCORES, parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.values import difference

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import ReadFrom, read_from
-from metrics.api.parameters import SCORES, VERSION, parameter
+from metrics.questions.declared import SCORES, VERSION, parameter
 from metrics.questions.parameters import MAX_LIMIT, query_of
 from metrics.questions.rankings import ranking_gains_in, topic_in
 from metrics.questions.values import evaluation_in

@@ -20,8 +20,8 @@ from metrics.api.answers import (
     numbers,
     read_from,
 )
-from metrics.api.parameters import MEASURE_NAMES, SCORES, VERSION
 from metrics.engine.measures.undefined import REASONS
+from metrics.questions.declared import MEASURE_NAMES, SCORES, VERSION
 from metrics.questions.parameters import measures_in, query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import evaluation_in

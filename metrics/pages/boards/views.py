@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.api.parameters import BOARD, HOW_MADE, names_of
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
 from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips
@@ -18,6 +17,7 @@ from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, r
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.questions.boards import board_query
+from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.parameters import measure_in, measures_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from metrics.api.comparisons.addresses import asked_of
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
@@ -19,6 +18,7 @@ from metrics.exports.comparisons.words import named_family, too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
+from metrics.questions.addresses import asked_of
 from metrics.questions.parameters import measure_in
 from metrics.questions.values import curve_query
 from metrics.services.comparisons.comparison import Compared, split_omnibus

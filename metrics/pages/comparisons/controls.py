@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from metrics.api.comparisons.addresses import USUAL
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS
+from metrics.questions.addresses import USUAL
 from metrics.questions.run_ids import run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
 from runs.errors import InvalidInput

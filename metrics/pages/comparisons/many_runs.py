@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from metrics.api.comparisons.addresses import pair_address
 from metrics.charts.boards.ranks import first_on_note, ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.significance import TESTS
@@ -14,6 +13,7 @@ from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
 from metrics.pages.parts import fill
+from metrics.questions.addresses import pair_address
 from metrics.questions.comparisons import pair_selection
 from metrics.services.comparisons.comparison import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 from django.urls import reverse
 
-from metrics.api.charts import RUN_CHARTS, Asked
-from metrics.api.comparisons.addresses import asked_of
+from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
@@ -19,6 +18,7 @@ from metrics.pages.comparisons.answers import Shown, common_parts, curves_part
 from metrics.pages.comparisons.tables import bounded, percent, question_lines
 from metrics.pages.comparisons.words import agreement, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
+from metrics.questions.addresses import asked_of
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs
 from metrics.services.values.two_rankings import Placed, read_two_rankings

@@ -11,16 +11,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from rest_framework.request import Request
 
-from metrics.api.comparisons.addresses import asked_of
-from metrics.api.comparisons.views import stored_comparison
-from metrics.api.parameters import COMPARISON, names_of
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, show
 from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
-from metrics.questions.comparisons import comparison_query
+from metrics.questions.addresses import asked_of
+from metrics.questions.comparisons import comparison_query, stored_comparison
+from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import run_ids_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed

@@ -10,11 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
-from metrics.api.parameters import names_of
-from metrics.api.sessions.boards import SESSION_COMPARISON
 from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import verdict_text
 from metrics.pages.parts import Query, fill, query_of
+from metrics.questions.declared import SESSION_COMPARISON, names_of
 from metrics.questions.parameters import MAX_LIMIT, choice_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
 from metrics.services.queue.session_status import session_statuses

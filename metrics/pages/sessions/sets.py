@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from metrics.api.sessions.charts import SESSION_CHARTS, AskedOfSet
+from metrics.charts.sessions.charts import SESSION_CHARTS, AskedOfSet
 from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from metrics.api.charts import RUN_CHARTS, Asked
+from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.grammar import parse_measure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -12,10 +12,15 @@ from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
+from metrics.services.sessions.comparison import DESIGNS
 
 
 def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR, choices: tuple[str, ...] = ()) -> OpenApiParameter:
     return OpenApiParameter(name, kind, description=text, enum=choices or None)
+
+
+# The parameters of each chart of an address by the chart's name, beside those of all; another chart's are refused.
+Reads = Mapping[str, tuple[OpenApiParameter, ...]]
 
 
 def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
@@ -103,3 +108,21 @@ WHAT_IF = (
 )
 SESSION_MEASURES = parameter("measures", "session measures separated by commas; those of the board where left out")
 SESSION_MEASURE = parameter("measure", "a session measure, nsDCG where left out")
+JUDGED_BY = parameter(
+    "judged_by", "which sets; the first there is where left out", choices=("topic", "session", "query", "own")
+)
+# What a comparison of systems is asked.
+SESSION_COMPARISON = (
+    SESSION_MEASURE,
+    parameter("sets", "session set ids separated by commas; all evaluated where left out"),
+    parameter("systems", "names separated by commas, as the board has them; all where left out"),
+    parameter("baseline", "a system: compare every other one with it only"),
+    parameter("design", "the one that is recognised where left out", choices=DESIGNS),
+    TEST,
+    CORRECTION,
+    ALPHA,
+    CONFIDENCE,
+    RESAMPLES,
+    SEED,
+    JUDGED_BY,
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from metrics.api.comparisons.addresses import pair_address
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.figure import Figure
@@ -12,6 +11,7 @@ from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
+from metrics.questions.addresses import pair_address
 from metrics.questions.comparisons import comparison_query
 from metrics.questions.parameters import measure_in, scores_in
 from metrics.questions.rankings import topic_in
