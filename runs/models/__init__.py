@@ -7,6 +7,7 @@ from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, 
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.runs import Run
 from runs.models.sessions import SessionSet
+from runs.models.submissions import Submission
 
 __all__ = [
     "ALL_SCOPES",
@@ -24,6 +25,7 @@ __all__ = [
     "Run",
     "Scope",
     "SessionSet",
+    "Submission",
     "Team",
     "Topic",
     "User",

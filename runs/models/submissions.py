@@ -1,23 +1,25 @@
-"""Who sees and who may change what a team has submitted: runs and session sets alike."""
+"""What a team submits as a file: the fields of runs and session sets, and who sees and who may change them."""
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeVar
+import uuid
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
-from runs.models.accounts import Team
+from runs.models.accounts import Team, User
 from runs.models.collections import Collection
 
 M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 
 
 class SubmissionQuerySet(models.QuerySet[M_co]):
-    """Rows with a collection, a team and the moment they were taken away."""
+    """Rows with a collection, a team and the moment they were withdrawn."""
 
     def visible_to(self, user: Any) -> Self:
-        """Those of visible collections that are not deleted; of a blind one, others' only for its organisers."""
+        """Those of visible collections that are not withdrawn; of a blind one, others' only for its organisers."""
         return self.filter(deleted_at=None, collection__in=Collection.objects.visible_to(user)).unveiled_for(user)
 
     def unveiled_for(self, user: Any) -> Self:
@@ -25,7 +27,66 @@ class SubmissionQuerySet(models.QuerySet[M_co]):
         return self.filter(Q(collection__in=Collection.objects.scored_for(user)) | Q(team__in=Team.objects.of(user)))
 
     def owned_by(self, user: Any) -> Self:
-        """Those the user may change or delete: of the user's teams; staff may all."""
+        """Those the user may change or withdraw: of the user's teams; staff may all."""
         if user.is_authenticated and user.is_staff:
             return self
         return self.filter(team__in=Team.objects.of(user))
+
+
+class Submission(models.Model):
+    """Metadata of a file that a team submitted to a collection; what is in it is never in rows.
+
+    `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` leads to the choice that an
+    evaluation must share to count, beside the judgements; `way` is that choice.
+    """
+
+    KEY: ClassVar[str]
+    WAY: ClassVar[str]
+
+    # Of every kind, each under a name of its own in the other table.
+    collection: models.ForeignKey[Collection, Collection]
+    team: models.ForeignKey[Team, Team]
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    submitted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    tag = models.CharField(max_length=64)
+    description = models.TextField(blank=True, max_length=20_000)
+    metadata = models.JSONField(default=dict, blank=True)
+    sha256 = models.CharField(max_length=64, db_index=True, help_text="of the decompressed file")
+    size = models.BigIntegerField(help_text="bytes, decompressed")
+    documents = models.BigIntegerField()
+    topics = models.IntegerField()
+    warnings = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+        ordering = ("-created_at", "id")
+
+    def __str__(self) -> str:
+        return f"{self.team}/{self.tag}"
+
+    @classmethod
+    def noun(cls) -> str:
+        """Return what a sentence calls it."""
+        return cls.KEY.replace("_", " ")
+
+    @property
+    def way(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def files(self) -> list[str]:
+        """The names of its stored files."""
+        return [self.sha256]
+
+
+def one_per_tag(name: str) -> models.UniqueConstraint:
+    """Constrain a team to one live submission under a tag in a collection."""
+    return models.UniqueConstraint(fields=("collection", "team", "tag"), condition=Q(deleted_at=None), name=name)
+
+
+def by_date(name: str) -> models.Index:
+    """Index the submissions of a collection in the order of their list."""
+    return models.Index(fields=("collection", "-created_at", "id"), name=name)
