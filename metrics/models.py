@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from django.db import models
@@ -12,7 +12,9 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
-from runs.models import Collection, Qrels, Run, SessionSet
+from runs.models import Collection, Qrels, Run, SessionSet, Submission
+
+E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 
 
 class Job(models.Model):
@@ -57,20 +59,33 @@ def queue_of(held: str, name: str) -> models.Index:
     return models.Index(fields=("state", "created_at"), condition=Q(state__in=("queued", held)), name=name)
 
 
-class EvaluationQuerySet(models.QuerySet["Evaluation"]):
-    def current(self, qrels: Qrels, scores: str) -> EvaluationQuerySet:
-        """Evaluations of live runs under this version of judgements, this score type and this engine."""
-        identity = {"qrels": qrels, "scores": scores, "engine_version": ENGINE_VERSION}
-        return self.filter(**identity, run__deleted_at=None)
+class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
+    """Evaluations of runs, or of session sets."""
 
-    def evaluated(self) -> EvaluationQuerySet:
-        return self.filter(state=Evaluation.State.EVALUATED)
+    def counting(self) -> Self:
+        """Those that count for their runs or session sets: under the active judgements, or their own, in the way that
+        is asked for now, and by this engine. The one rule of it; a withdrawn run has one as well."""
+        return self.filter(self.model.COUNTS, engine_version=ENGINE_VERSION)
+
+    def live(self) -> Self:
+        """Those of what was not withdrawn."""
+        return self.filter(**{f"{self.model.OF.KEY}__deleted_at": None})
+
+    def evaluated(self) -> Self:
+        return self.filter(state=SubmissionEvaluation.State.EVALUATED)
 
 
-class Evaluation(Job):
-    """One run judged by one qrels version, one way of comparing scores and one engine version."""
+class SubmissionEvaluation(Job):
+    """A run or session set judged by one qrels version and one engine version, in one way.
+
+    `OF` is what is judged, `WAY` the column of the choice beside the judgements, and `COUNTS` holds for the evaluations
+    whose judgements and choice are those that `OF` has now.
+    """
 
     HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
+    OF: ClassVar[type[Run] | type[SessionSet]]
+    WAY: ClassVar[str]
+    COUNTS: ClassVar[Q]
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -79,11 +94,39 @@ class Evaluation(Job):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def withdrawn_code(cls) -> str:
+        """Return the error code of evaluations that were cancelled because what they are of was withdrawn."""
+        return f"{cls.OF.KEY}_deleted"
+
+    @property
+    def submission(self) -> Run | SessionSet:
+        """What is judged."""
+        submission: Run | SessionSet = getattr(self, self.OF.KEY)
+        return submission
+
+
+class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
+    def current(self, qrels: Qrels, scores: str) -> Self:
+        """Evaluations of live runs under this version of judgements, this score type and this engine."""
+        return self.live().filter(qrels=qrels, scores=scores, engine_version=ENGINE_VERSION)
+
+
+class Evaluation(SubmissionEvaluation):
+    """One run judged by one qrels version, one way of comparing scores and one engine version."""
+
+    OF, WAY = Run, "scores"
+    COUNTS = Q(qrels__active=True, scores=F("run__collection__scores"))
+
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="evaluations")
     qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="evaluations")
     scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
-    engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
-    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     topics_answered = models.IntegerField(null=True)
 
     objects = EvaluationQuerySet.as_manager()
@@ -137,33 +180,23 @@ class MetricVector(models.Model):
         return np.frombuffer(self.content, np.dtype("<f8"))
 
 
-class SessionEvaluationQuerySet(models.QuerySet["SessionEvaluation"]):
-    def current(self) -> SessionEvaluationQuerySet:
-        """Evaluations of live sets under what counts now: the active judgements or their own, as the set says, and this
-        engine."""
-        counting = Q(qrels__active=True) | Q(qrels=None)
-        return self.filter(
-            counting, judged_by=F("session_set__judged_by"), engine_version=ENGINE_VERSION, session_set__deleted_at=None
-        )
-
-    def evaluated(self) -> SessionEvaluationQuerySet:
-        return self.filter(state=Evaluation.State.EVALUATED)
+class SessionEvaluationQuerySet(SubmissionEvaluationQuerySet["SessionEvaluation"]):
+    """Evaluations of session sets."""
 
 
-class SessionEvaluation(Job):
+class SessionEvaluation(SubmissionEvaluation):
     """One session set judged by one qrels version, or by its own judgements, and by one engine version.
 
     `means` names the `systems` in the order of the stored sessions, and has in `values` for each measure that every set
     is given the mean and the number of sessions of each of them.
     """
 
-    HELD, DONE, NOUN = Evaluation.HELD, Evaluation.DONE, Evaluation.NOUN
+    OF, WAY = SessionSet, "judged_by"
+    COUNTS = (Q(qrels__active=True) | Q(qrels=None)) & Q(judged_by=F("session_set__judged_by"))
 
     session_set = models.ForeignKey(SessionSet, on_delete=models.CASCADE, related_name="evaluations")
     qrels = models.ForeignKey(Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations")
     judged_by = models.CharField(max_length=10, choices=SessionSet.JudgedBy.choices)
-    engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
-    state = models.CharField(max_length=12, choices=Evaluation.State.choices, default=Evaluation.State.QUEUED)
     sessions_judged = models.IntegerField(null=True)
     means = models.JSONField(default=dict)
 
@@ -260,6 +293,11 @@ class Comparison(Job):
 
 # Every kind of work that workers take from the database, the most urgent first.
 JOBS: tuple[type[Job], ...] = (Evaluation, SessionEvaluation, Comparison)
+# What judges each kind of submission.
+EVALUATIONS: dict[type[Submission], type[Evaluation] | type[SessionEvaluation]] = {
+    Run: Evaluation,
+    SessionSet: SessionEvaluation,
+}
 
 
 class DispatcherRound(models.Model):

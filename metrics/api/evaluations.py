@@ -15,7 +15,7 @@ from metrics.models import Evaluation
 from metrics.questions.declared import SCORES
 from metrics.questions.parameters import query_of, scores_in
 from metrics.services.boards.leaderboard import active_qrels, read_progress
-from metrics.services.queue.lifecycle import queue_evaluation, queue_evaluations
+from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.api.parameters import KnownFields
 from runs.api.shapes import shape

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
-from metrics.services.queue.session_lifecycle import queue_judged
+from metrics.services.queue.queueing import queue_judged
 from runs.admin.parts import Action, AuditedAdmin, ReadOnlyAdmin
 from runs.api.access import collections_of
 from runs.models import Collection, Qrels, QuotaCounter, Topic

@@ -13,9 +13,7 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html
 
-from metrics.services.queue.lifecycle import cancel_evaluations, restore_evaluations
-from metrics.services.queue.session_lifecycle import cancel_session_evaluations, restore_session_evaluations
-from metrics.services.queue.session_status import with_session_states
+from metrics.services.queue.queueing import cancel_evaluations, restore_evaluations
 from metrics.services.queue.status import RUN_STATES, with_states
 from runs.admin.parts import ReadOnlyAdmin
 from runs.models import Run, SessionSet
@@ -108,7 +106,7 @@ class SessionSetAdmin(SubmissionAdmin):
     page, evaluations, named = "session-set-page", "admin:metrics_sessionevaluation_changelist", "session_set"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return with_session_states(super().get_queryset(request))
+        return with_states(super().get_queryset(request))
 
     @admin.action(description="Withdraw", permissions=["withdraw"])
     def withdraw(self, request: HttpRequest, chosen: QuerySet[SessionSet]) -> HttpResponse | None:
@@ -137,8 +135,8 @@ def _restore_run(run: Run, origin: Origin) -> None:
 def _withdraw_set(session_set: SessionSet, origin: Origin) -> None:
     with transaction.atomic():
         delete_session_set(session_set=session_set, origin=origin)
-        cancel_session_evaluations(session_set)
+        cancel_evaluations(session_set)
 
 
 def _restore_set(session_set: SessionSet, origin: Origin) -> None:
-    restore_session_set(session_set=session_set, enqueue=restore_session_evaluations, origin=origin)
+    restore_session_set(session_set=session_set, enqueue=restore_evaluations, origin=origin)

@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import django_filters
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 
-from metrics.engine import ENGINE_VERSION
-from metrics.services.queue.session_status import sets_in_state
-from metrics.services.queue.status import RECEIVED, RUN_STATES
+from metrics.services.queue.status import RECEIVED, RUN_STATES, with_states
 from runs.models import AuditEvent, Collection, Run, SessionSet
 
 
@@ -22,54 +20,36 @@ class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
         return filtered
 
 
-class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
+class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
     team = django_filters.CharFilter(field_name="team__slug")
     tag = django_filters.CharFilter(lookup_expr="icontains")
     status = django_filters.ChoiceFilter(choices=[(state, state) for state in RUN_STATES], method="with_status")
     submitted_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
+    def with_status(self, made: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Those whose evaluation that counts is in a state; without one they are queued.
+
+        Blind ones are received, whatever became of them.
+        """
+        scored = Collection.objects.scored_for(self.request.user)
+        if value == RECEIVED:
+            return made.exclude(collection__in=scored)
+        return with_states(made.filter(collection__in=scored)).filter(state=value)
+
+
+class RunFilter(SubmissionFilter):
     class Meta:
         model = Run
         fields = ("team", "tag", "status", "submitted_after", "submitted_before")
 
-    def with_status(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        """Runs whose evaluation under the active judgements is in a state; without judgements they are queued.
 
-        Blind runs are received, whatever became of them.
-        """
-        scored = Collection.objects.scored_for(self.request.user)
-        if value == RECEIVED:
-            return runs.exclude(collection__in=scored)
-        runs = runs.filter(collection__in=scored)
-        current = {
-            "evaluations__qrels__active": True,
-            "evaluations__scores": F("collection__scores"),
-            "evaluations__engine_version": ENGINE_VERSION,
-        }
-        if value == "queued":
-            return runs.exclude(pk__in=runs.filter(**current).exclude(evaluations__state="queued").values("pk"))
-        return runs.filter(**current, evaluations__state=value)
-
-
-class SessionSetFilter(django_filters.FilterSet):  # type: ignore[misc]
-    team = django_filters.CharFilter(field_name="team__slug")
-    tag = django_filters.CharFilter(lookup_expr="icontains")
+class SessionSetFilter(SubmissionFilter):
     judged_by = django_filters.ChoiceFilter(choices=SessionSet.JudgedBy.choices)
-    status = django_filters.ChoiceFilter(choices=[(state, state) for state in RUN_STATES], method="with_status")
-    submitted_after = MomentFilter(field_name="created_at", lookup_expr="gte")
-    submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = SessionSet
         fields = ("team", "tag", "judged_by", "status", "submitted_after", "submitted_before")
-
-    def with_status(self, sets: QuerySet[SessionSet], name: str, value: str) -> QuerySet[SessionSet]:
-        """As for runs: without judgements they are queued, and blind ones are received."""
-        scored = Collection.objects.scored_for(self.request.user)
-        if value == RECEIVED:
-            return sets.exclude(collection__in=scored)
-        return sets_in_state(sets.filter(collection__in=scored), value)
 
 
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]

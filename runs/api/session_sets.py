@@ -14,9 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.services.queue.session_lifecycle import cancel_session_evaluations, queue_session_evaluation
-from metrics.services.queue.session_status import detailed_session_statuses, session_statuses
-from metrics.services.queue.status import RunStatus
+from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted
+from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import idempotency
 from runs.api.access import owned_session_set, visible_collection, visible_session_set
 from runs.api.filters import SessionSetFilter
@@ -54,7 +53,7 @@ class SessionSetList(generics.ListAPIView[SessionSet]):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         sets = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
-        context = {"request": request, "statuses": session_statuses(sets, request.user)}
+        context = {"request": request, "statuses": statuses(sets, request.user)}
         return self.get_paginated_response(SessionSetSerializer(sets, many=True, context=context).data)
 
     @extend_schema(
@@ -84,7 +83,7 @@ class SessionSetList(generics.ListAPIView[SessionSet]):
 
 def _accept(request: Request, made: SessionSet) -> None:
     """In the transaction that stores the set: queue its evaluation, remember what the request is answered."""
-    queue_session_evaluation(made)
+    queue_submitted(made)
     idempotency.remember(request, lambda: _response(request, made, status.HTTP_202_ACCEPTED))
 
 
@@ -92,7 +91,7 @@ def _response(
     request: Request, made: SessionSet, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
 ) -> Response:
     """One set with its status, and where to ask for it again."""
-    context = {"request": request, "statuses": known or session_statuses([made], request.user)}
+    context = {"request": request, "statuses": known or statuses([made], request.user)}
     data = SessionSetSerializer(made, context=context).data
     return Response(data, code, headers={"Location": data["url"]})
 
@@ -108,16 +107,16 @@ class SessionSetDetail(APIView):
     @extend_schema(responses=SessionSetSerializer)
     def get(self, request: Request, session_set: UUID) -> Response:
         found = visible_session_set(request, session_set)
-        return _response(request, found, known=detailed_session_statuses(found, request.user))
+        return _response(request, found, known=detailed_statuses(found, request.user))
 
     @extend_schema(request=SessionSetSerializer, responses=SessionSetSerializer)
     def patch(self, request: Request, session_set: UUID) -> Response:
         found = owned_session_set(request, session_set)
-        context = {"request": request, "statuses": session_statuses([found], request.user)}
+        context = {"request": request, "statuses": statuses([found], request.user)}
         serializer = SessionSetSerializer(found, request.data, partial=True, context=context)
         serializer.is_valid(raise_exception=True)
         changes, origin = serializer.validated_data, origin_of(request)
-        change_session_set(session_set=found, changes=changes, enqueue=queue_session_evaluation, origin=origin)
+        change_session_set(session_set=found, changes=changes, enqueue=queue_evaluation, origin=origin)
         return _response(request, visible_session_set(request, session_set))
 
     @extend_schema(responses={204: None})
@@ -125,7 +124,7 @@ class SessionSetDetail(APIView):
         found = owned_session_set(request, session_set)
         with transaction.atomic():
             delete_session_set(session_set=found, origin=origin_of(request))
-            cancel_session_evaluations(found)
+            cancel_evaluations(found)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

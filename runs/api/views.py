@@ -18,8 +18,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.services.queue.lifecycle import cancel_evaluations, queue_submitted
-from metrics.services.queue.session_lifecycle import queue_judged
+from metrics.services.queue.queueing import cancel_evaluations, queue_judged, queue_submitted
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import idempotency
 from runs.api.access import (

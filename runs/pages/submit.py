@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.services.queue.lifecycle import queue_submitted
+from metrics.services.queue.queueing import queue_submitted
 from runs.api.access import visible_collection
 from runs.api.origin import origin_of
 from runs.api.serializers import RunUploadSerializer

@@ -16,7 +16,7 @@ from evalhub.serving import worker
 from evalhub.serving.celery import app
 from metrics.models import Evaluation
 from metrics.services.queue import lifecycle
-from metrics.services.queue.lifecycle import queue_missing
+from metrics.services.queue.queueing import queue_missing
 from metrics.services.upkeep import dispatch
 from metrics.services.upkeep.dispatch import MESSAGES, Dispatcher, publish_due
 from runs.models import Run

@@ -21,7 +21,7 @@ from rest_framework.test import APIClient
 from metrics.models import Evaluation, MetricVector
 from metrics.services.queue import leases as work
 from metrics.services.queue import lifecycle
-from metrics.services.queue.lifecycle import queue_submitted
+from metrics.services.queue.queueing import queue_submitted
 from metrics.services.upkeep.dispatch import publish_due
 from metrics.services.values import evaluate as evaluate_module
 from metrics.services.values.evaluate import evaluate

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.models import SessionEvaluation, SessionView
-from metrics.services.queue.session_lifecycle import queue_all_missing
+from metrics.services.queue.queueing import queue_missing
 from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import AuditEvent, SessionSet
@@ -384,7 +384,7 @@ def test_faults_are_found_and_repaired(api: APIClient, send: Callable[..., str])
     assert evaluate_all() == 1
     evaluation.delete()
     assert [finding.code for finding in find_faults()] == ["session_set_not_queued"]
-    assert queue_all_missing() == 1
+    assert queue_missing() == 1
     stored_path(SessionSet.objects.get().sha256).unlink()
     assert "file_missing" in {finding.code for finding in find_faults()}
 

@@ -16,8 +16,7 @@ from metrics.pages.parts import Query, fill, query_of
 from metrics.questions.declared import SESSION_COMPARISON, names_of
 from metrics.questions.parameters import MAX_LIMIT, choice_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
-from metrics.services.queue.session_status import session_statuses
-from metrics.services.queue.status import RunStatus
+from metrics.services.queue.status import RunStatus, statuses
 from metrics.services.sessions.board import SessionBoardQuery, SystemRow, read_session_board, system_name
 from metrics.services.sessions.comparison import SessionComparison, compare_systems
 from metrics.services.sessions.judged_sets import default_measures
@@ -69,8 +68,8 @@ def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[st
     shown = list(
         seen.select_related("team", "collection").defer("warnings", "metadata")[offset : offset + _SETS_OF_A_PAGE]
     )
-    statuses = session_statuses(shown, request.user)
-    lines: list[tuple[SessionSet, RunStatus]] = [(one, statuses[str(one.pk)]) for one in shown]
+    told = statuses(shown, request.user)
+    lines: list[tuple[SessionSet, RunStatus]] = [(one, told[str(one.pk)]) for one in shown]
     return {"lines": lines, "paging": paging}
 
 

@@ -18,7 +18,7 @@ from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
 from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in, session_measures_in
-from metrics.services.queue.session_status import detailed_session_statuses
+from metrics.services.queue.status import detailed_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
 from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session
 from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, is_stale, read_session_values
@@ -46,7 +46,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     context: dict[str, Any] = {
         "set": found,
         "subject": set_subject(found.pk),
-        "status": detailed_session_statuses(found, request.user)[str(found.pk)],
+        "status": detailed_statuses(found, request.user)[str(found.pk)],
         "facts": list(metadata_lines(found.metadata)),
         "warnings": grouped(found.warnings),
         "query": query,
@@ -69,7 +69,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
 def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
     """How far a session set has come."""
     found = visible_session_set(request, session_set)
-    return status_piece(request, set_subject(found.pk), detailed_session_statuses(found, request.user)[str(found.pk)])
+    return status_piece(request, set_subject(found.pk), detailed_statuses(found, request.user)[str(found.pk)])
 
 
 @page

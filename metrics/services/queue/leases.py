@@ -15,11 +15,12 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
 
 from metrics.engine.errors import EvalHubError
-from metrics.models import Job
-from metrics.services.queue.lifecycle import MAX_ATTEMPTS, Lease, LeaseLost, beat, claim, fail, release
+from metrics.models import Job, SubmissionEvaluation
+from metrics.services.queue.lifecycle import MAX_ATTEMPTS, Lease, LeaseLost, beat, claim, drop, fail, release
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+E = TypeVar("E", bound=SubmissionEvaluation)
 
 _RETRY_SECONDS = 5.0
 # Less than Celery's time limits.
@@ -55,6 +56,27 @@ def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
         logger.exception("%s failed", lease)
         _give_up_or_retry(lease)
     return False
+
+
+def evaluate_leased(
+    pk: int,
+    kind: type[E],
+    related: tuple[str, ...],
+    compute: Callable[[E, threading.Event], T],
+    store: Callable[[Lease, T], bool],
+) -> bool:
+    """Do the work of one queued evaluation, loaded with what is `related`: store what `compute` gives, unless what is
+    judged was withdrawn meanwhile."""
+
+    def work(lease: Lease, lost: threading.Event) -> bool:
+        evaluation = kind._default_manager.select_related(*related).get(pk=lease.pk)
+        if evaluation.submission.deleted_at:
+            drop(lease, kind.withdrawn_code())
+            return False
+        outcome = compute(evaluation, lost)
+        return patiently(lambda: store(lease, outcome))
+
+    return work_on(pk, kind, work)
 
 
 def patiently(call: Callable[[], T]) -> T:

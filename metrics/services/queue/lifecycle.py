@@ -13,16 +13,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Now
 
-from metrics.engine import ENGINE_VERSION
-from metrics.models import JOBS, Evaluation, Job
-from runs.models import Qrels, Run
+from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 
 MAX_ATTEMPTS = 3
-_STATE = Evaluation.State
-_RUN_DELETED = "run_deleted"
 
 
 class LeaseLost(Exception):
@@ -39,53 +35,6 @@ class Lease:
 
     def __str__(self) -> str:
         return f"{self.kind.NOUN} {self.pk}"
-
-
-def queue_submitted(run: Run) -> None:
-    """Queue a run that this transaction has stored, where judgements are active.
-
-    It has no evaluation yet, and on SQLite every other writer waits for this one: no more is read than it takes.
-    """
-    active = Qrels.objects.filter(collection=run.collection, active=True).order_by()
-    for qrels in active.values_list("pk", flat=True):
-        Evaluation.objects.create(run=run, qrels_id=qrels, scores=run.collection.scores)
-
-
-def queue_evaluation(run: Run, scores: str | None = None) -> Evaluation | None:
-    """A queued evaluation of the run under the active judgements; the existing one where there is one already."""
-    qrels = run.collection.active_qrels
-    if qrels is None:
-        return None
-    identity: dict[str, Any] = {"run": run, "qrels": qrels, "scores": scores or run.collection.scores}
-    evaluation, new = Evaluation.objects.get_or_create(**identity, engine_version=ENGINE_VERSION)
-    if not new and try_failed_again(Evaluation.objects.filter(pk=evaluation.pk)):
-        evaluation.refresh_from_db()
-    return evaluation
-
-
-def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
-    """Queue every live run that these judgements have not met yet, and those that failed; returns how many."""
-    scores = scores or qrels.collection.scores
-    met = Evaluation.objects.current(qrels, scores)
-    again = try_failed_again(met)
-    runs = Run.objects.filter(collection=qrels.collection, deleted_at=None).exclude(pk__in=met.values("run"))
-    rows = [Evaluation(run=run, qrels=qrels, scores=scores) for run in runs.only("pk")]
-    Evaluation.objects.bulk_create(rows, 500, ignore_conflicts=True)
-    return again + len(rows)
-
-
-def queue_missing() -> int:
-    """Queue what nobody has queued: live runs under active judgements and this engine version; returns how many."""
-    met = Evaluation.objects.filter(
-        run=OuterRef("pk"), qrels=OuterRef("qrels"), scores=OuterRef("collection__scores"),
-        engine_version=ENGINE_VERSION,
-    )  # fmt: skip
-    active = Qrels.objects.filter(collection=OuterRef("collection"), active=True)
-    runs = Run.objects.filter(deleted_at=None).annotate(qrels=Subquery(active.values("pk")[:1])).exclude(qrels=None)
-    missing = runs.exclude(Exists(met)).values_list("pk", "qrels", "collection__scores")
-    rows = [Evaluation(run_id=run, qrels_id=qrels, scores=scores) for run, qrels, scores in missing]
-    Evaluation.objects.bulk_create(rows, 500, ignore_conflicts=True)
-    return len(rows)
 
 
 def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
@@ -134,22 +83,9 @@ def release(lease: Lease, *, delay: float, burn: bool, code: str = "", traceback
     return _leave(lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)
 
 
-def drop(lease: Lease, code: str = _RUN_DELETED) -> bool:
-    """Close the evaluation of what was taken away while it waited."""
-    return _leave(lease, _STATE.CANCELLED, error_code=code)
-
-
-def cancel_evaluations(run: Run) -> int:
-    """Cancel what is queued of a run that was taken away; returns how many."""
-    queued = Evaluation.objects.filter(run=run, state=_STATE.QUEUED)
-    return queued.update(state=_STATE.CANCELLED, since=Now(), error_code=_RUN_DELETED)
-
-
-def restore_evaluations(run: Run) -> None:
-    """Queue again what was cancelled of a run that was brought back, and its evaluation under what counts now."""
-    cancelled = {"state": _STATE.CANCELLED, "error_code": _RUN_DELETED, "engine_version": ENGINE_VERSION}
-    queue_again(Evaluation.objects.filter(run=run, **cancelled))
-    queue_evaluation(run)
+def drop(lease: Lease, code: str) -> bool:
+    """Close the evaluation of what was withdrawn while it waited."""
+    return _leave(lease, SubmissionEvaluation.State.CANCELLED, error_code=code)
 
 
 def reap_expired() -> int:

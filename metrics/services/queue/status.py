@@ -1,21 +1,18 @@
-"""What to say of a run's state: that of its evaluation under the judgements that count."""
+"""What to say of the state of a run or session set: that of its evaluation that counts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery, Value
+from django.db.models import OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 
-from metrics.engine import ENGINE_VERSION
-from metrics.models import Evaluation, Job
+from metrics.models import EVALUATIONS, Job, SubmissionEvaluation
 from metrics.services.queue.rounds import last_rounds
 from runs.models import Qrels, Run, SessionSet, can_see_scores
-
-Submitted = TypeVar("Submitted", Run, SessionSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,75 +36,56 @@ class RunStatus:
     queue: Waiting | None = None
 
 
-def detailed_statuses(run: Run, viewer: Any) -> dict[str, RunStatus]:
-    """The status of one run, with its place in the queue while it waits there: three queries more."""
-    status = statuses([run], viewer)[str(run.pk)]
-    if status.state == Evaluation.State.QUEUED:
-        status = replace(status, queue=_place(run))
-    return {str(run.pk): status}
-
-
 # All that a submitter learns of a run while the judgements are blind.
 RECEIVED = "received"
-RUN_STATES = (RECEIVED, *Evaluation.State.values)
+RUN_STATES = (RECEIVED, *SubmissionEvaluation.State.values)
+_QUEUED = SubmissionEvaluation.State.QUEUED
 
 
-def statuses(runs: list[Run], viewer: Any) -> dict[str, RunStatus]:
-    """The status of each run by its id, as the viewer may know it, in at most two queries."""
-    return as_known_to(viewer, runs, _true_statuses)
+def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
+    """The status of each run, or of each session set, by its id, as the viewer may know it, in at most two queries.
 
-
-def as_known_to(
-    viewer: Any, submitted: list[Submitted], ask: Callable[[list[Submitted]], dict[str, RunStatus]]
-) -> dict[str, RunStatus]:
-    """What `ask` says of those whose scores the viewer may see; of the others no more than that they were received."""
-    blind = {one.collection for one in submitted if one.collection.blind}
+    Of those whose scores the viewer may not see it says no more than that they were received.
+    """
+    blind = {one.collection for one in made if one.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
-    hidden = {str(one.pk): RunStatus(RECEIVED, one.created_at) for one in submitted if one.collection_id in unseen}
-    shown = [one for one in submitted if one.collection_id not in unseen]
-    return {**hidden, **(ask(shown) if shown else {})}
+    shown = [one for one in made if one.collection_id not in unseen]
+    told = {str(one.pk): RunStatus(RECEIVED, one.created_at) for one in made if one.collection_id in unseen}
+    if not shown:
+        return told
+    kind = EVALUATIONS[type(shown[0])]
+    own = kind.objects.counting().filter(**{f"{kind.OF.KEY}__in": [one.pk for one in shown]})
+    rows = own.values_list(f"{kind.OF.KEY}_id", "state", "since", "qrels__version", "error_code", "error_message")
+    told |= {str(row[0]): RunStatus(*row[1:]) for row in rows}
+    if unknown := [one for one in shown if str(one.pk) not in told]:
+        active = Qrels.objects.filter(active=True, collection__in={one.collection_id for one in unknown}).order_by()
+        judged = set(active.values_list("collection_id", flat=True))
+        for one in unknown:
+            waits = one.collection_id in judged or one.way == SessionSet.JudgedBy.OWN
+            why = () if waits else (None, "no_active_qrels", "the collection has no active judgements yet")
+            told[str(one.pk)] = RunStatus(_QUEUED, one.created_at, *why)
+    return told
 
 
-def _true_statuses(runs: list[Run]) -> dict[str, RunStatus]:
-    rows = Evaluation.objects.filter(
-        run__in=[run.pk for run in runs],
-        qrels__active=True,
-        scores=F("run__collection__scores"),
-        engine_version=ENGINE_VERSION,
-    ).values_list("run_id", "state", "since", "qrels__version", "error_code", "error_message")
-    known = {str(row[0]): RunStatus(*row[1:]) for row in rows}
-    unknown = [run for run in runs if str(run.pk) not in known]
-    judged = judged_collections(unknown) if unknown else set()
-    return {**known, **{str(run.pk): waiting(run, run.collection_id in judged) for run in unknown}}
+def detailed_statuses(made: Run | SessionSet, viewer: Any) -> dict[str, RunStatus]:
+    """The status of one run or session set, with its place in the queue of its kind while it waits there: three
+    queries more."""
+    status = statuses([made], viewer)[str(made.pk)]
+    if status.state == _QUEUED:
+        status = replace(status, queue=_place(made.evaluations.counting()))
+    return {str(made.pk): status}
 
 
-def judged_collections(submitted: list[Run] | list[SessionSet]) -> set[int]:
-    """Which of the collections they were submitted to have active judgements."""
-    active = Qrels.objects.filter(active=True, collection__in={one.collection_id for one in submitted}).order_by()
-    return set(active.values_list("collection_id", flat=True))
+def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
+    """The same runs or session sets, each with the `state` of its evaluation that counts; one that has none is
+    queued."""
+    kind = EVALUATIONS[made.model]
+    counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")}).values("state")
+    annotated: QuerySet[Any] = made.annotate(state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value)))
+    return annotated
 
 
-def with_states(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """The same runs, each with the `state` of its evaluation under what counts; one that has none is queued."""
-    counting = Evaluation.objects.filter(run=OuterRef("pk"), qrels__active=True, engine_version=ENGINE_VERSION)
-    current = counting.filter(scores=OuterRef("collection__scores")).values("state")
-    return runs.annotate(state=Coalesce(Subquery(current[:1]), Value(Evaluation.State.QUEUED.value)))
-
-
-def waiting(submitted: Run | SessionSet, judged: bool) -> RunStatus:
-    """Of what has no evaluation yet."""
-    if judged:
-        return RunStatus(Evaluation.State.QUEUED, submitted.created_at)
-    reason = "the collection has no active judgements yet"
-    return RunStatus(Evaluation.State.QUEUED, submitted.created_at, None, "no_active_qrels", reason)
-
-
-def _place(run: Run) -> Waiting | None:
-    current = {"qrels__active": True, "scores": F("run__collection__scores"), "engine_version": ENGINE_VERSION}
-    return place(Evaluation.objects.filter(run=run, **current))
-
-
-def place(evaluations: QuerySet[Any]) -> Waiting | None:
+def _place(evaluations: QuerySet[Any]) -> Waiting | None:
     """Position among its kind by the time of queueing, as the dispatcher takes them; None where none of these is in the
     queue."""
     queued = evaluations.filter(state=Job.QUEUED).annotate(now=Now())

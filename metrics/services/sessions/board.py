@@ -13,7 +13,8 @@ from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.sessions.grammar import session_values
-from metrics.models import Evaluation, SessionEvaluation
+from metrics.models import SessionEvaluation
+from metrics.services.queue.status import with_states
 from metrics.services.sessions.judged_sets import Mean, check_work, default_measures, load_set, work_of
 from metrics.services.sessions.values import is_stale
 from metrics.services.snapshots import one_snapshot
@@ -88,9 +89,7 @@ def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> S
         evaluations = current_evaluations(collection, judged_by)
         rows = _ranked(_rows(evaluations, query, stale=False), query)
         rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
-        newest = SessionEvaluation.objects.current().filter(session_set=OuterRef("pk")).values("state")[:1]
-        live = sets.filter(judged_by=judged_by).annotate(state=Subquery(newest))
-        states = Counter(state or Evaluation.State.QUEUED.value for state in live.values_list("state", flat=True))
+        states = Counter(with_states(sets.filter(judged_by=judged_by)).values_list("state", flat=True))
         others = sets.exclude(judged_by=judged_by).count()
     page = slice(query.offset, query.offset + query.limit)
     return SessionBoard(query, judged_by, states, others, len(rows), rows[page])
@@ -108,7 +107,7 @@ def first_judged_by(collection: Collection) -> str:
 
 def current_evaluations(collection: Collection, judged_by: str) -> list[SessionEvaluation]:
     """The evaluations that count of the sets judged one way, in the order of submission."""
-    rows = SessionEvaluation.objects.current().evaluated()
+    rows = SessionEvaluation.objects.counting().live().evaluated()
     return list(_in_order(rows.filter(session_set__collection=collection, judged_by=judged_by)))
 
 

@@ -17,9 +17,8 @@ from metrics.engine.sessions.grammar import session_values
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import JudgedBy, judge_sessions
 from metrics.models import SessionEvaluation, SessionView
-from metrics.services.queue.leases import patiently, work_on
-from metrics.services.queue.lifecycle import Lease, LeaseLost, drop, finish
-from metrics.services.queue.session_lifecycle import SET_DELETED
+from metrics.services.queue.leases import evaluate_leased
+from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from metrics.services.sessions.judged_sets import JudgedSet, Mean, default_measures, pack_sessions
 from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
@@ -40,16 +39,7 @@ class Outcome:
 
 def evaluate_sessions(*, evaluation_id: int) -> bool:
     """Evaluate one queued session set; True where this call finished it. Called twice, the second does nothing."""
-    return work_on(evaluation_id, SessionEvaluation, _evaluate)
-
-
-def _evaluate(lease: Lease, lost: threading.Event) -> bool:
-    evaluation = SessionEvaluation.objects.select_related("session_set", "qrels").get(pk=lease.pk)
-    if evaluation.session_set.deleted_at:
-        drop(lease, SET_DELETED)
-        return False
-    outcome = _compute(evaluation, lost)
-    return patiently(lambda: _store(lease, outcome))
+    return evaluate_leased(evaluation_id, SessionEvaluation, ("session_set", "qrels"), _compute, _store)
 
 
 def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:

@@ -16,8 +16,8 @@ from django.db import DatabaseError, close_old_connections, connections
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
+from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import RoundNotes
-from metrics.services.queue.session_lifecycle import queue_all_missing
 from runs.services.sweeping import sweep
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Dispatcher(threading.Thread):
             Step("publishing sessions", 0.0, lambda: publish_due(publish_sessions, waiting, SessionEvaluation)),
             # After the evaluations: what room these leave in the broker.
             Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting)),
-            Step("queueing", SWEEP_SECONDS, queue_all_missing),
+            Step("queueing", SWEEP_SECONDS, queue_missing),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )
 

@@ -15,8 +15,8 @@ from metrics.engine.judging import judge
 from metrics.engine.known import mark_known
 from metrics.engine.search import search_compiled
 from metrics.models import Evaluation, JudgedView, MetricVector
-from metrics.services.queue.leases import patiently, work_on
-from metrics.services.queue.lifecycle import Lease, LeaseLost, drop, finish
+from metrics.services.queue.leases import evaluate_leased
+from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
 from runs.formats.trec_run import read_run
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -37,16 +37,7 @@ class Outcome:
 
 def evaluate(*, evaluation_id: int) -> bool:
     """Evaluate one queued run; True where this call finished it. Called twice, the second does nothing."""
-    return work_on(evaluation_id, Evaluation, _evaluate)
-
-
-def _evaluate(lease: Lease, lost: threading.Event) -> bool:
-    evaluation = Evaluation.objects.select_related("run__collection", "qrels").get(pk=lease.pk)
-    if evaluation.run.deleted_at:
-        drop(lease)
-        return False
-    outcome = _compute(evaluation, lost)
-    return patiently(lambda: _store(lease, outcome))
+    return evaluate_leased(evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store)
 
 
 def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
