@@ -1,4 +1,4 @@
-"""Runs and session sets: what they are, what became of them, and taking them away or back."""
+"""Runs and session sets: what they are, what became of them, and withdrawing and restoring them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
@@ -18,8 +17,7 @@ from metrics.services.queue.status import RUN_STATES, with_states
 from runs.admin.parts import ReadOnlyAdmin
 from runs.models import Run, SessionSet
 from runs.services.audit import Origin
-from runs.services.runs import delete_run, restore_run
-from runs.services.session_sets import delete_session_set, restore_session_set
+from runs.services.submissions import restore, withdraw
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -43,13 +41,12 @@ class SubmissionAdmin(ReadOnlyAdmin):
     search_fields = ("tag", "team__slug", "collection__slug", "submitted_by__username", "sha256")
     date_hierarchy = "created_at"
     actions: Any = ("withdraw", "restore")
-    # Where its page is, the list of its evaluations, and how that list names it.
-    page: str
-    evaluations: str
-    named: str
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return with_states(super().get_queryset(request))
 
     def view_on_site(self, made: Any) -> str | None:
-        return None if made.deleted_at else reverse(self.page, args=[made.pk])
+        return None if made.deleted_at else reverse(f"{made.KEY.replace('_', '-')}-page", args=[made.pk])
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return (*super().get_readonly_fields(request, obj), "all_evaluations")
@@ -68,8 +65,28 @@ class SubmissionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="evaluations")
     def all_evaluations(self, made: Any) -> str:
-        address = f"{reverse(self.evaluations)}?{self.named}__id__exact={made.pk}"
-        return format_html('<a href="{}">every evaluation</a>', address)
+        address = reverse(f"admin:metrics_{made.evaluations.model._meta.model_name}_changelist")
+        return format_html('<a href="{}?{}__id__exact={}">every evaluation</a>', address, made.KEY, made.pk)
+
+    @admin.action(description="Withdraw", permissions=["withdraw"])
+    def withdraw(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
+        question = (
+            f"Withdraw these {self.opts.verbose_name_plural}? They leave boards and comparisons; "
+            "their files go after a day, for good."
+        )
+        return self.carry_out(request, chosen.filter(deleted_at=None), _withdraw, done="Withdrawn", question=question)
+
+    @admin.action(description="Restore what was withdrawn", permissions=["withdraw"])
+    def restore(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
+        return self.carry_out(request, chosen, _restore, done="Restored")
+
+
+def _withdraw(made: Any, origin: Origin) -> None:
+    withdraw(made=made, cancel=cancel_evaluations, origin=origin)
+
+
+def _restore(made: Any, origin: Origin) -> None:
+    restore(made=made, enqueue=restore_evaluations, origin=origin)
 
 
 @admin.register(Run)
@@ -79,21 +96,6 @@ class RunAdmin(SubmissionAdmin):
         "tied_documents",
     )  # fmt: skip
     list_filter = (StateFilter, ("deleted_at", admin.EmptyFieldListFilter), "collection")
-    page, evaluations, named = "run-page", "admin:metrics_evaluation_changelist", "run"
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return with_states(super().get_queryset(request))
-
-    @admin.action(description="Withdraw", permissions=["withdraw"])
-    def withdraw(self, request: HttpRequest, chosen: QuerySet[Run]) -> HttpResponse | None:
-        question = "Withdraw these runs? They leave boards and comparisons; their files go after a day, for good."
-        return self.carry_out(
-            request, chosen.filter(deleted_at=None), _withdraw_run, done="Withdrawn", question=question
-        )
-
-    @admin.action(description="Restore what was withdrawn", permissions=["withdraw"])
-    def restore(self, request: HttpRequest, chosen: QuerySet[Run]) -> HttpResponse | None:
-        return self.carry_out(request, chosen, _restore_run, done="Restored")
 
 
 @admin.register(SessionSet)
@@ -103,40 +105,3 @@ class SessionSetAdmin(SubmissionAdmin):
         "searchers",
     )  # fmt: skip
     list_filter = (StateFilter, ("deleted_at", admin.EmptyFieldListFilter), "judged_by", "format", "collection")
-    page, evaluations, named = "session-set-page", "admin:metrics_sessionevaluation_changelist", "session_set"
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return with_states(super().get_queryset(request))
-
-    @admin.action(description="Withdraw", permissions=["withdraw"])
-    def withdraw(self, request: HttpRequest, chosen: QuerySet[SessionSet]) -> HttpResponse | None:
-        question = (
-            "Withdraw these session sets? They leave boards and comparisons; their files go after a day, for good."
-        )
-        return self.carry_out(
-            request, chosen.filter(deleted_at=None), _withdraw_set, done="Withdrawn", question=question
-        )
-
-    @admin.action(description="Restore what was withdrawn", permissions=["withdraw"])
-    def restore(self, request: HttpRequest, chosen: QuerySet[SessionSet]) -> HttpResponse | None:
-        return self.carry_out(request, chosen, _restore_set, done="Restored")
-
-
-def _withdraw_run(run: Run, origin: Origin) -> None:
-    with transaction.atomic():
-        delete_run(run=run, origin=origin)
-        cancel_evaluations(run)
-
-
-def _restore_run(run: Run, origin: Origin) -> None:
-    restore_run(run=run, enqueue=restore_evaluations, origin=origin)
-
-
-def _withdraw_set(session_set: SessionSet, origin: Origin) -> None:
-    with transaction.atomic():
-        delete_session_set(session_set=session_set, origin=origin)
-        cancel_evaluations(session_set)
-
-
-def _restore_set(session_set: SessionSet, origin: Origin) -> None:
-    restore_session_set(session_set=session_set, enqueue=restore_evaluations, origin=origin)

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from runs.errors import Blind, NotAllowed
 from runs.models import Collection, Qrels, Run, SessionSet, Team, Topic, can_see_scores
 
-_Submitted = TypeVar("_Submitted", Run, SessionSet)
+Made = TypeVar("Made", Run, SessionSet)
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
@@ -81,49 +81,47 @@ def managed_collection(request: Request, slug: str) -> Collection:
     return found
 
 
-def visible_run(request: HttpRequest | Request, run_id: UUID) -> Run:
-    return _visible(request, Run, run_id, "run")
+def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
+    """A run or session set that the user may see."""
+    found = model.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"there is no {model.noun()} {pk}")
+    return found
 
 
-def scored_run(request: HttpRequest | Request, run_id: UUID) -> Run:
-    """A visible run whose values the user may see; Blind where the judgements are."""
-    found = visible_run(request, run_id)
+def scored(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
+    """A visible one whose values the user may see; Blind where the judgements are."""
+    found = visible(request, model, pk)
     check_scores(request, found.collection)
     return found
 
 
-def owned_run(request: Request, run_id: UUID) -> Run:
-    """A run that the user may change; NotAllowed where the user may only see it."""
-    return _owned(request, visible_run(request, run_id), "run")
+def owned(request: Request, model: type[Made], pk: UUID) -> Made:
+    """A visible one that the user may change; NotAllowed where the user may only see it."""
+    found = visible(request, model, pk)
+    if not model.objects.owned_by(request.user).filter(pk=pk).exists():
+        raise NotAllowed(f"only members of team {found.team} may change this {model.noun()}")
+    return found
+
+
+def visible_run(request: HttpRequest | Request, pk: UUID) -> Run:
+    return visible(request, Run, pk)
+
+
+def scored_run(request: HttpRequest | Request, pk: UUID) -> Run:
+    return scored(request, Run, pk)
+
+
+def owned_run(request: Request, pk: UUID) -> Run:
+    return owned(request, Run, pk)
 
 
 def visible_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
-    return _visible(request, SessionSet, pk, "session set")
-
-
-def _visible(request: HttpRequest | Request, model: type[_Submitted], pk: UUID, noun: str) -> _Submitted:
-    found = model.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
-    if found is None:
-        raise Http404(f"there is no {noun} {pk}")
-    return found
+    return visible(request, SessionSet, pk)
 
 
 def scored_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
-    """A visible session set whose values the user may see; Blind where the collection is."""
-    found = visible_session_set(request, pk)
-    check_scores(request, found.collection)
-    return found
-
-
-def owned_session_set(request: Request, pk: UUID) -> SessionSet:
-    """A session set that the user may change; NotAllowed where the user may only see it."""
-    return _owned(request, visible_session_set(request, pk), "session set")
-
-
-def _owned(request: Request, found: _Submitted, noun: str) -> _Submitted:
-    if not type(found).objects.owned_by(request.user).filter(pk=found.pk).exists():
-        raise NotAllowed(f"only members of team {found.team} may change this {noun}")
-    return found
+    return scored(request, SessionSet, pk)
 
 
 def visible_team(request: Request, slug: str) -> Team:

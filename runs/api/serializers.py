@@ -175,7 +175,9 @@ class TopicsAnswerSerializer(serializers.Serializer[Any]):
     warnings = FileReportSerializer()
 
 
-class RunUploadSerializer(KnownFields, serializers.Serializer[Any]):
+class UploadSerializer(KnownFields, serializers.Serializer[Any]):
+    """A submission as it is sent."""
+
     file = serializers.FileField(allow_empty_file=True)
     tag = serializers.RegexField(
         r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None, error_messages={"invalid": TAG_RULE}
@@ -183,8 +185,13 @@ class RunUploadSerializer(KnownFields, serializers.Serializer[Any]):
     team = TeamField(default=PersonalTeam())
     description = serializers.CharField(max_length=20_000, required=False, default="", allow_blank=True)
     metadata = JSONObjectField(required=False, default=dict)
-    known = serializers.FileField(allow_empty_file=True, required=False, default=None)
     dry_run = serializers.BooleanField(required=False, default=False)
+
+
+class RunUploadSerializer(UploadSerializer):
+    """A run as it is sent."""
+
+    known = serializers.FileField(allow_empty_file=True, required=False, default=None)
 
 
 class WaitingSerializer(serializers.Serializer[Any]):
@@ -202,16 +209,27 @@ class RunStatusSerializer(serializers.Serializer[Any]):
     queue = WaitingSerializer(allow_null=True)
 
 
-class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
-    """A run with its status; the view puts the statuses of all its runs into the context."""
+class SubmissionSerializer(KnownFields, serializers.ModelSerializer[Any]):
+    """A run or session set with its status; the view puts the statuses of all of them into the context."""
 
     url = serializers.SerializerMethodField()
     collection = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
     team = serializers.SlugRelatedField(slug_field="slug", read_only=True)  # type: ignore[var-annotated]
     metadata = JSONObjectField(required=False)
     warnings = ReportField()
-    known_warnings = ReportField()
     status = serializers.SerializerMethodField()
+
+    def get_url(self, made: Any) -> str:
+        return reverse(made.KEY.replace("_", "-"), args=[made.pk], request=self.context["request"])
+
+    def get_status(self, made: Any) -> RunStatusSerializer:
+        return RunStatusSerializer(self.context["statuses"][str(made.pk)]).data  # type: ignore[return-value]
+
+
+class RunSerializer(SubmissionSerializer):
+    """A run with its status; the view puts the statuses of all its runs into the context."""
+
+    known_warnings = ReportField()
 
     class Meta:
         model = Run
@@ -222,13 +240,6 @@ class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
         )  # fmt: skip
         read_only_fields = tuple(name for name in fields if name not in ("description", "metadata"))
 
-    def get_url(self, run: Run) -> str:
-        return reverse("run", args=[run.pk], request=self.context["request"])
-
-    def get_status(self, run: Run) -> RunStatusSerializer:
-        status = self.context["statuses"][str(run.pk)]
-        return RunStatusSerializer(status).data  # type: ignore[return-value]
-
 
 class CheckedRunSerializer(serializers.Serializer[Any]):
     """What a dry run answers."""
@@ -236,17 +247,14 @@ class CheckedRunSerializer(serializers.Serializer[Any]):
     tag = serializers.CharField()
     sha256 = serializers.CharField()
     size = serializers.IntegerField()
-    lines = serializers.IntegerField(source="summary.lines")
-    documents = serializers.IntegerField(source="summary.documents")
-    topics = serializers.SerializerMethodField()
-    tied_documents = serializers.IntegerField(source="summary.tied_documents")
-    warnings = FileReportSerializer(source="report")
+    lines = serializers.IntegerField()
+    documents = serializers.IntegerField()
+    topics = serializers.IntegerField(read_only=True)
+    tied_documents = serializers.IntegerField()
+    warnings = FileReportSerializer()
     known_sha256 = serializers.CharField()
     known_documents = serializers.IntegerField()
     known_warnings = ReportField()
-
-    def get_topics(self, checked: Any) -> int:
-        return len(checked.summary.topics)
 
 
 class ScopesField(serializers.ListField):

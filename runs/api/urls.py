@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from runs.api import accounts, audit, session_sets, views
+from runs.api import accounts, audit, submissions, views
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -16,13 +16,13 @@ urlpatterns = [
     path(_COLLECTION + "qrels/<int:version>/", views.QrelsDetail.as_view(), name="qrels"),
     path(_COLLECTION + "qrels/<int:version>/activate/", views.QrelsActivation.as_view(), name="qrels-activate"),
     path(_COLLECTION + "qrels/<int:version>/file/", views.QrelsFile.as_view(), name="qrels-file"),
-    path(_COLLECTION + "runs/", views.RunList.as_view(), name="runs"),
-    path(_COLLECTION + "sessions/", session_sets.SessionSetList.as_view(), name="session-sets"),
-    path("session-sets/<uuid:session_set>/", session_sets.SessionSetDetail.as_view(), name="session-set"),
-    path("session-sets/<uuid:session_set>/file/", session_sets.SessionSetFile.as_view(), name="session-set-file"),
-    path("runs/<uuid:run>/", views.RunDetail.as_view(), name="run"),
-    path("runs/<uuid:run>/file/", views.RunFile.as_view(), name="run-file"),
-    path("runs/<uuid:run>/known/", views.RunKnown.as_view(), name="run-known"),
+    path(_COLLECTION + "runs/", submissions.RunList.as_view(), name="runs"),
+    path(_COLLECTION + "sessions/", submissions.SessionSetList.as_view(), name="session-sets"),
+    path("session-sets/<uuid:session_set>/", submissions.SessionSetDetail.as_view(), name="session-set"),
+    path("session-sets/<uuid:session_set>/file/", submissions.SessionSetFile.as_view(), name="session-set-file"),
+    path("runs/<uuid:run>/", submissions.RunDetail.as_view(), name="run"),
+    path("runs/<uuid:run>/file/", submissions.RunFile.as_view(), name="run-file"),
+    path("runs/<uuid:run>/known/", submissions.RunKnown.as_view(), name="run-known"),
     path("teams/", accounts.TeamList.as_view(), name="teams"),
     path("teams/<slug:team>/members/", accounts.MemberList.as_view(), name="members"),
     path("teams/<slug:team>/members/<str:username>/", accounts.MemberDetail.as_view(), name="member"),

@@ -1,11 +1,10 @@
-"""The API of collections, topics, judgements and runs."""
+"""The API of collections, topics and judgements."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from typing import Any, cast
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -18,41 +17,33 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.services.queue.queueing import cancel_evaluations, queue_judged, queue_submitted
-from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
+from metrics.services.queue.queueing import queue_judged
 from runs.api import idempotency
 from runs.api.access import (
     collections_of,
     counted_collection,
     managed_collection,
-    owned_run,
     scored_collection,
     visible_collection,
-    visible_run,
 )
-from runs.api.filters import RunFilter
 from runs.api.origin import origin_of
 from runs.api.serializers import (
     CheckedQrelsSerializer,
-    CheckedRunSerializer,
     CollectionChangeSerializer,
     CollectionSerializer,
     QrelsSerializer,
     QrelsUploadSerializer,
-    RunSerializer,
-    RunUploadSerializer,
     TopicsAnswerSerializer,
     TopicSerializer,
     TopicsUploadSerializer,
 )
 from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
 from runs.errors import InvalidInput
-from runs.models import Collection, Qrels, Run, Scope, Topic, User
+from runs.models import Collection, Qrels, Scope, Topic, User
 from runs.services.collections import change_collection, create_collection, import_topics, release_collection
 from runs.services.files import open_stored_file
 from runs.services.qrels import activate_qrels, check_qrels, import_qrels, record_reading
 from runs.services.reports import report_as_json
-from runs.services.runs import Submission, change_run, check_submission, delete_run, submit_run
 
 FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
@@ -257,117 +248,6 @@ class QrelsFile(APIView):
         if qrels.collection.blind:
             record_reading(qrels=qrels, origin=origin_of(request))
         return download(qrels.sha256, f"{collection}-v{version}.qrels")
-
-
-class RunList(generics.ListAPIView[Run]):
-    """The runs of a collection, newest first; POST submits one."""
-
-    serializer_class = RunSerializer
-    scopes = {"POST": Scope.SUBMIT}
-    parser_classes = FILE_PARSERS
-    filterset_class = RunFilter
-    queryset = Run.objects.none()
-
-    def get_queryset(self) -> QuerySet[Run]:
-        if getattr(self, "swagger_fake_view", False):
-            return Run.objects.none()
-        found = visible_collection(self.request, self.kwargs["collection"])
-        runs = Run.objects.visible_to(self.request.user).filter(collection=found)
-        return runs.select_related("team", "collection")
-
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        runs = list(page or [])
-        context = {"request": request, "statuses": statuses(runs, request.user)}
-        return self.get_paginated_response(RunSerializer(runs, many=True, context=context).data)
-
-    @extend_schema(
-        request={"multipart/form-data": RunUploadSerializer},
-        responses={202: RunSerializer, 200: either("RunOrCheck", RunSerializer, CheckedRunSerializer)},
-        parameters=[*query_fields(RunUploadSerializer), idempotency.PARAMETER],
-    )
-    @idempotency.idempotent
-    def post(self, request: Request, collection: str) -> Response:
-        found = visible_collection(request, collection)
-        with upload_fields(request, RunUploadSerializer) as fields:
-            path, known, dry_run = fields.pop("file").path, fields.pop("known"), fields.pop("dry_run")
-            fields["known"] = None if known is None else known.path
-            fields["origin"] = origin_of(request)
-            submission = Submission(collection=found, user=cast(User, request.user), upload=path, **fields)
-            if dry_run:
-                checked = check_submission(submission=submission)
-                return Response(CheckedRunSerializer(checked).data)
-            run, new = submit_run(submission=submission, enqueue=lambda run: _accept(request, run))
-        if new:
-            return run_response(request, run, status.HTTP_202_ACCEPTED)
-        idempotency.remember(request, lambda: run_response(request, run))
-        return run_response(request, run)
-
-
-def _accept(request: Request, run: Run) -> None:
-    """In the transaction that stores the run: queue its evaluation, remember what the request is answered."""
-    queue_submitted(run)
-    idempotency.remember(request, lambda: run_response(request, run, status.HTTP_202_ACCEPTED))
-
-
-def run_response(
-    request: Request, run: Run, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
-) -> Response:
-    """One run with its status, and where to ask for it again."""
-    context = {"request": request, "statuses": known or statuses([run], request.user)}
-    data = RunSerializer(run, context=context).data
-    return Response(data, code, headers={"Location": data["url"]})
-
-
-class RunDetail(APIView):
-    """One run with its status and, while it waits, its place in the queue.
-
-    PATCH changes its description and metadata, DELETE takes it away.
-    """
-
-    scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
-
-    @extend_schema(responses=RunSerializer)
-    def get(self, request: Request, run: UUID) -> Response:
-        found = visible_run(request, run)
-        return run_response(request, found, known=detailed_statuses(found, request.user))
-
-    @extend_schema(request=RunSerializer, responses=RunSerializer)
-    def patch(self, request: Request, run: UUID) -> Response:
-        found = owned_run(request, run)
-        context = {"request": request, "statuses": statuses([found], request.user)}
-        serializer = RunSerializer(found, request.data, partial=True, context=context)
-        serializer.is_valid(raise_exception=True)
-        change_run(run=found, changes=serializer.validated_data, origin=origin_of(request))
-        return run_response(request, visible_run(request, run))
-
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, run: UUID) -> Response:
-        found = owned_run(request, run)
-        with transaction.atomic():
-            delete_run(run=found, origin=origin_of(request))
-            cancel_evaluations(found)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-class RunFile(APIView):
-    """The submitted file, decompressed."""
-
-    @extend_schema(responses=FILE)
-    def get(self, request: Request, run: UUID) -> HttpResponseBase:
-        found = visible_run(request, run)
-        return download(found.sha256, f"{found.tag}.run")
-
-
-class RunKnown(APIView):
-    """The documents that the user of a run knew, as submitted with it, decompressed."""
-
-    @extend_schema(responses=FILE)
-    def get(self, request: Request, run: UUID) -> HttpResponseBase:
-        found = visible_run(request, run)
-        if not found.known_sha256:
-            raise Http404(f"run {found.tag} came without known documents")
-        return download(found.known_sha256, f"{found.tag}.known")
 
 
 def download(sha256: str, name: str) -> FileResponse:

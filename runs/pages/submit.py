@@ -19,7 +19,8 @@ from runs.api.views import upload_fields
 from runs.errors import InvalidFile
 from runs.models import Collection, Scope, Team, User
 from runs.pages.forms import FormPage, see
-from runs.services.runs import Submission, check_submission, submit_run
+from runs.services.runs import RunUpload
+from runs.services.submissions import submit
 from runs.views import problem_of
 
 _OF_THE_FORM = ("csrfmiddlewaretoken", "action")
@@ -46,22 +47,22 @@ class SubmitPage(FormPage):
         collection = visible_collection(request, slug)
         try:
             with upload_fields(request, RunFormSerializer) as fields:
-                submission = _submission(request, collection, fields)
+                upload = _upload(request, collection, fields)
                 if request.data.get("action") == "check":
-                    return _page(request, collection, checked=check_submission(submission=submission))
-                run, _ = submit_run(submission=submission, enqueue=queue_submitted)
+                    return _page(request, collection, checked=upload.check())
+                run, _ = submit(upload=upload, enqueue=queue_submitted)
         except (EvalHubError, APIException) as error:
             return _refusal(request, collection, error)
         return see(request, reverse("run-page", args=[run.pk]))
 
 
-def _submission(request: Request, collection: Collection, fields: dict[str, Any]) -> Submission:
+def _upload(request: Request, collection: Collection, fields: dict[str, Any]) -> RunUpload:
     known = fields["known"]
-    return Submission(
+    return RunUpload(
         collection=collection,
         team=fields["team"],
         user=cast(User, request.user),
-        upload=fields["file"].path,
+        file=fields["file"].path,
         known=known.path if known else None,
         tag=fields["tag"],
         description=fields["description"],

@@ -1,102 +1,160 @@
-"""What the submissions of runs and of session sets have in common: stored once, counted, written down, buried."""
+"""Submitting, changing, withdrawing and restoring what teams submit: runs and session sets alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from runs.errors import Conflict
-from runs.models import AuditEvent, Collection, Run, SessionSet, Team
-from runs.services.audit import Origin, record
-from runs.services.files import stored_path, storing
+from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
+from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.files import keep_file, stored_path, storing
 from runs.services.quotas import take_quota
 
 Made = TypeVar("Made", Run, SessionSet)
 
 
-class Placed(Protocol):
-    """What belongs to a team in a collection."""
+@dataclass(frozen=True, kw_only=True)
+class Upload(Generic[Made]):
+    """What somebody sends: a file for a collection, in the name of a team."""
+
+    collection: Collection
+    team: Team
+    user: User
+    file: Path
+    tag: str | None = None
+    description: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    origin: Origin = SYSTEM
 
     @property
-    def collection(self) -> Collection: ...
-    @property
-    def team(self) -> Team: ...
+    def paths(self) -> list[Path]:
+        """Its files, in the order of the `files` of what is made of it."""
+        return [self.file]
+
+    def check(self) -> Made:
+        """Read the files to their ends and return what would be stored, not yet saved, with every warning.
+
+        InvalidFile with every problem of a file.
+        """
+        raise NotImplementedError
+
+    def check_same(self, there: Made, made: Made) -> None:
+        """Conflict where what the team has under the tag is not what is made of this."""
+        if there.sha256 != made.sha256:
+            message = f"team {self.team} already has another {made.noun()} with tag {made.tag!r}; choose a new tag"
+            raise Conflict(message, code="tag_taken", pointer="/tag")
+
+    def columns(self) -> dict[str, Any]:
+        """What is stored as it was sent."""
+        return {
+            "collection": self.collection,
+            "team": self.team,
+            "submitted_by": self.user,
+            "description": self.description,
+            "metadata": self.metadata,
+        }
 
 
-class Submitted(Placed, Protocol):
-    """What is known of every submission."""
+def submit(*, upload: Upload[Made], enqueue: Callable[[Made], object]) -> tuple[Made, bool]:
+    """Check and store a run or session set; `enqueue` is called in the same transaction.
 
-    @property
-    def origin(self) -> Origin: ...
-
-
-def live_namesake(model: type[Made], submission: Placed, tag: str) -> Made | None:
-    """What the team already has under this tag in the collection."""
-    named = model.objects.filter(collection=submission.collection, team=submission.team, tag=tag, deleted_at=None)
-    return named.first()
-
-
-def store_once(
-    submission: Submitted,
-    action: AuditEvent.Action,
-    *,
-    make: Callable[[Collection], Made],
-    find: Callable[[], Made | None],
-    enqueue: Callable[[Made], object],
-) -> tuple[Made, bool]:
-    """What `make` stores, in one transaction with its quota, its audit entry and what `enqueue` does, and True; or
-    what another request stored in this moment, which `find` finds, and False."""
-    try:
-        with transaction.atomic():
-            # Against an activation or a change of the collection in this moment: whoever comes second sees the other.
-            collection = Collection.objects.select_for_update().get(pk=submission.collection.pk)
-            made = make(collection)
-            take_quota(made)
-            record(submission.origin, action, made, collection=collection, after=_identity(made))
-            enqueue(made)
-    except IntegrityError:
-        existing = find()
-        if existing is None:
-            raise
-        return existing, False
+    Returns it and whether it is new: the same files under the same tag by the same team, judged the same way, are what
+    is already there. Raises what `check` does, FileTooLarge, Conflict (the tag names others) or LimitReached (the
+    team's quota of the day is used up); then nothing is stored.
+    """
+    made = upload.check()
+    existing = _existing(upload, made)
+    with storing():
+        # Of an existing one this heals the store where the file has gone missing.
+        for path, sha256 in zip(upload.paths, made.files, strict=True):
+            keep_file(path, sha256)
+        if existing:
+            return existing, False
+        try:
+            with transaction.atomic():
+                # Against an activation or a change of the collection in this moment: whoever comes second sees the
+                # other.
+                made.collection = Collection.objects.select_for_update().get(pk=upload.collection.pk)
+                made.created_at = timezone.now()
+                made.save(force_insert=True)
+                take_quota(made)
+                _record(made, "submitted", upload.origin, after=_identity(made))
+                enqueue(made)
+        except IntegrityError:
+            # Perhaps because another request has stored the same meanwhile.
+            existing = _existing(upload, made)
+            if existing is None:
+                raise
+            return existing, False
     return made, True
 
 
-def bury(made: Made, action: AuditEvent.Action, origin: Origin) -> None:
-    """Leave a tombstone of what was submitted: its tag becomes free, its file goes with the last reference."""
+def change(*, made: Made, changes: dict[str, Any], enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
+    """Change what is said of a run or session set; where the way it is judged is changed, `enqueue` is called in the
+    same transaction."""
+    with transaction.atomic():
+        before, after = changed(made, changes)
+        type(made).objects.filter(pk=made.pk).update(**after)
+        if after:
+            _record(made, "changed", origin, before=before, after=after)
+        if made.WAY in after:
+            setattr(made, made.WAY, after[made.WAY])
+            enqueue(made)
+
+
+def withdraw(*, made: Made, cancel: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
+    """Withdraw a run or session set: its tag becomes free, its files go with the last reference. `cancel` is called in
+    the same transaction."""
     with transaction.atomic():
         if type(made).objects.filter(pk=made.pk, deleted_at=None).update(deleted_at=timezone.now()):
-            record(origin, action, made, collection=made.collection, before=_identity(made))
+            _record(made, "deleted", origin, before=_identity(made))
+        cancel(made)
 
 
-def unbury(
-    made: Made, files: list[str], action: AuditEvent.Action, enqueue: Callable[[Made], object], origin: Origin
-) -> None:
-    """Take a tombstone back, with what `enqueue` does. Conflict where it is none, where one of its files is gone, or
-    where its team has given the tag to another since."""
+def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
+    """Restore what was withdrawn; `enqueue` is called in the same transaction.
+
+    Conflict where it was not withdrawn, where one of its files is gone, or where its team has given the tag to another
+    since.
+    """
     with storing():
-        _check_files(made, files)
+        if missing := [sha256 for sha256 in made.files if not stored_path(sha256).exists()]:
+            raise Conflict(f"the file of {made} ({missing[0][:12]}) is not in the store any more; submit it again")
         try:
             with transaction.atomic():
                 if not type(made).objects.filter(pk=made.pk).exclude(deleted_at=None).update(deleted_at=None):
                     raise Conflict(f"{made} was not withdrawn")
                 made.deleted_at = None
-                record(origin, action, made, collection=made.collection, after=_identity(made))
+                _record(made, "restored", origin, after=_identity(made))
                 enqueue(made)
         except IntegrityError as error:
-            if live_namesake(type(made), made, made.tag) is None:
+            if _namesake(made) is None:
                 raise
             message = f"team {made.team} has another {made.tag!r} in {made.collection} now; withdraw that one first"
             raise Conflict(message, code="tag_taken") from error
 
 
-def _check_files(made: Run | SessionSet, files: list[str]) -> None:
-    if missing := [sha256 for sha256 in files if sha256 and not stored_path(sha256).exists()]:
-        message = f"the file of {made} ({missing[0][:12]}) is not in the store any more; submit it again"
-        raise Conflict(message)
+def _existing(upload: Upload[Made], made: Made) -> Made | None:
+    there = _namesake(made)
+    if there:
+        upload.check_same(there, made)
+    return there
+
+
+def _namesake(made: Made) -> Made | None:
+    """What the team already has under this tag in the collection."""
+    named = type(made).objects.filter(collection=made.collection_id, team=made.team_id, tag=made.tag, deleted_at=None)
+    return named.first()
+
+
+def _record(made: Run | SessionSet, what: str, origin: Origin, **told: Any) -> None:
+    record(origin, AuditEvent.Action(f"{made.KEY}.{what}"), made, collection=made.collection, **told)
 
 
 def _identity(made: Run | SessionSet) -> dict[str, str]:

@@ -27,7 +27,8 @@ from metrics.services.values import evaluate as evaluate_module
 from metrics.services.values.evaluate import evaluate
 from runs.models import Collection, Run, User
 from runs.services.files import stored_path
-from runs.services.runs import Submission, submit_run
+from runs.services.runs import RunUpload
+from runs.services.submissions import submit as submit_file
 from tests.conftest import GOOD, POOR, upload
 
 QRELS_PATH = "collections/small/qrels/"
@@ -285,9 +286,9 @@ def test_a_collection_changed_during_an_upload_decides_how_the_run_is_judged(
     Collection.objects.update(scores="float32")
     file = tmp_path / "run"
     file.write_text(GOOD)
-    submission = Submission(collection=loaded, team=alice.personal_team, user=alice, upload=file)
+    sent = RunUpload(collection=loaded, team=alice.personal_team, user=alice, file=file)
     with CaptureQueriesContext(connection) as queries:
-        run, _ = submit_run(submission=submission, enqueue=queue_submitted)
+        run, _ = submit_file(upload=sent, enqueue=queue_submitted)
     # PostgreSQL locks the row against an activation in this moment; SQLite has one writer and no such lock.
     locked = any("FOR UPDATE" in query["sql"] for query in queries)
     assert locked == connection.features.has_select_for_update

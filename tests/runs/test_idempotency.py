@@ -13,7 +13,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
-from runs.api import views
+from runs.api import submissions
 from runs.models import Collection, Qrels, RememberedAnswer, Run, User
 from runs.services.files import stored_files
 from runs.services.sweeping import sweep
@@ -143,7 +143,7 @@ def test_a_crash_before_the_commit_leaves_nothing_and_the_client_tries_again(
 
     files = len(list(stored_files()))
     with monkeypatch.context() as patch:
-        patch.setattr(views, "queue_submitted", die)
+        patch.setattr(submissions, "queue_submitted", die)
         with pytest.raises(Killed):
             send(api, RUNS, GOOD)
     # The file is in the store, without a row: the sweeper's work.
@@ -156,14 +156,14 @@ def test_a_crash_before_the_commit_leaves_nothing_and_the_client_tries_again(
 def test_a_crash_after_the_commit_costs_only_the_answer(
     api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submit = views.submit_run
+    submit = submissions.submit
 
     def submit_and_die(**arguments: Any) -> None:
         submit(**arguments)
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(views, "submit_run", submit_and_die)
+        patch.setattr(submissions, "submit", submit_and_die)
         with pytest.raises(Killed):
             send(api, RUNS, GOOD)
     answer = send(api, RUNS, GOOD)

@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InterfaceError, OperationalError
 from rest_framework.test import APIClient
 
-from runs.api import uploads, views
+from runs.api import submissions, uploads
 from runs.models import Run
 from runs.services import files
 from tests.conftest import GOOD, upload
@@ -73,7 +73,7 @@ def test_no_room_in_the_database(
         raise OperationalError(text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(views, "queue_submitted", fail)
+        patch.setattr(submissions, "queue_submitted", fail)
         answer = upload(api, RUNS, GOOD)
     check_refused(answer, settings.EVALHUB_DATA)
     assert upload(api, RUNS, GOOD).status_code == 202
@@ -100,7 +100,7 @@ def test_what_passes_by_itself_is_to_be_tried_again(
     def fail(run: Run) -> None:
         raise error
 
-    monkeypatch.setattr(views, "queue_submitted", fail)
+    monkeypatch.setattr(submissions, "queue_submitted", fail)
     answer = upload(api, RUNS, GOOD)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, code, "5")
     assert not Run.objects.exists()
@@ -111,5 +111,5 @@ def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: 
         raise OSError(errno.EACCES, "Permission denied")
 
     api.raise_request_exception = False
-    monkeypatch.setattr(views, "queue_submitted", fail)
+    monkeypatch.setattr(submissions, "queue_submitted", fail)
     assert upload(api, RUNS, GOOD).status_code == 500

@@ -13,7 +13,6 @@ import pytest
 from rest_framework.test import APIClient
 
 from runs.models import Qrels, Run
-from runs.services import runs as runs_module
 from runs.services.files import stored_files, stored_path, storing, sweeping, upload_folder
 from runs.services.sweeping import delete_orphan, is_named, sweep
 from tests.conftest import GOOD, POOR, upload
@@ -88,14 +87,14 @@ def test_an_orphan_whose_bytes_come_in_at_this_moment_stays(
     api.delete(f"/api/v1/runs/{gone.pk}/")
     age_all()
     orphan, tried = stored_path(gone.sha256), []
-    create = runs_module._create
+    save = Run.save
 
-    def sweep_meanwhile(*arguments: Any) -> Run:
+    def sweep_meanwhile(*arguments: Any, **options: Any) -> None:
         assert not is_named(gone.sha256)
         tried.append(delete_orphan(orphan))
-        return create(*arguments)
+        save(*arguments, **options)
 
-    monkeypatch.setattr(runs_module, "_create", sweep_meanwhile)
+    monkeypatch.setattr(Run, "save", sweep_meanwhile)
     assert upload(api, RUNS, GOOD).status_code == 202
     assert tried == [False]
     assert orphan.exists()

@@ -1,0 +1,218 @@
+"""The API of runs and session sets: uploaded, listed, changed, withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, cast
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponseBase
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted
+from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
+from runs.api import idempotency
+from runs.api.access import owned, visible, visible_collection, visible_run, visible_session_set
+from runs.api.filters import RunFilter, SessionSetFilter
+from runs.api.origin import origin_of
+from runs.api.serializers import CheckedRunSerializer, RunSerializer, RunUploadSerializer, UploadSerializer
+from runs.api.session_serializers import CheckedSessionsSerializer, SessionSetSerializer, SessionUploadSerializer
+from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
+from runs.api.views import FILE, download, either, upload_fields
+from runs.models import Run, Scope, SessionSet, User
+from runs.services.runs import RunUpload
+from runs.services.session_sets import SessionSetUpload, change_session_set
+from runs.services.submissions import Upload, change, submit, withdraw
+
+Made = TypeVar("Made", Run, SessionSet)
+_ENDINGS = {"jsonl": "jsonl", "trec-xml": "xml", "columns": "txt"}
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Made]):
+    """One kind of submission: what is stored, what is sent, the shapes of what comes in, goes out and is answered to a
+    dry run, and what changes one that is stored."""
+
+    model: type[Made]
+    upload: type[Upload[Made]]
+    coming: type[UploadSerializer]
+    going: type[BaseSerializer[Any]]
+    checked: type[BaseSerializer[Any]]
+    change: Callable[..., None]
+
+    def response(
+        self, request: Request, made: Made, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
+    ) -> Response:
+        """One of them with its status, and where to ask for it again."""
+        context = {"request": request, "statuses": known or statuses([made], request.user)}
+        data = self.going(made, context=context).data
+        return Response(data, code, headers={"Location": data["url"]})
+
+    def list_schema(self) -> Any:
+        """Describe the list's POST."""
+        return extend_schema(
+            request={"multipart/form-data": self.coming},
+            responses={202: self.going, 200: either(f"{self.model.__name__}OrCheck", self.going, self.checked)},
+            parameters=[*query_fields(self.coming), idempotency.PARAMETER],
+        )
+
+    def detail_schema(self) -> dict[str, Any]:
+        """Describe the methods of one of them."""
+        return {
+            "get": extend_schema(responses=self.going),
+            "patch": extend_schema(request=self.going, responses=self.going),
+            "delete": extend_schema(responses={204: None}),
+        }
+
+
+RUNS = Kind(Run, RunUpload, RunUploadSerializer, RunSerializer, CheckedRunSerializer, change)
+SESSION_SETS = Kind(
+    SessionSet,
+    SessionSetUpload,
+    SessionUploadSerializer,
+    SessionSetSerializer,
+    CheckedSessionsSerializer,
+    change_session_set,
+)
+
+
+class SubmissionList(generics.ListAPIView[Any]):
+    """The submissions of a collection, newest first; POST makes one."""
+
+    kind: ClassVar[Kind[Any]]
+    scopes = {"POST": Scope.SUBMIT}
+    parser_classes = FILE_PARSERS
+
+    def get_queryset(self) -> QuerySet[Any]:
+        made: QuerySet[Any] = self.kind.model.objects.none()
+        if not getattr(self, "swagger_fake_view", False):
+            found = visible_collection(self.request, self.kwargs["collection"])
+            made = self.kind.model.objects.visible_to(self.request.user).filter(collection=found)
+        return made.select_related("team", "collection")
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
+        context = {"request": request, "statuses": statuses(made, request.user)}
+        return self.get_paginated_response(self.kind.going(made, many=True, context=context).data)
+
+    @idempotency.idempotent
+    def post(self, request: Request, collection: str) -> Response:
+        kind, found = self.kind, visible_collection(request, collection)
+
+        def accept(made: Any) -> None:
+            """In the transaction that stores it: queue its evaluation, remember what the request is answered."""
+            queue_submitted(made)
+            idempotency.remember(request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED))
+
+        with upload_fields(request, kind.coming) as fields:
+            dry_run = fields.pop("dry_run")
+            for name, given in fields.items():
+                fields[name] = given.path if isinstance(given, StoredUpload) else given
+            user, origin = cast(User, request.user), origin_of(request)
+            upload = kind.upload(collection=found, user=user, origin=origin, **fields)
+            if dry_run:
+                return Response(kind.checked(upload.check()).data)
+            made, new = submit(upload=upload, enqueue=accept)
+        if new:
+            return kind.response(request, made, status.HTTP_202_ACCEPTED)
+        idempotency.remember(request, lambda: kind.response(request, made))
+        return kind.response(request, made)
+
+
+@extend_schema_view(post=RUNS.list_schema())
+class RunList(SubmissionList):
+    """The runs of a collection, newest first; POST submits one."""
+
+    kind = RUNS
+    serializer_class = RunSerializer
+    filterset_class = RunFilter
+
+
+@extend_schema_view(post=SESSION_SETS.list_schema())
+class SessionSetList(SubmissionList):
+    """The session sets of a collection, newest first; POST submits a session log."""
+
+    kind = SESSION_SETS
+    serializer_class = SessionSetSerializer
+    filterset_class = SessionSetFilter
+
+
+class SubmissionDetail(APIView):
+    """One submission with its status."""
+
+    kind: ClassVar[Kind[Any]]
+    scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+
+    def get(self, request: Request, **key: UUID) -> Response:
+        found = visible(request, self.kind.model, *key.values())
+        return self.kind.response(request, found, known=detailed_statuses(found, request.user))
+
+    def patch(self, request: Request, **key: UUID) -> Response:
+        kind = self.kind
+        found = owned(request, kind.model, *key.values())
+        context = {"request": request, "statuses": statuses([found], request.user)}
+        serializer = kind.going(found, request.data, partial=True, context=context)
+        serializer.is_valid(raise_exception=True)
+        kind.change(made=found, changes=serializer.validated_data, enqueue=queue_evaluation, origin=origin_of(request))
+        return kind.response(request, visible(request, kind.model, found.pk))
+
+    def delete(self, request: Request, **key: UUID) -> Response:
+        found = owned(request, self.kind.model, *key.values())
+        withdraw(made=found, cancel=cancel_evaluations, origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+@extend_schema_view(**RUNS.detail_schema())
+class RunDetail(SubmissionDetail):
+    """One run with its status and, while it waits, its place in the queue.
+
+    PATCH changes its description and metadata, DELETE takes it away.
+    """
+
+    kind = RUNS
+
+
+@extend_schema_view(**SESSION_SETS.detail_schema())
+class SessionSetDetail(SubmissionDetail):
+    """One session set with its status and, while it waits, its place in the queue.
+
+    PATCH changes its description and metadata and what it is judged by, DELETE takes it away.
+    """
+
+    kind = SESSION_SETS
+
+
+class RunFile(APIView):
+    """The submitted file, decompressed."""
+
+    @extend_schema(responses=FILE)
+    def get(self, request: Request, run: UUID) -> HttpResponseBase:
+        found = visible_run(request, run)
+        return download(found.sha256, f"{found.tag}.run")
+
+
+class SessionSetFile(APIView):
+    """The submitted log, decompressed."""
+
+    @extend_schema(responses=FILE)
+    def get(self, request: Request, session_set: UUID) -> HttpResponseBase:
+        found = visible_session_set(request, session_set)
+        return download(found.sha256, f"{found.tag}.{_ENDINGS[found.format]}")
+
+
+class RunKnown(APIView):
+    """The documents that the user of a run knew, as submitted with it, decompressed."""
+
+    @extend_schema(responses=FILE)
+    def get(self, request: Request, run: UUID) -> HttpResponseBase:
+        found = visible_run(request, run)
+        if not found.known_sha256:
+            raise Http404(f"run {found.tag} came without known documents")
+        return download(found.known_sha256, f"{found.tag}.known")
