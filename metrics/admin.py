@@ -23,6 +23,11 @@ class JobAdmin(ReadOnlyAdmin):
 
     date_hierarchy = "created_at"
     exclude: ClassVar[Any] = ("lease_token",)
+    # Columns that no list shows, and that are long.
+    long: ClassVar[tuple[str, ...]] = ("qrels__topic_ids", "traceback")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).annotate(now=Now()).defer(*self.long)
 
     @admin.display(description="reason")
     def error(self, job: Job) -> str:
@@ -70,9 +75,6 @@ class EvaluationAdmin(EvaluationsAdmin):
     list_filter = ("state", "error_code", "qrels__active", "scores", "engine_version", "run__collection")
     search_fields = ("run__tag", "run__team__slug", "run__collection__slug", "error_code", "error_message")
 
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).annotate(now=Now()).defer("qrels__topic_ids", "traceback")
-
     @admin.display(ordering="run__collection__slug")
     def collection(self, evaluation: Evaluation) -> str:
         return evaluation.run.collection.slug
@@ -92,9 +94,7 @@ class SessionEvaluationAdmin(EvaluationsAdmin):
     list_filter = ("state", "error_code", "judged_by", "engine_version", "session_set__collection")
     search_fields = ("session_set__tag", "session_set__team__slug", "error_code", "error_message")
     exclude = ("lease_token", "means")
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).annotate(now=Now()).defer("means", "qrels__topic_ids", "traceback")
+    long = (*EvaluationsAdmin.long, "means")
 
     @admin.display(ordering="session_set__collection__slug")
     def collection(self, evaluation: SessionEvaluation) -> str:
@@ -112,10 +112,8 @@ class ComparisonAdmin(JobAdmin):
     list_filter = ("state", "error_code", "engine_version", "qrels__collection")
     search_fields = ("id", "qrels__collection__slug", "error_code", "error_message")
     exclude = ("lease_token", "content")
+    long = (*JobAdmin.long, "content")
     actions = ("try_failed_again", "cancel")
-
-    def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).annotate(now=Now()).defer("content", "qrels__topic_ids", "traceback")
 
     @admin.display(description="progress", ordering="progress")
     def done_so_far(self, comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import idempotency
-from runs.api.access import owned, visible, visible_collection, visible_run, visible_session_set
+from runs.api.access import owned, visible, visible_collection, visible_run
 from runs.api.filters import RunFilter, SessionSetFilter
 from runs.api.origin import origin_of
 from runs.api.serializers import CheckedRunSerializer, RunSerializer, RunUploadSerializer, UploadSerializer
@@ -32,7 +32,6 @@ from runs.services.session_sets import SessionSetUpload, change_session_set
 from runs.services.submissions import Upload, change, submit, withdraw
 
 Made = TypeVar("Made", Run, SessionSet)
-_ENDINGS = {"jsonl": "jsonl", "trec-xml": "xml", "columns": "txt"}
 
 
 @dataclass(frozen=True)
@@ -151,12 +150,12 @@ class SubmissionDetail(APIView):
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
 
     def get(self, request: Request, **key: UUID) -> Response:
-        found = visible(request, self.kind.model, *key.values())
+        found = visible(request, self.kind.model, key[self.kind.model.KEY])
         return self.kind.response(request, found, known=detailed_statuses(found, request.user))
 
     def patch(self, request: Request, **key: UUID) -> Response:
         kind = self.kind
-        found = owned(request, kind.model, *key.values())
+        found = owned(request, kind.model, key[kind.model.KEY])
         context = {"request": request, "statuses": statuses([found], request.user)}
         serializer = kind.going(found, request.data, partial=True, context=context)
         serializer.is_valid(raise_exception=True)
@@ -164,7 +163,7 @@ class SubmissionDetail(APIView):
         return kind.response(request, visible(request, kind.model, found.pk))
 
     def delete(self, request: Request, **key: UUID) -> Response:
-        found = owned(request, self.kind.model, *key.values())
+        found = owned(request, self.kind.model, key[self.kind.model.KEY])
         withdraw(made=found, cancel=cancel_evaluations, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -189,22 +188,27 @@ class SessionSetDetail(SubmissionDetail):
     kind = SESSION_SETS
 
 
-class RunFile(APIView):
+class SubmissionFile(APIView):
     """The submitted file, decompressed."""
 
+    kind: ClassVar[Kind[Any]]
+
     @extend_schema(responses=FILE)
-    def get(self, request: Request, run: UUID) -> HttpResponseBase:
-        found = visible_run(request, run)
-        return download(found.sha256, f"{found.tag}.run")
+    def get(self, request: Request, **key: UUID) -> HttpResponseBase:
+        found = visible(request, self.kind.model, key[self.kind.model.KEY])
+        return download(found.sha256, found.file_name)
 
 
-class SessionSetFile(APIView):
+class RunFile(SubmissionFile):
+    """The submitted file, decompressed."""
+
+    kind = RUNS
+
+
+class SessionSetFile(SubmissionFile):
     """The submitted log, decompressed."""
 
-    @extend_schema(responses=FILE)
-    def get(self, request: Request, session_set: UUID) -> HttpResponseBase:
-        found = visible_session_set(request, session_set)
-        return download(found.sha256, f"{found.tag}.{_ENDINGS[found.format]}")
+    kind = SESSION_SETS
 
 
 class RunKnown(APIView):

@@ -41,5 +41,9 @@ class Run(Submission):
         return self.collection.scores
 
     @property
+    def file_name(self) -> str:
+        return f"{self.tag}.run"
+
+    @property
     def files(self) -> list[str]:
         return [self.sha256, self.known_sha256] if self.known_sha256 else [self.sha256]

@@ -8,6 +8,8 @@ from runs.models.accounts import Team
 from runs.models.collections import Collection
 from runs.models.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
 
+_ENDINGS = {"jsonl": "jsonl", "trec-xml": "xml", "columns": "txt"}
+
 
 class SessionSetQuerySet(SubmissionQuerySet["SessionSet"]):
     """Session sets."""
@@ -49,3 +51,7 @@ class SessionSet(Submission):
     @property
     def way(self) -> str:
         return self.judged_by
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.tag}.{_ENDINGS[self.format]}"

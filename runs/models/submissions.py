@@ -77,6 +77,11 @@ class Submission(models.Model):
         raise NotImplementedError
 
     @property
+    def file_name(self) -> str:
+        """The name under which its file is downloaded."""
+        raise NotImplementedError
+
+    @property
     def files(self) -> list[str]:
         """The names of its stored files."""
         return [self.sha256]

@@ -21,7 +21,7 @@ def repeat_evaluation(*, evaluation: Evaluation | SessionEvaluation, origin: Ori
     Conflict where it is in the queue, where its run or session set was withdrawn, or where another engine made it:
     under that engine's name this one's values would stand.
     """
-    submitted = evaluation.run if isinstance(evaluation, Evaluation) else evaluation.session_set
+    submitted = evaluation.submission
     if evaluation.engine_version != ENGINE_VERSION:
         message = f"{evaluation} is engine {evaluation.engine_version}'s; this is {ENGINE_VERSION}, which has its own"
         raise Conflict(message)
