@@ -8,7 +8,7 @@ from typing import Any
 import django_filters
 from django.db.models import QuerySet
 
-from metrics.services.queue.status import RECEIVED, RUN_STATES, with_states
+from metrics.services.queue.status import RECEIVED, RUN_STATES, in_state
 from runs.models import AuditEvent, Collection, Run, SessionSet
 
 
@@ -35,7 +35,7 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
         scored = Collection.objects.scored_for(self.request.user)
         if value == RECEIVED:
             return made.exclude(collection__in=scored)
-        return with_states(made.filter(collection__in=scored)).filter(state=value)
+        return in_state(made.filter(collection__in=scored), value)
 
 
 class RunFilter(SubmissionFilter):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 
 from metrics.models import EVALUATIONS, Job, SubmissionEvaluation
@@ -83,6 +83,15 @@ def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")}).values("state")
     annotated: QuerySet[Any] = made.annotate(state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value)))
     return annotated
+
+
+def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
+    """Those of them whose evaluation that counts is in a state; one that has none is queued."""
+    kind = EVALUATIONS[made.model]
+    counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
+    if state == _QUEUED:
+        return made.exclude(Exists(counting.exclude(state=state)))
+    return made.filter(Exists(counting.filter(state=state)))
 
 
 def _place(evaluations: QuerySet[Any]) -> Waiting | None:
