@@ -41,9 +41,9 @@ class Kind(Generic[Made]):
 
     model: type[Made]
     upload: type[Upload[Made]]
-    coming: type[UploadSerializer]
-    going: type[BaseSerializer[Any]]
-    checked: type[BaseSerializer[Any]]
+    upload_serializer: type[UploadSerializer]
+    serializer: type[BaseSerializer[Any]]
+    checked_serializer: type[BaseSerializer[Any]]
     change: Callable[..., None]
 
     def response(
@@ -51,22 +51,25 @@ class Kind(Generic[Made]):
     ) -> Response:
         """One of them with its status, and where to ask for it again."""
         context = {"request": request, "statuses": known or statuses([made], request.user)}
-        data = self.going(made, context=context).data
+        data = self.serializer(made, context=context).data
         return Response(data, code, headers={"Location": data["url"]})
 
     def list_schema(self) -> Any:
         """Describe the list's POST."""
         return extend_schema(
-            request={"multipart/form-data": self.coming},
-            responses={202: self.going, 200: either(f"{self.model.__name__}OrCheck", self.going, self.checked)},
-            parameters=[*query_fields(self.coming), idempotency.PARAMETER],
+            request={"multipart/form-data": self.upload_serializer},
+            responses={
+                202: self.serializer,
+                200: either(f"{self.model.__name__}OrCheck", self.serializer, self.checked_serializer),
+            },
+            parameters=[*query_fields(self.upload_serializer), idempotency.PARAMETER],
         )
 
     def detail_schema(self) -> dict[str, Any]:
         """Describe the methods of one of them."""
         return {
-            "get": extend_schema(responses=self.going),
-            "patch": extend_schema(request=self.going, responses=self.going),
+            "get": extend_schema(responses=self.serializer),
+            "patch": extend_schema(request=self.serializer, responses=self.serializer),
             "delete": extend_schema(responses={204: None}),
         }
 
@@ -99,7 +102,7 @@ class SubmissionList(generics.ListAPIView[Any]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
         context = {"request": request, "statuses": statuses(made, request.user)}
-        return self.get_paginated_response(self.kind.going(made, many=True, context=context).data)
+        return self.get_paginated_response(self.kind.serializer(made, many=True, context=context).data)
 
     @idempotency.idempotent
     def post(self, request: Request, collection: str) -> Response:
@@ -110,14 +113,14 @@ class SubmissionList(generics.ListAPIView[Any]):
             queue_submitted(made)
             idempotency.remember(request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED))
 
-        with upload_fields(request, kind.coming) as fields:
+        with upload_fields(request, kind.upload_serializer) as fields:
             dry_run = fields.pop("dry_run")
             for name, given in fields.items():
                 fields[name] = given.path if isinstance(given, StoredUpload) else given
             user, origin = cast(User, request.user), origin_of(request)
             upload = kind.upload(collection=found, user=user, origin=origin, **fields)
             if dry_run:
-                return Response(kind.checked(upload.check()).data)
+                return Response(kind.checked_serializer(upload.check()).data)
             made, new = submit(upload=upload, enqueue=accept)
         if new:
             return kind.response(request, made, status.HTTP_202_ACCEPTED)
@@ -157,7 +160,7 @@ class SubmissionDetail(APIView):
         kind = self.kind
         found = owned(request, kind.model, key[kind.model.KEY])
         context = {"request": request, "statuses": statuses([found], request.user)}
-        serializer = kind.going(found, request.data, partial=True, context=context)
+        serializer = kind.serializer(found, request.data, partial=True, context=context)
         serializer.is_valid(raise_exception=True)
         kind.change(made=found, changes=serializer.validated_data, enqueue=queue_evaluation, origin=origin_of(request))
         return kind.response(request, visible(request, kind.model, found.pk))
