@@ -61,6 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def asks_the_database(item: pytest.Item) -> bool:
+    """Whether a test depends on the kind of database: what a page says does not, and every page is asked by others."""
+    if item.get_closest_marker("words"):
+        return False
     return bool(item.get_closest_marker("django_db")) or "db" in getattr(item, "fixturenames", ())
 
 

@@ -28,6 +28,8 @@ from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import lines, sides, words
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
+
 Submit = Callable[..., Run]
 RUNS = 40
 

@@ -30,6 +30,8 @@ from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
 from tests.metrics.drawings import words
 
+pytestmark = pytest.mark.words
+
 Submit = Callable[..., Run]
 # As it is before conftest puts a short script in its place.
 REAL_BUNDLE = bundle._made

@@ -28,6 +28,8 @@ from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import words
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
+
 COMPARED = ("significance", "ranks", "curves", "rankings")
 Submit = Callable[..., Run]
 

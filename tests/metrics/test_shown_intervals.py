@@ -20,6 +20,8 @@ from runs.models import Run, User
 from tests.conftest import GOOD
 from tests.metrics.boards import make_board
 
+pytestmark = pytest.mark.words
+
 ENDLESS = (-math.inf, math.inf)
 
 

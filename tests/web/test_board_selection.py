@@ -19,6 +19,8 @@ from tests.metrics.boards import make_board, simulated
 from tests.web.test_board_page import links_of, rows_of
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 BOARD = "/collections/board/"
 
 

@@ -18,6 +18,8 @@ from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
 
+pytestmark = pytest.mark.words
+
 Submit = Callable[..., Run]
 SMALL = "/collections/small/comparison/"
 API = "/api/v1/collections/small/comparison/"

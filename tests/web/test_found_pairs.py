@@ -17,6 +17,8 @@ from runs.models import Run, User
 from tests.conftest import evaluate_all, upload
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 PATH = "/collections/alike/comparison/"
 FAMILY = "Holm&#x27;s correction over the 66 pairs of 12 runs"
 

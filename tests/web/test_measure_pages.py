@@ -18,6 +18,8 @@ from metrics.services.values.known_measures import OF, search_measures
 from tests.conftest import SESSIONS, evaluate_all_sessions, upload
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 
 @pytest.fixture
 def browser() -> Client:

@@ -8,6 +8,8 @@ from django.test import RequestFactory
 
 from metrics.tables import Paging, statistic
 
+pytestmark = pytest.mark.words
+
 
 @pytest.mark.parametrize(
     ("value", "text"),

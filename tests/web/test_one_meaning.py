@@ -23,6 +23,8 @@ from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.local import conftest as of_commands
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 call = of_commands.call
 BOARD, WHAT_IF, COLLECTION = (f"/api/v1/collections/small/{end}" for end in ("leaderboard/", "what-if/", ""))
 # Levels up to 4; topic 3 has no relevant document, and the second run misses one of topic 1 and topic 2.

@@ -14,6 +14,8 @@ from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 Submit = Callable[..., Run]
 
 

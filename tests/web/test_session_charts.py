@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from django.utils import timezone
 
 from metrics.charts.look import Look
@@ -10,6 +11,8 @@ from metrics.models import SessionEvaluation
 from runs.models import SessionSet
 from tests.conftest import SESSIONS
 from tests.web.test_session_pages import Send, send
+
+pytestmark = pytest.mark.words
 
 __all__ = ["send"]
 

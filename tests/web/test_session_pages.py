@@ -22,6 +22,8 @@ from runs.models import Collection, SessionSet
 from tests.conftest import SESSIONS, client_of, evaluate_all_sessions, upload
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
 
+pytestmark = pytest.mark.words
+
 Send = Callable[..., str]
 BOARD = "/collections/small/sessions/"
 ODD = (

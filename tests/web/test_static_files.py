@@ -17,6 +17,8 @@ from evalhub.serving.static_files import find_file, read_file
 from metrics.services.boards import fingerprints
 from runs.models import User
 
+pytestmark = pytest.mark.words
+
 SHEET, FAVICON = "evalhub/style.css", "evalhub/favicon.svg"
 ADDRESS = re.compile(r'(?:href|src)="(/static/[^"]+)"')
 

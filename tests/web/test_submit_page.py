@@ -15,6 +15,8 @@ from runs.services.files import stored_files, upload_folder
 from tests.conftest import GOOD
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 PATH = "/collections/small/submit/"
 BAD = "1 Q0 a 1 3 bad\n1 Q0 a 2 2 bad\n2 Q0 b 1 x bad\n3 Q0\n"
 

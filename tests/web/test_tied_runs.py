@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from tests.conftest import evaluate_all, upload
 from tests.web.test_pages import page
+
+pytestmark = pytest.mark.words
 
 # Where each run has the one relevant document of topics 1 to 6: two of them on other topics as far down.
 PLACES = {"one": (1, 2, 4, 1, 2, 4), "two": (4, 1, 2, 2, 4, 1), "three": (4, 4, 4, 4, 4, 2), "four": (4, 4, 4, 4, 4, 4)}

@@ -22,6 +22,8 @@ from runs.models import Run
 from tests.conftest import evaluate_all, upload
 from tests.web.test_pages import text_of
 
+pytestmark = pytest.mark.words
+
 API = "/api/v1/"
 # Legends and room that is kept for marks are no verdict.
 _SAID = re.compile(

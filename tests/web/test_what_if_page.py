@@ -13,6 +13,8 @@ from metrics.services.boards.what_if import ask_what_if
 from runs.models import Collection, Qrels, Run
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
+
 Submit = Callable[..., Run]
 # By nDCG the first is better (a level 2 at rank 1), with flat gains the second (two documents at once).
 SHARP = "1 Q0 a 1 3 sharp\n1 Q0 b 2 2 sharp\n"
