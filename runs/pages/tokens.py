@@ -21,9 +21,9 @@ from runs.pages.forms import FormPage, see
 from runs.services.tokens import issue_token, revoke_token
 from runs.views import problem_of
 
-_DAYS = {"30": "30 days", "90": "90 days", "365": "a year", "": "until it is revoked"}
+_DAYS = {"30": "30 days", "90": "90 days", "365": "a year", "": "never"}
 _MEANINGS = {
-    Scope.READ.value: "read what you may see",
+    Scope.READ.value: "read what you can see",
     Scope.SUBMIT.value: "submit runs",
     Scope.MANAGE.value: "manage collections, teams and tokens",
 }
@@ -54,7 +54,7 @@ class TokensPage(FormPage):
 def _issue(request: Request) -> tuple[ApiToken, str]:
     days = str(request.data.get("days", ""))
     if days not in _DAYS:
-        raise InvalidInput(f"days is one of {', '.join(filter(None, _DAYS))}, or empty", pointer="/days")
+        raise InvalidInput(f"days must be one of {', '.join(filter(None, _DAYS))}, or empty", pointer="/days")
     scopes = request.data.getlist("scopes") if hasattr(request.data, "getlist") else []
     serializer = TokenSerializer(data={"name": request.data.get("name", ""), "scopes": scopes})
     serializer.is_valid(raise_exception=True)

@@ -47,7 +47,7 @@ def test_a_measure_is_chosen_by_keyboard_and_taken_away(board: Page) -> None:
     expect(header(board, "nDCG@5")).to_be_visible(timeout=PATIENCE)
     expect(board.get_by_label("Add a measure")).to_have_value("")
     assert "measures=nDCG%4010%2CAP%2CRR%2CP%4010%2CnDCG%405" in board.url
-    board.get_by_role("link", name="without AP").click()
+    board.get_by_role("link", name="remove AP").click()
     expect(header(board, "AP")).to_have_count(0, timeout=PATIENCE)
     assert "AP" not in board.url
 
@@ -82,7 +82,7 @@ def test_a_pinned_run_stands_out_and_keeps_the_ticks(board: Page) -> None:
     board.get_by_label(f"compare {tags(board)[0]}").check()
     board.get_by_role("link", name=f"make {second} the baseline").click()
     expect(board.locator("tr.pinned")).to_contain_text(second, timeout=PATIENCE)
-    expect(header(board, f"Minus {second}")).to_be_visible()
+    expect(header(board, f"Δ vs {second}")).to_be_visible()
     expect(board.get_by_label(f"compare {tags(board)[0]}")).to_be_checked()
     assert "baseline=" in board.url
     board.get_by_role("link", name="no baseline").click()
@@ -102,7 +102,7 @@ def test_a_filter_chooses_rows(board: Page) -> None:
 
 
 def test_a_chart_of_the_means(board: Page) -> None:
-    board.get_by_text("Means and intervals as a chart").click()
+    board.get_by_text("Chart of means and intervals").click()
     image = board.locator("figure.chart img")
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("complete", True, timeout=PATIENCE)
@@ -197,7 +197,7 @@ def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext
     with watched(visitor, site) as seen:
         page = seen.page
         page.goto(address)
-        expect(page.locator("#progress")).to_contain_text("1 run waits in the queue")
+        expect(page.locator("#progress")).to_contain_text("1 run in the queue")
         expect(page.locator("#board tr.queued")).to_contain_text("second")
         page.get_by_label("compare first").check()
         page.get_by_label("Filter runs").fill("half a wor")

@@ -329,7 +329,7 @@ def test_a_long_comparison_is_left_to_a_worker_and_found_again(
     with watched(context, site) as seen:
         page = seen.page
         page.goto(f"{address(site, 'long-comparison')}&seed={int(scripts)}")
-        page.get_by_role("button", name="Leave it to a worker").click()
+        page.get_by_role("button", name="Run in the background").click()
         expect(page.get_by_role("heading", name="Stored comparison")).to_be_visible()
         tables = page.get_by_role("heading", name="How to report this")
         if not scripts:
@@ -396,7 +396,7 @@ def test_a_token_is_made_shown_once_and_revoked(session: BrowserContext, site: S
         page = seen.page
         page.goto("/tokens/")
         page.get_by_label("Name").fill("laptop")
-        page.get_by_role("button", name="Make the token").click()
+        page.get_by_role("button", name="Create token").click()
         expect(page.locator("#token")).to_contain_text("evh_")
         page.goto("/tokens/")
         expect(page.locator("#token")).to_have_count(0)

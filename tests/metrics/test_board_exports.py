@@ -75,7 +75,7 @@ def test_a_markdown_table(anonymous: APIClient, board: Collection) -> None:
 LATEX = r"""% needs \usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, \usepackage[T1]{fontenc}
 \begin{table}
   \centering
-  \caption{Values of 3 runs of Collection scored (qrels version 1) on 5 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. In a tier the test separates no run from the best one of it; runs of different tiers need not differ. Test: paired t test on 5 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
+  \caption{Values of 3 runs of Collection scored (qrels version 1) on 5 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. Runs in a tier do not differ significantly from its best run; those in different tiers may not either. Test: paired t test on 5 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
   \label{tab:scored}
   \begin{tabular}{rlllr}
     \toprule
@@ -104,7 +104,7 @@ def test_a_table_says_what_was_drawn(anonymous: APIClient, board: Collection) ->
     assert "tier" not in caption
     assert len(cells[0]) == 4
     tukey = export(anonymous, "md", statistics="tiers", test="tukey_hsd", baseline=id_of("r0"))
-    assert "Tukey's HSD test on 5 topics, counting for 3 pairs at once, alpha = 0.05." in tukey
+    assert "Tukey's HSD test on 5 topics, accounting for all 3 pairs at once, alpha = 0.05." in tukey
 
 
 TREC_EVAL = """\

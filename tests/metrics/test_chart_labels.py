@@ -135,7 +135,7 @@ def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(eight: list[
     symbols = re.findall(r'role-legend-symbol".*?<path [^>]*?(?:stroke-dasharray="([^"]*)")', drawn)
     assert symbols == ["1,0", "1,0", "6,4"]
     assert "nDCG" in words(drawn.encode())
-    for other, title in (("curve", "nDCG"), ("ranking", "gain so far")):
+    for other, title in (("curve", "nDCG"), ("ranking", "cumulated gain")):
         asked = Asked(eight[0], find_evaluation(run=eight[0]), {"topic": "1"})
         assert title in words(svg(RUN_CHARTS[other](asked)))
 
@@ -158,7 +158,7 @@ def test_runs_that_tie_for_the_first_rank_are_explained(alice: User) -> None:
     values[0] = values[1] = values[2] = values[3]
     make_scored("tied", team, values)
     notes = {
-        slug: "add up to more than 100 %" in drawn_of(Collection.objects.get(slug=slug), "ranks").caption
+        slug: "add up to more than 100%" in drawn_of(Collection.objects.get(slug=slug), "ranks").caption
         for slug in ("single", "tied")
     }
     assert notes == {"single": False, "tied": True}

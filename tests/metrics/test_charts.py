@@ -214,7 +214,7 @@ def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: 
     assert intervals["data"]["values"] == points["data"]["values"] == expected
     phone = anonymous.get(f"{path}/charts/means.json", {**query, "size": "narrow"}).json()
     assert phone["layer"][1]["data"]["values"] == expected
-    assert "30 of 40 ranked runs, each with its 95 % interval" in " ".join(phone["title"]["subtitle"])
+    assert "30 of 40 ranked runs, each with its 95% confidence interval" in " ".join(phone["title"]["subtitle"])
     assert anonymous.get(f"{path}/charts/means.svg", {"filter": "("}).status_code == 400
     nothing = anonymous.get(f"{path}/charts/means.svg", {"filter": "zzz"})
     assert (nothing.status_code, nothing.json()["code"]) == (400, "nothing_to_draw")

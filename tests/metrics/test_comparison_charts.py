@@ -236,10 +236,10 @@ def verdicts(**significant: bool) -> ShownPair:
         (verdicts(paired_t=True, sign=True), "All 2 tests agree: the difference is significant at 0.05."),
         (verdicts(paired_t=False, sign=False), "All 2 tests agree: the difference is not significant at 0.05."),
         (verdicts(paired_t=True, bootstrap=True, sign=False),
-         "by the paired t test and the bootstrap test (shift method), not by the sign test. The former ask about"),
-        (verdicts(paired_t=False, sign=True), "by the sign test, not by the paired t test. The former ask about ranks"),
+         "by the paired t test and the bootstrap test (shift method), not by the sign test. The former test means"),
+        (verdicts(paired_t=False, sign=True), "by the sign test, not by the paired t test. The former test ranks"),
         (verdicts(wilcoxon=True, paired_t=True, sign=False),
-         "by Wilcoxon's signed rank test and the paired t test, not by the sign test. Their questions differ"),
+         "by Wilcoxon's signed rank test and the paired t test, not by the sign test. They test different hypotheses"),
     ],
 )  # fmt: skip
 def test_agreement_is_said_in_words(pair: ShownPair, text: str) -> None:

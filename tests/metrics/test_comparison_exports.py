@@ -139,7 +139,7 @@ def test_a_markdown_table(api: APIClient, ids: list[str]) -> None:
     assert len(lines) == 2 + 4 + 2
     assert any(line.startswith("| r0 (baseline) |") for line in lines)
     assert sum("**" in line for line in lines) in (1, 2)
-    assert "counting for 6 pairs at once" in lines[-1]
+    assert "accounting for all 6 pairs at once" in lines[-1]
 
 
 def test_a_table_is_of_one_test(api: APIClient, ids: list[str]) -> None:

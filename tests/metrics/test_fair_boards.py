@@ -79,7 +79,7 @@ def test_bold_is_the_best_ranked_run_also_where_lower_is_better(
     query = {"measures": "AP,SearchLength,E@10"}
     if form == "page":
         html = client.get("/collections/board/", query).content.decode()
-        assert "Bold: the best of its column." in html
+        assert "Bold: the best of each column." in html
         bold = re.findall(r"<strong>([\d.]+)</strong>", html.split("<tbody>")[1])
     else:
         text = api.get(f"{BOARD}export/{form}/", query).content.decode()
@@ -150,8 +150,8 @@ def test_the_answer_says_what_is_no_mean(api: APIClient, client: Client, alice: 
 def test_a_board_without_a_ranked_run_claims_no_order(api: APIClient, client: Client, board: Collection) -> None:
     add_version(board, 2, [str(topic) for topic in range(10)])
     html = client.get("/collections/board/", {"measures": "AP"}).content.decode()
-    assert "No run is evaluated against qrels v2 yet, so none is ranked." in html
-    assert "The values below are from earlier judgements or an older engine." in html
+    assert "No run has been evaluated against qrels v2 yet, so none is ranked." in html
+    assert "The values below come from earlier judgements or an older engine version." in html
     for claim in ("Ranked by", "Bold:", "Two ranked runs", "provisional"):
         assert claim not in html
     assert api.get(BOARD).json()["provisional"] is True

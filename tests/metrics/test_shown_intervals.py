@@ -72,7 +72,7 @@ def test_a_board_shows_no_value_that_the_measure_cannot_have(alice: User, anonym
     make_board(alice.personal_team, {"AP": values, "utility": values - 0.6})
     html = read_board(Client(), sort="AP")
     assert ends_of(html) == ["0.00", "1.00"]
-    assert re.findall(r"<title>95 % interval ([^<]*)<", html) == ["0.0000 to 1.0000", "0.0000 to 0.7070"]
+    assert re.findall(r"<title>\s*95% interval ([^<]*)<", html) == ["0.0000 to 1.0000", "0.0000 to 0.7070"]
     assert "cut where AP ends: at 0 and 1" in html
     places = [float(x) for x in re.findall(r'class="span" d="M([\d.-]+) 6H', html)]
     assert min(places) == 0.0

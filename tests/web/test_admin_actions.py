@@ -258,10 +258,10 @@ def test_a_run_does_not_come_back_without_its_file_or_beside_its_namesake(people
     run = withdrawn_run(people)
     again = submit_form(people.api["participant"], "one", POOR, team="guests", tag="good")
     assert again.status_code == 202
-    assert "has another &#x27;good&#x27; in one now; withdraw that one first" in act(root, "restore", run)
+    assert "has another &#x27;good&#x27; in one now; withdraw it first" in act(root, "restore", run)
     Run.objects.filter(pk=again.json()["id"]).delete()
     stored_path(run.sha256).unlink()
-    assert "is not in the store any more; submit it again" in act(root, "restore", run)
+    assert "is no longer stored; submit it again" in act(root, "restore", run)
     run.refresh_from_db()
     assert run.deleted_at
     assert "run.restored" not in dict(newest(9))
@@ -329,11 +329,11 @@ def test_a_disabled_account_is_out_everywhere_and_comes_back(people: People, roo
 
 def test_nobody_disables_themselves_or_somebody_mightier(people: People, root: Client) -> None:
     chief, staff = User.objects.get(username="root"), people.users["staff"]
-    assert "nobody disables their own account" in act(root, "disable", chief)
+    assert "you cannot disable your own account" in act(root, "disable", chief)
     names = ("view_user", "change_user")
     staff.user_permissions.set(Permission.objects.filter(codename__in=names))
-    assert "only a superuser may do that" in act(people.browsers["staff"], "disable", chief)
-    assert "nobody disables their own account" in act(people.browsers["staff"], "disable", staff)
+    assert "only a superuser can do this" in act(people.browsers["staff"], "disable", chief)
+    assert "you cannot disable your own account" in act(people.browsers["staff"], "disable", staff)
     assert not User.objects.filter(is_active=False).exists()
 
 
@@ -355,14 +355,14 @@ def test_a_release_that_has_nothing_to_show_is_refused(people: People, root: Cli
     make_collection(people, "veiled", blind=True)
     veiled, open_one = Collection.objects.get(slug="veiled"), Collection.objects.get(slug="one")
     told = act(root, "release", veiled, open_one)
-    assert "has no active judgements to release" in told
+    assert "has no active judgements, so there is nothing to release" in told
     assert "collection one is not blind" in told
     assert Collection.objects.get(slug="veiled").blind
 
 
 def test_one_version_counts(people: People, root: Client) -> None:
     second = second_version(people)
-    assert "Choose one version" in act(root, "activate", second, Qrels.objects.get(version=1))
+    assert "Choose exactly one version" in act(root, "activate", second, Qrels.objects.get(version=1))
     act(root, "activate", second)
     assert newest() == [("qrels.activated", "one v2")]
     assert Evaluation.objects.filter(qrels=second, state="queued").count() == 2

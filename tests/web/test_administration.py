@@ -212,7 +212,7 @@ def test_what_others_refer_to_does_not_change_in_a_form(people: People, root: Cl
         assert not [name for name in names if f'name="{name}"' in shown], row
     form = page(root, f"{list_of(Collection)}add/")
     assert 'name="slug"' in form
-    assert "its name in addresses" in form
+    assert "its name in URLs" in form
 
 
 def test_a_form_saves_only_what_it_changed(people: People, root: Client, monkeypatch: pytest.MonkeyPatch) -> None:

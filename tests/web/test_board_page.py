@@ -62,7 +62,7 @@ def test_each_row_says_how_sure_its_place_is(browser: Client, board: Collection)
         spread = f"{ranks['low']}–{ranks['high']}" if ranks["low"] != ranks["high"] else str(ranks["low"])
         assert cells[0] == f"{row['rank']} ({spread})"
         assert cells[3].startswith(f"{value['mean']:.4f}")
-        assert f"95 % interval {value['low']:.4f} to {value['high']:.4f}" in cells[3]
+        assert f"95% interval {value['low']:.4f} to {value['high']:.4f}" in cells[3]
         assert cells[5] == str(row["statistics"]["tier"])
     assert "2,000 bootstrap samples of 20 topics" in text_of(html)
 
@@ -87,7 +87,7 @@ def test_a_tier_begins_with_a_line(browser: Client, board: Collection) -> None:
 def test_a_board_without_statistics(browser: Client, board: Collection) -> None:
     html = page(browser, BOARD, statistics="none")
     assert "interval" not in html.split('aria-label="Leaderboard"')[1].split("</table>")[0]
-    (back,) = links_of(html, "With intervals, tiers and ranks")
+    (back,) = links_of(html, "Show intervals, tiers and ranks")
     assert "interval" in page(browser, BOARD + back.partition("#")[0]).split('aria-label="Leaderboard"')[1]
     assert rows_of(html)[0][0] == "1"
 
@@ -111,35 +111,35 @@ def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None
         assert cells[3] == f"{difference} {mark}".strip()
         p = against["p_adjusted"]
         assert cells[4] == ("< 0.0001" if p < 0.0001 else f"{p:.4f}")
-    assert "Minus r3" in pinned
+    assert "Δ vs r3" in pinned
     assert "p (Holm)" in pinned
-    assert links_of(pinned, "no baseline") == ["?measures=AP&offset=0#leaderboard"]
+    assert links_of(pinned, "remove the baseline") == ["?measures=AP&offset=0#leaderboard"]
 
 
 def test_the_baseline_of_another_page_has_its_name(browser: Client, board: Collection) -> None:
     last = statistics_of(browser)["results"][-1]["run"]
     html = page(browser, BOARD, baseline=last["id"], limit="3")
-    assert f"Minus {last['tag']}" in html
+    assert f"Δ vs {last['tag']}" in html
     assert len(rows_of(html)) == 3
 
 
 def test_a_baseline_that_is_none_leaves_the_board(browser: Client, board: Collection) -> None:
     html = page(browser, BOARD, 400, baseline="00000000-0000-4000-8000-000000000000")
-    assert "is not a ranked run of this board" in html
+    assert "is not a ranked run of this leaderboard" in html
     assert len(rows_of(html)) == 12
-    assert links_of(html, "Without a baseline") == ["?#leaderboard"]
+    assert links_of(html, "Remove the baseline") == ["?#leaderboard"]
 
 
 def test_the_notes_tell_how_the_order_was_tested(browser: Client, board: Collection) -> None:
     baseline = links_of(page(browser, BOARD), "make r0 the baseline")[0].partition("baseline=")[2].partition("#")[0]
     for test, told, families, head in (
         ("paired_t", "paired t test, Holm's correction over {}, alpha = 0.05", ("66 pairs", "11 pairs"), "p (Holm)"),
-        ("randomised_tukey_hsd", "randomised Tukey HSD test, counting for {} at once, alpha = 0.05", ("66 pairs",),
-         "p for all pairs"),
+        ("randomised_tukey_hsd", "randomised Tukey HSD test, accounting for all {} at once, alpha = 0.05",
+         ("66 pairs",), "p for all pairs"),
     ):  # fmt: skip
         text = unescape(text_of(page(browser, BOARD, statistics="all", test=test, baseline=baseline)))
         assert head in text
-        notes = text.split("How sure")[1]
+        notes = text.split("How reliable")[1]
         assert notes.count("alpha = 0.05") == 2
         assert {family for family in ("66 pairs", "11 pairs") if told.format(family) in notes} == set(families)
 
@@ -149,10 +149,10 @@ def test_what_takes_long_comes_after_the_page(
 ) -> None:
     monkeypatch.setattr(board_statistics, "_MOST_SECONDS", 0.0)
     html = page(browser, BOARD, measures="AP", limit="5")
-    assert f'hx-get="{PIECE}?measures=AP&amp;limit=5" hx-trigger="load"' in html
+    assert re.search(rf'hx-get="{re.escape(PIECE)}\?measures=AP&amp;limit=5"\s+hx-trigger="load"', html)
     assert rows_of(html)[0][0] == "1 (…)"
-    assert "95 % interval" in rows_of(html)[0][3]
-    assert "Tiers" not in text_of(html).split("How sure")[1].split("Judged@10")[0]
+    assert "95% interval" in rows_of(html)[0][3]
+    assert "Tiers" not in text_of(html).split("How reliable")[1].split("Judged@10")[0]
     piece = page(browser, PIECE, measures="AP", limit="5")
     assert "<html" not in piece
     assert "hx-trigger" not in piece
@@ -170,7 +170,7 @@ def test_a_board_of_too_many_runs_keeps_its_intervals(
         monkeypatch.setattr(f"{module}.MAX_RUNS", 11)
     html = page(browser, BOARD)
     assert "at most 11 runs" in text_of(html)
-    assert "95 % interval" in rows_of(html)[0][3]
+    assert "95% interval" in rows_of(html)[0][3]
     asked = page(browser, BOARD, statistics="tiers")
     assert "at most 11 runs" in text_of(asked)
     assert len(rows_of(asked)) == 12
@@ -180,13 +180,13 @@ def test_what_a_board_is_ranked_by_stands_on_it(browser: Client, submit: Submit)
     submit(GOOD)
     html = page(browser, SMALL, measures="AP", sort="RR")
     assert re.findall(r'aria-sort="descending"><a id="sort-(\d)"', html) == ["2"]
-    assert links_of(html, "without RR") == ["?measures=AP#leaderboard"]
-    assert links_of(html, "without AP") == ["?measures=RR&sort=RR#leaderboard"]
+    assert links_of(html, "remove RR") == ["?measures=AP#leaderboard"]
+    assert links_of(html, "remove AP") == ["?measures=RR&sort=RR#leaderboard"]
 
 
 def test_the_last_measure_stays(browser: Client, submit: Submit) -> None:
     submit(GOOD)
-    assert "without AP" not in page(browser, SMALL, measures="AP")
+    assert "remove AP" not in page(browser, SMALL, measures="AP")
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ def test_a_filter_chooses_rows_and_keeps_ranks(browser: Client, board: Collectio
     html = page(browser, BOARD, filter="r3 OR tag:r7")
     shown = {cells[1].split()[0]: int(cells[0].split()[0]) for cells in rows_of(html)}
     assert shown == {tag: ranks[tag] for tag in ("r3", "r7")}
-    assert "2 rows of the filter; ranks are those of all 12 runs" in text_of(html)
+    assert "2 rows match the filter; ranks are among all 12 runs" in text_of(html)
     assert 'value="r3 OR tag:r7"' in html
 
 
 def test_a_filter_that_nothing_is_and_one_that_is_wrong(browser: Client, board: Collection) -> None:
     nothing = page(browser, BOARD, filter="zzz", measures="AP")
-    assert "No run of this board is what the filter asks for" in nothing
-    assert links_of(nothing, "All runs")[0] == "?measures=AP#leaderboard"
+    assert "No runs match this filter" in nothing
+    assert links_of(nothing, "Show all runs")[0] == "?measures=AP#leaderboard"
     wrong = page(browser, BOARD, 400, filter="team:", measures="AP")
     assert re.search(r'id="filter"[^>]* value="team:"[^>]* aria-invalid="true"', wrong)
     assert links_of(wrong, "Definition") == []
@@ -282,7 +282,7 @@ def test_rows_below_the_ranked_ones_say_why(browser: Client, submit: Submit) -> 
     assert named[1:] == [("–", [run.tag, run.tag.removeprefix("run-")]) for run in runs[1:]]
     assert html.count('name="runs"') == 1
     assert html.count('class="pin"') == 1
-    assert "1 run is being evaluated, 1 run waits in the queue." in text_of(html)
+    assert "1 run being evaluated, 1 run in the queue." in text_of(html)
     assert f'hx-get="{SMALL}board/?measures=AP" hx-trigger="every 3s"' in html
     assert len(rows_of(page(browser, SMALL, filter="status:failed"))) == 1
 
@@ -308,8 +308,8 @@ def test_few_judged_documents_are_named(browser: Client, submit: Submit) -> None
     submit(GOOD)
     submit("1 Q0 a 1 9 far\n" + "".join(f"1 Q0 u{n} {n} {-n} far\n" for n in range(2, 11)))
     html = page(browser, SMALL, measures="AP")
-    assert [cells[-1] for cells in rows_of(html)] == ["1.00", "3 % judged"]
-    assert "97 % of the first ten documents are unjudged and count as not relevant" in html
+    assert [cells[-1] for cells in rows_of(html)] == ["1.00", "3% judged"]
+    assert "97% of the top ten documents are unjudged and count as not relevant" in html
     # Where Judged@10 is one of the measures, the share stands there.
     shown = page(browser, SMALL, measures="AP,Judged@10")
     assert [cells[4].split()[-1] for cells in rows_of(shown)] == ["1.0000", "judged"]
@@ -319,13 +319,13 @@ def test_one_run_has_nothing_to_be_compared_with(browser: Client, submit: Submit
     submit(GOOD)
     html = page(browser, SMALL, measures="AP")
     assert rows_of(html)[0][0] == "1"
-    assert "two ranked runs are needed to compare any" in text_of(html).lower()
+    assert "a comparison needs at least two ranked runs" in text_of(html).lower()
     assert "as a chart" not in html
 
 
 def test_a_new_collection_says_how_to_begin(browser: Client, collection: str) -> None:
     html = page(browser, SMALL)
-    assert "Nobody has submitted a run" in text_of(html)
+    assert "No run has been submitted" in text_of(html)
     assert "How sure" not in html
     Qrels.objects.update(active=False)
     assert "No judgements yet" in page(browser, SMALL)
@@ -351,7 +351,7 @@ def test_stale_rows_are_marked(browser: Client, api: Any, submit: Submit) -> Non
     new_qrels(api)
     html = page(browser, SMALL, measures="AP")
     assert [(cells[0], cells[1].split()[1:4]) for cells in rows_of(html)] == [("–", ["stale,", "qrels", "v1"])] * 2
-    assert "2 runs wait in the queue." in text_of(html)
+    assert "2 runs in the queue." in text_of(html)
     assert links_of(html, "status:stale") == ["?measures=AP&filter=status%3Astale#leaderboard"]
 
 
@@ -373,7 +373,7 @@ def test_every_form_of_the_board_has_its_whole_view(browser: Client, board: Coll
     view = {"measures": "AP,P@5", "sort": "P@5", "filter": "r1 OR r3", "baseline": run, "statistics": statistics}
     html = page(browser, BOARD, **view, limit="1")
     links = {
-        name: links_of(html.split("This board as")[1], name)[0]
+        name: links_of(html.split("Export this leaderboard:")[1], name)[0]
         for name in ("JSON", "CSV", "LaTeX", "Markdown", "trec_eval")
     }
     answers = {name: browser.get(link) for name, link in links.items()}

@@ -67,7 +67,7 @@ def test_ticks_go_along_from_page_to_page(browser: Client, board: Collection) ->
     assert ("sort", "P@5") in sent
     back = send(browser, sent, offset="0")
     assert sorted(run for name, run in form_of(back) if name == "runs") == sorted(chosen)
-    assert re.findall(r"<b>(\d+)</b> ticked", back) == ["3"]
+    assert re.findall(r"<b>(\d+)</b> selected", back) == ["3"]
     answer = browser.get(BOARD, {"runs": [run for name, run in form_of(back) if name == "runs"], "sort": "P@5",
                                  "compare": "selected"})  # fmt: skip
     assert answer.status_code == 302
@@ -82,30 +82,30 @@ def test_links_of_the_board_keep_the_ticks(browser: Client, board: Collection) -
     html = page(browser, BOARD, runs=",".join(ids), limit="5", measures="AP,P@5")
     columns = re.findall(r'<a id="sort-\d" href="(\?[^"]*)"', html)
     assert len(columns) == 2
-    for link in [*(links_of(html, text)[0] for text in ("next", "without P@5", "make")), *columns]:
+    for link in [*(links_of(html, text)[0] for text in ("next", "remove P@5", "make")), *columns]:
         assert parse_qs(urlsplit(unescape(link)).query)["runs"] == [",".join(ids)], link
     filtering = next(form for form in html.split("<form")[1:] if 'role="search"' in form)
     assert f'name="runs" value="{",".join(ids)}"' in filtering
     # Files and charts of the board have nothing to do with it.
-    assert ids[0] not in html.split("This board as")[1].split("</p>")[0]
+    assert ids[0] not in html.split("Export this leaderboard:")[1].split("</p>")[0]
     assert all("runs=" not in address for address in re.findall(r'src="([^"]*)"', html))
 
 
 def test_a_filter_that_shows_nothing_keeps_the_ticks(browser: Client, board: Collection) -> None:
     ids = [str(run.pk) for run in Run.objects.order_by("tag")[:2]]
     html = page(browser, BOARD, runs=",".join(ids), filter="zzz")
-    assert "No run of this board is what the filter asks for" in html
+    assert "No runs match this filter" in html
     assert [run for name, run in form_of(html) if name == "runs"] == ids
-    assert parse_qs(urlsplit(links_of(html, "All runs")[0]).query)["runs"] == [",".join(ids)]
+    assert parse_qs(urlsplit(links_of(html, "Show all runs")[0]).query)["runs"] == [",".join(ids)]
 
 
 def test_one_tick_is_taken_away_and_all_of_them(browser: Client, board: Collection) -> None:
     runs = list(Run.objects.order_by("tag")[:3])
     ids = [str(run.pk) for run in runs]
     html = page(browser, BOARD, runs=",".join(ids))
-    without = links_of(html, f"untick {runs[1].tag}")[0]
+    without = links_of(html, f"deselect {runs[1].tag}")[0]
     assert parse_qs(urlsplit(without).query)["runs"] == [f"{ids[0]},{ids[2]}"]
-    assert links_of(html, "Untick all") == ["?#leaderboard"]
+    assert links_of(html, "Clear selection") == ["?#leaderboard"]
     assert '<div id="ticked" class="ticked" hidden>' in page(browser, BOARD)
 
 
@@ -113,10 +113,10 @@ def test_one_tick_is_taken_away_and_all_of_them(browser: Client, board: Collecti
 def test_nothing_ticked_is_not_all(browser: Client, board: Collection, ticked: int) -> None:
     ids = [str(run.pk) for run in Run.objects.order_by("tag")[:ticked]]
     html = page(browser, BOARD, runs=",".join(ids), compare="selected", limit="5")
-    assert "Tick two runs or more to compare them" in text_of(html)
+    assert "Select at least two runs to compare" in text_of(html)
     assert len(rows_of(html)) == 5
     assert "compare=" not in "".join(re.findall(r'href="([^"]*)"', html))
-    assert "Tick two runs" not in page(browser, BOARD, runs=",".join(ids))
+    assert "Select at least two runs" not in page(browser, BOARD, runs=",".join(ids))
 
 
 def test_all_are_compared_when_that_is_asked_for(browser: Client, board: Collection) -> None:

@@ -75,11 +75,11 @@ def test_two_runs_begin_with_who_is_better_and_by_how_much(browser: Client, pair
     (measure,) = asked(browser, API, measures="AP", runs=",".join(ids(*pair)))["measures"]
     (found,) = measure["pairs"]
     test = found["tests"]["paired_t"]
-    ahead = f"good is ahead of poor by {found['difference']:.4f} AP; 3 topics are too few to tell that from chance."
+    ahead = f"good is ahead of poor by {found['difference']:.4f} AP; 3 topics are too few to tell this from chance."
     assert f"{ahead} no verdict: too few topics" in text
-    assert f"95 % interval {test['low']:+.4f} to {test['high']:+.4f}; p = {test['p_value']:.4f}" in text
+    assert f"95% interval {test['low']:+.4f} to {test['high']:+.4f}; p = {test['p_value']:.4f}" in text
     assert "better on 3 topics, worse on 0" in text
-    assert "Only 3 topics: the spread is taken from so few" in text
+    assert "Only 3 topics: the variance estimate is poor" in text
 
 
 def test_every_test_of_a_pair_stands_side_by_side(browser: Client, pair: tuple[Run, Run]) -> None:
@@ -88,7 +88,7 @@ def test_every_test_of_a_pair_stands_side_by_side(browser: Client, pair: tuple[R
     assert table
     rows = [text_of(row) for row in re.findall(r"<tr>.*?</tr>", table[0], re.DOTALL)[1:]]
     assert len(rows) == len(PAIRED)
-    assert rows[0].startswith("Sign test asked Is one run ahead on more topics")
+    assert rows[0].startswith("Sign test selected Does one run win on more topics")
     for name in PAIRED:
         assert any(row.startswith(name) for row in rows), name
     tests = asked(browser, API, measures="AP", runs=",".join(ids(*pair)), tests="sign,wilcoxon")["measures"][0][
@@ -127,7 +127,7 @@ def test_two_runs_are_told_apart_in_sizes_and_topics(browser: Client, pair: tupl
 
 def test_two_rankings_stand_beside_each_other(browser: Client, pair: tuple[Run, Run]) -> None:
     text = text_of(page(browser, SMALL, runs=ids(*pair), topic="1"))
-    assert "Topic 1 2 documents in both lists" in text
+    assert "Topic 1 2 documents in both rankings" in text
     assert "1 a 2 only here 2 c 1 ▲ higher here, rank 3 3 b 0 ▼ lower here, rank 1" in text
     assert "1 b 0 ▲ higher here, rank 3 2 u unjudged only here 3 c 1 ▼ lower here, rank 2" in text
     empty = text_of(page(browser, SMALL, runs=ids(*pair), topic="3"))
@@ -139,7 +139,7 @@ def test_a_topic_is_chosen_by_its_difference(browser: Client, pair: tuple[Run, R
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
     largest = re.findall(r'<option value="(\d)"', html[html.index('id="topic"') :])
     assert re.search(rf"<strong>Topic {largest[0]}</strong>", html)
-    assert "good is most above on" in text_of(html)
+    assert "good leads most on" in text_of(html)
 
 
 def test_long_rankings_are_read_when_a_topic_is_asked_for(
@@ -154,7 +154,7 @@ def test_identical_runs_have_nothing_to_tell(browser: Client, submit: Submit) ->
     twins = submit(GOOD, tag="one"), submit(GOOD, tag="two")
     text = text_of(page(browser, SMALL, measures="AP", runs=ids(*twins)))
     assert "have the same AP on every topic. no verdict: too few topics" in text
-    assert "3 documents in both lists" in text_of(page(browser, SMALL, runs=ids(*twins), topic="1"))
+    assert "3 documents in both rankings" in text_of(page(browser, SMALL, runs=ids(*twins), topic="1"))
 
 
 def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
@@ -170,7 +170,7 @@ def test_the_sentence_to_report_has_all_that_makes_it_again(browser: Client, pai
     sentence = markup.unescape(re.search(r'<p id="sentence">(.*?)</p>', html, re.DOTALL)[1])  # type: ignore[index]
     for part in (
         "by AP on 3 topics of Small (qrels version 1)", "Test (two-sided): randomisation test",
-        "one pair, nothing to correct", "alpha = 0.05", "B = 4,000, seed 7", "95 % confidence interval",
+        "a single pair, no correction needed", "alpha = 0.05", "B = 4,000, seed 7", "95% confidence interval",
         "engine version",
     ):  # fmt: skip
         assert part in sentence, part
@@ -239,7 +239,7 @@ def test_several_tests_say_where_they_part(browser: Client, many: list[Run]) -> 
         assert f"{measure['tests'][name]['significant']} of 15" in text
     number = measure["disagreements"]["count"]
     assert number > 0
-    assert f"different verdicts on {number} pair" in text
+    assert f"disagree on {number} pair" in text
 
 
 def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) -> None:
@@ -253,10 +253,10 @@ def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) ->
     assert 'value="wilcoxon" checked' in html
     assert 'name="alpha" type="text" inputmode="decimal" size="6" value="0.01"' in html
     assert 'name="seed" type="text" inputmode="numeric" size="9" value="5"' in html
-    without = re.findall(r'<a href="([^"]+)" aria-label="without', html)
+    without = re.findall(r'<a href="([^"]+)" aria-label="remove', html)
     assert len(without) == 3
     left = page(browser, markup.unescape(without[0]))
-    assert "2 chosen runs" in left
+    assert "2 runs selected" in left
     assert left.count('name="runs" value') - left.count('" checked> ') >= 4
 
 
@@ -264,7 +264,7 @@ def test_the_form_has_what_the_address_says(browser: Client, many: list[Run]) ->
 def test_every_file_is_of_this_comparison(browser: Client, many: list[Run], number: int) -> None:
     query = {"runs": ids(*many[:number]), "measures": "AP", "tests": ["sign", "wilcoxon"], "alpha": "0.01"}
     html = page(browser, "/collections/many/comparison/", **query)
-    block = html[html.index("This comparison as") :]
+    block = html[html.index("Export:") :]
     links = [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)"', block[: block.index("</p>")])]
     assert len(links) == 4
     contents = []
@@ -290,7 +290,7 @@ def test_every_picture_of_the_page_can_be_drawn(browser: Client, many: list[Run]
 def test_a_long_comparison_is_offered_to_a_worker(browser: Client, alice: Any, many: list[Run], slow: None) -> None:
     path = "/collections/many/comparison/?tests=sign&seed=3"
     html = page(browser, path)
-    assert "This takes longer than a page waits" in html
+    assert "This comparison takes a while" in html
     assert "/login/?next=%2Fcollections%2Fmany%2Fcomparison%2F%3Ftests%3Dsign%26seed%3D3" in html
     assert not Comparison.objects.exists()
     browser.force_login(alice)
@@ -325,7 +325,7 @@ def test_a_waiting_comparison_tells_how_far_it_is(browser: Client, queued: Compa
         assert "ETag" not in answer
         html = answer.content.decode()
         assert "In the queue" in html
-        assert "No worker is alive at the moment" in html
+        assert "No worker is running at the moment" in html
         assert f'hx-get="/comparisons/{queued.pk}/status/"' in html
     Comparison.objects.update(progress=0.42)
     piece = browser.get(f"/comparisons/{queued.pk}/status/")
@@ -362,7 +362,7 @@ def test_a_failed_comparison_says_why_and_is_tried_again(browser: Client, queued
     queued.refresh_from_db()
     assert queued.state == "queued"
     Comparison.objects.update(state="failed")
-    assert "Log in</a> to try it again" in page(Client(), f"/comparisons/{queued.pk}/")
+    assert "Log in</a> to retry" in page(Client(), f"/comparisons/{queued.pk}/")
 
 
 def test_a_stored_comparison_outlives_judgements_and_runs(browser: Client, api: Any, queued: Comparison) -> None:
@@ -371,7 +371,7 @@ def test_a_stored_comparison_outlives_judgements_and_runs(browser: Client, api: 
     assert run
     assert api.delete(f"/api/v1/runs/{run.pk}/").status_code == 204
     html = page(browser, f"/comparisons/{queued.pk}/")
-    assert "1 of the compared runs was deleted since" in html
+    assert "1 of the compared runs has been withdrawn" in html
     assert f">{run.tag}<" not in html
     assert "5 runs on 12 topics" in html
     assert upload(api, "collections/many/qrels/", QRELS).status_code == 201
@@ -383,7 +383,7 @@ def test_a_stored_comparison_outlives_judgements_and_runs(browser: Client, api: 
 def test_a_stale_run_is_not_compared_and_the_page_says_so(browser: Client, api: Any, pair: tuple[Run, Run]) -> None:
     new_qrels(api)
     html = page(browser, SMALL, 400, runs=ids(*pair))
-    assert "is not evaluated under the active judgements" in html
+    assert "is not evaluated against the active judgements" in html
     assert "A run may be stale" in html
 
 

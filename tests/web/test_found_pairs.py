@@ -46,7 +46,7 @@ def alike(api: Any) -> list[str]:
 
 def pair_links(html: str) -> list[str]:
     table = html[html.index('<table class="pairs"') :]
-    return [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)" aria-label="[^"]+ closely"', table)]
+    return [markup.unescape(link) for link in re.findall(r'<a href="([^"]+)" aria-label="[^"]+ in detail"', table)]
 
 
 def closely(browser: Client, link: str) -> str:
@@ -55,16 +55,16 @@ def closely(browser: Client, link: str) -> str:
     text = text_of(html)
     assert "not significant at 0.05" in text
     assert "is better than" not in text
-    alone = re.search(r"p = (0\.\d{4}) alone by the paired t test, (\d\.\d{4}) with", text)
+    alone = re.search(r"p = (0\.\d{4}) uncorrected by the paired t test, (\d\.\d{4}) with", text)
     assert alone
     assert float(alone[1]) < 0.05 <= float(alone[2])
     assert f"{alone[2]} with {FAMILY}" in text
     assert "could have been chosen" not in text
     sentence = re.search(r'<p id="sentence">(.*?)</p>', html, re.DOTALL)
     assert sentence
-    assert "found among the 66 pairs of 12 runs" in sentence[1]
+    assert "selected from the 66 pairs of 12 runs" in sentence[1]
     assert "Holm&#x27;s correction over 66 pairs" in sentence[1]
-    assert "nothing to correct" not in sentence[1]
+    assert "no correction needed" not in sentence[1]
     return html
 
 
@@ -84,7 +84,7 @@ def test_every_link_to_a_pair_carries_the_family(browser: Client, alike: list[st
     five = ",".join(alike[:5])
     html = page(browser, PATH, runs=five, tests=["paired_t", "sign"], correction="none", alpha="0.2")
     links = pair_links(html)
-    split = re.search(r"come to different verdicts on \d+ pairs?: (.*?)</p>", html, re.DOTALL)
+    split = re.search(r"disagree on \d+ pairs?: (.*?)</p>", html, re.DOTALL)
     assert split
     links.append(markup.unescape(re.search(r'href="([^"]+)"', split[1])[1]))  # type: ignore[index]
     for link in links:

@@ -39,12 +39,12 @@ def test_every_measure_is_listed_and_has_a_page(browser: Client, db: None) -> No
 
 @pytest.mark.parametrize("name", ["ndcg_cut_10", "map", "P(rel=2)@5", "MRR", "nDCG@10"])
 def test_a_measure_is_found_by_any_of_its_names(browser: Client, db: None, name: str) -> None:
-    assert "On a small ranking" in page(browser, f"/measures/{name}/")
+    assert "Eight documents of one topic" in page(browser, f"/measures/{name}/")
 
 
 def test_no_measure_is_a_page_that_says_so(browser: Client, db: None) -> None:
     assert "Unknown measure" in page(browser, "/measures/foo/", 404)
-    assert "No measure is called that" in page(browser, "/measures/", search="zzz")
+    assert "No measures found" in page(browser, "/measures/", search="zzz")
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_measures_of_sessions_are_explained_as_those_of_runs_are(browser: Client
         own = browser.get(f"/api/v1/measures/{name}/").json()
         assert (own["name"], own["of"], own["formula"]) == (name, "sessions", definition.sections()["formula"])
         html = page(browser, f"/measures/{name}/")
-        assert "On a small session" in html
+        assert "two queries of one session" in html
         for parameter in definition.parameters:
             assert f"<code>{parameter.name}</code>" in html, name
-        assert f"{definition.default_cutoff} where left out" in html
+        assert f"default {definition.default_cutoff}" in html
         assert own["default_cutoff"] == definition.default_cutoff
     assert browser.get("/api/v1/measures/nsDCG(figure='best')@20/").json()["name"] == "nsDCG"
     assert browser.get("/api/v1/measures/session-dcg/").json()["name"] == "sDCG"

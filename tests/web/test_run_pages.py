@@ -36,7 +36,7 @@ def test_every_chart_has_a_picture_words_and_figures(browser: Client, pair: tupl
     for figure in figures:
         assert re.search(r'<img src="[^"]+\.svg[^"]*" width="\d+" height="\d+" alt="[^"]{20,}"', figure)
         assert "<figcaption>" in figure
-        assert "<summary>The same in figures</summary>" in figure
+        assert "<summary>Show as table</summary>" in figure
         assert figure.count(".pdf") == figure.count(".png") == 1
         assert figure.count("theme=dark") == 2
 
@@ -66,9 +66,9 @@ def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) 
 def test_a_queued_run_tells_its_place_and_asks_again(browser: Client, api: Any, collection: str) -> None:
     first = upload(api, "collections/small/runs/", GOOD).json()["id"]
     second = upload(api, "collections/small/runs/", POOR).json()["id"]
-    assert "Next in line" in page(browser, f"/runs/{first}/")
+    assert "Position 1 in the queue" in page(browser, f"/runs/{first}/")
     html = page(browser, f"/runs/{second}/status/")
-    assert "Number 2 in line" in html
+    assert "Position 2 in the queue" in html
     assert f'hx-get="/runs/{second}/status/"' in html
     assert "<html" not in html
     evaluate_all()
@@ -104,7 +104,7 @@ def test_a_ranking_page_lists_documents_with_their_levels(browser: Client, pair:
     assert "← first topic topic 2 →" in text
     poor = text_of(page(browser, f"/runs/{pair[1].pk}/ranking/", topic="1"))
     assert "2 u 2.5 unjudged 0 0" in poor
-    assert "No answer" in page(browser, f"/runs/{pair[1].pk}/ranking/", topic="3")
+    assert "No results" in page(browser, f"/runs/{pair[1].pk}/ranking/", topic="3")
     assert "has no judgements" in page(browser, f"/runs/{pair[1].pk}/ranking/", 404, topic="77")
 
 
@@ -129,12 +129,12 @@ def test_a_page_is_light(browser: Client, submit: Submit, path: str) -> None:
 def test_a_run_whose_ranks_contradict_its_scores_is_marked_at_the_top_and_on_the_board(
     browser: Client, submit: Submit
 ) -> None:
-    said = "14 of 15 lines are ordered otherwise by rank than by score; scores decide"
+    said = "14 of 15 lines have a rank that contradicts their score; scores decide"
     content = "".join(f"1 Q0 d{rank} {rank} {rank}.5 up\n" for rank in range(1, 16))
     run, other = submit(content), submit(GOOD)
     text = text_of(page(browser, f"/runs/{run.pk}/"))
     assert text.index(said) < text.index("Team")
     assert text.count("14 times, first in lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11") == 1
-    assert "ordered otherwise" not in page(browser, f"/runs/{other.pk}/")
+    assert "contradicts their score" not in page(browser, f"/runs/{other.pk}/")
     board = page(browser, "/collections/small/")
     assert board.count(f'title="{said}">ranks ≠ scores</span>') == 1

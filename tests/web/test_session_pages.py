@@ -85,7 +85,7 @@ def test_lengths_and_reformulations(browser: Client, send: Send) -> None:
     assert cells(html, "Sessions by number of queries") == [
         ["A", "2", "0", "2", "1.00"], ["B", "1", "1", "2", "1.50"], ["all", "3", "1", "4", "1.25"],
     ]  # fmt: skip
-    assert cells(html, "Reformulations") == [["A", "0", "0", "0", "–"], ["B", "1", "0", "0", "100 %"]]
+    assert cells(html, "Reformulations") == [["A", "0", "0", "0", "–"], ["B", "1", "0", "0", "100%"]]
 
 
 def test_many_queries_share_the_last_column(browser: Client, send: Send) -> None:
@@ -110,7 +110,7 @@ def test_a_selection_holds_for_the_whole_page(browser: Client, send: Send) -> No
     html = page(browser, path, least="2", system="")
     assert [row[0] for row in cells(html, "Sessions")] == ["s2"]
     assert [row[0] for row in cells(page(browser, path, system="A"), "Sessions")] == ["s1", "s4"]
-    assert "no session here has a value to draw" in page(browser, path, least="9")
+    assert "no session here has a value, so there is nothing to draw" in page(browser, path, least="9")
 
 
 @pytest.mark.parametrize("query", [{"measures": "nDCG"}, {"measure": "x"}, {"least": "0"}, {"system": "nobody"},
@@ -133,7 +133,7 @@ def test_a_session_from_query_to_query(browser: Client, send: Send) -> None:
     assert "2. “again” gained +" in text
     assert f"nsDCG(b=2,bq=4)@10 {found['value']:.4f}" in text
     assert 'rel="prev" href="/session-sets/' in html
-    assert [int(row[1]) for row in cells(html, "Figures of the chart")] == found["starts"][1:]
+    assert [int(row[1]) for row in cells(html, "Data of the chart")] == found["starts"][1:]
 
 
 def test_odd_names_and_texts_are_harmless(browser: Client, send: Send) -> None:
@@ -145,7 +145,7 @@ def test_odd_names_and_texts_are_harmless(browser: Client, send: Send) -> None:
     assert not SCRIPT_OR_STYLE.search(first.content)
     assert "clicked" in text_of(first.content.decode())
     assert "The query returned nothing" in first.content.decode()
-    assert "Nobody judged this session" in second.content.decode()
+    assert "This session is not judged" in second.content.decode()
     for link in re.findall(r'src="([^"]+svg[^"]+)"', first.content.decode() + second.content.decode()):
         assert browser.get(link.replace("&amp;", "&")).status_code == 200, link
 
@@ -201,10 +201,10 @@ def test_one_system_is_not_compared(browser: Client, send: Send) -> None:
 def test_a_set_that_waits_says_so_and_asks_again(browser: Client, send: Send) -> None:
     path = send(evaluate=False)
     html = page(browser, path)
-    assert "Next in line" in html
+    assert "Position 1 in the queue" in html
     assert f'hx-get="{path}status/"' in html
     assert "HX-Refresh" not in browser.get(f"{path}status/")
-    assert "No session set is evaluated yet" in page(browser, BOARD)
+    assert "No session set has been evaluated yet" in page(browser, BOARD)
     evaluate_all_sessions()
     assert browser.get(f"{path}status/")["HX-Refresh"] == "true"
 

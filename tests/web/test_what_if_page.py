@@ -35,7 +35,7 @@ def test_a_slider_for_every_level_and_parameter_with_its_number(browser: Client,
     )
     assert dict(sliders) == {"depth": "20", "g1": "1", "g2": "7.5", "g3": "3", "b": "2", "p": "0.8"}
     assert '<output for="g2">7.5</output>' in html
-    assert "<button>Order the runs</button>" in html
+    assert "<button>Rank the runs</button>" in html
 
 
 def test_the_board_is_that_of_the_api(browser: Client, submit: Submit) -> None:
@@ -79,7 +79,7 @@ def test_a_control_beyond_its_range_says_so(browser: Client, submit: Submit, que
     submit(SHARP)
     html = page(browser, PATH, 400, **query)
     assert 'role="alert"' in html
-    assert "Begin again" in html
+    assert "Reset" in html
 
 
 def test_every_shortcut_works(browser: Client, submit: Submit) -> None:
@@ -91,7 +91,7 @@ def test_every_shortcut_works(browser: Client, submit: Submit) -> None:
 
 
 def test_states_without_a_board(browser: Client, api: Any, collection: str) -> None:
-    assert "No run to order yet" in page(browser, PATH)
+    assert "No runs to rank yet" in page(browser, PATH)
     Qrels.objects.update(active=False)
     assert "no active judgements" in page(browser, PATH)
     Collection.objects.update(blind=True)

@@ -29,7 +29,7 @@ function hiddenRun(value, name) {
 function tickedChip({ value, dataset }) {
   const chip = document.createElement("li");
   const away = document.createElement("a");
-  const words = `untick ${dataset.name}`;
+  const words = `deselect ${dataset.name}`;
   chip.className = "chip";
   chip.append(Object.assign(document.createElement("span"), { textContent: dataset.name }), away);
   Object.assign(away, { href: "#leaderboard", textContent: "×", title: words, ariaLabel: words });
@@ -249,7 +249,7 @@ async function press(drawing, key) {
   const chart = await enlivened(figure);
   if (key === "Enter") return chart.points[chart.at] && send(chart.points[chart.at].element, "click", MouseEvent);
   if (chart.points.length === 0) {
-    said.textContent = "This chart has no single points; the table below it has its figures.";
+    said.textContent = "This chart has no single points; the table below it has its data.";
     return;
   }
   const next = Math.max(0, Math.min(chart.points.length - 1, step(chart, key)));

@@ -24,7 +24,7 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
     ends = within_range(intervals, board.sort)
     rows = [_drawn(row, measure, ends[row.evaluation.pk]) for row in board.rows if row.evaluation.pk in ends]
     rows = rows[:MOST_RUNS]
-    interval = f"{100 * confidence:g} % interval"
+    interval = f"{100 * confidence:g}% confidence interval"
     caption = (
         f"Mean {measure} of {len(rows)} of {board.ranked} ranked runs with the {interval} of each over the topics"
         f"{cut_note(intervals, board.sort)}."

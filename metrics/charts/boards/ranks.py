@@ -26,22 +26,22 @@ _ROUNDING = 1e-9
 def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | None) -> Figure:
     """A row for each of the first 50 runs, best first; StatisticsError where there are no intervals."""
     if spread is None:
-        message = f"rank intervals are made for at most {MAX_RANKED} runs and on {MIN_TOPICS} topics or more"
+        message = f"rank intervals need {MIN_TOPICS} topics or more and at most {MAX_RANKED} runs"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
     rows = list(_rows(answer, compared, spread))
     options = answer.query.options
     caption = (
         f"Ranks by {compared.measure.name} on {RANK_RESAMPLES:,} bootstrap samples of {compared.topics} topics (seed "
-        f"{options.seed}): the dot is the rank on these topics, the line the {100 * options.confidence:g} % interval. "
-        "First on: the share of samples in which the run is first, tied or alone."
+        f"{options.seed}): the dot is the rank on these topics, the line the {100 * options.confidence:g}% interval. "
+        "Ranked first: the share of samples in which the run is first, tied or alone."
     )
     caption += first_on_note(spread)
     if len(rows) > _MOST_ROWS:
         caption += f" The first {_MOST_ROWS} of {len(rows)} runs."
     shown = rows[:_MOST_ROWS]
-    columns = ["Run", "Rank", "low", "high", "First on"]
+    columns = ["Run", "Rank", "low", "high", "Ranked first"]
     table = [[row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]] for row in shown]
-    title = f"{compared.measure.name}: how sure the ranks are"
+    title = f"{compared.measure.name}: rank uncertainty"
     return Figure(
         "ranks", caption, columns, table, lambda look: _draw(shown, compared.pairs.runs, title, look),
         lambda look: max(look.height, _AROUND + _ROW * len(shown)),
@@ -52,7 +52,7 @@ def first_on_note(spread: RankIntervals) -> str:
     """Say why the shares of samples on which runs are first add up to more than 1; empty where they do not."""
     if spread.share_first.sum() < 1 + _ROUNDING:
         return ""
-    return " Runs that tie for the first rank of a sample are all first on it: the shares add up to more than 100 %."
+    return " Runs that tie for the first rank of a sample all count as first: the shares add up to more than 100%."
 
 
 def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator[dict[str, Any]]:
@@ -65,7 +65,7 @@ def _rows(answer: Answer, compared: Compared, spread: RankIntervals) -> Iterator
             "rank": int(spread.rank[row]),
             "low": int(spread.low[row]),
             "high": int(spread.high[row]),
-            "first": f"{100 * spread.share_first[row]:.0f} %",
+            "first": f"{100 * spread.share_first[row]:.0f}%",
         }
 
 
@@ -77,10 +77,10 @@ def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
     last = max(row["high"] for row in rows)
     ranks = alt.Axis(format="d", values=whole_ticks(1, last, look))
     x = alt.X("low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks)
-    told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="first on")]
+    told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="ranked first")]
     base = alt.Chart(data({"row": place, **row} for place, row in enumerate(rows)))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(x=x, x2="high:Q", y=y, tooltip=told),
         base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(x="rank:Q", y=y, tooltip=told),
     ]
-    return dressed(layers, look, title, f"of {runs} runs, on other samples of the topics")
+    return dressed(layers, look, title, f"of {runs} runs, over bootstrap samples of the topics")

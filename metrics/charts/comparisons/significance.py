@@ -64,7 +64,7 @@ def significance_figure(answer: Answer, compared: Compared, family: Family, *, a
     """
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or not 2 <= len(rows) <= MAX_DRAWN:
-        message = f"every run against every other is drawn for 2 to {MAX_DRAWN} runs, and without a baseline"
+        message = f"the chart of all pairs needs 2 to {MAX_DRAWN} runs and no baseline"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
     names = names_of([run_of(answer, compared, row) for row in rows])
     cells = list(_cells(answer, compared, family))
@@ -78,7 +78,7 @@ def significance_figure(answer: Answer, compared: Compared, family: Family, *, a
         f"{compared.measure.name}: the row's run against the column's, best first. {' '.join(counted)} Test: "
         f"{how_tested(answer, family)}."
     )
-    title = f"{compared.measure.name}: which runs differ"
+    title = f"{compared.measure.name}: significant differences"
     return Figure(
         "significance", caption, *_table(order, cells), lambda look: _draw(cells, order, alpha, title, address, look),
         lambda look: max(look.height, int(_AROUND + _labels_room(order, look) + _ROW * len(order))),

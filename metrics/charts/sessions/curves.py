@@ -47,13 +47,13 @@ def session_curves_figure(
     session has a value."""
     lines = sorted(_lines(chosen, drawn, places), key=lambda line: line.place)
     if not lines:
-        raise InvalidInput("no session here has a value to draw", code="nothing_to_draw")
+        raise InvalidInput("no session here has a value, so there is nothing to draw", code="nothing_to_draw")
     depth, shown = setting_of(measure)[0].depth, lines[:MOST_SYSTEMS]
     ends = ", ".join(f"{line.name} at {line.values[-1]:.4f} ({counted(line.sessions, 'session')})" for line in shown)
     only = f" Only {chosen.selection.words}." if chosen.selection.words else ""
     caption = (
-        f"{measure.name} at each place of a session, {depth:,} for each query, the mean of each system's sessions."
-        f"{only} At place {len(shown[0].values):,}: {ends}. Dashed: the ideal."
+        f"{measure.name} at each position of a session, {depth:,} for each query, the mean of each system's sessions."
+        f"{only} At position {len(shown[0].values):,}: {ends}. Dashed: the ideal."
     )
     if len(lines) > len(shown):
         caption += f" The first {len(shown)} of {len(lines)} systems."
@@ -130,16 +130,16 @@ def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
     """
     length, name = min(len(shown.vector), MOST_PLACES), shown.session.session_id.decode()
     if not length:
-        raise InvalidInput("no place of this session counts: there is nothing to draw", code="nothing_to_draw")
+        raise InvalidInput("no position of this session counts, so there is nothing to draw", code="nothing_to_draw")
     caption = (
         f"Session {name}, {len(shown.queries):,} {'query' if len(shown.queries) == 1 else 'queries'}: discounted gain "
         f"adds up to {shown.vector[-1]:.4f}, the ideal session's to {shown.ideal[-1]:.4f}."
     )
     if len(shown.queries) > 1:
-        caption += " A vertical line is where a query begins."
+        caption += " A vertical line marks the start of a query."
     if len(shown.vector) > length:
-        caption += f" Drawn are the first {length:,} of {len(shown.vector):,} places."
-    columns = ["Query", "Place", "Gain so far", "Ideal", "Gain / ideal"]
+        caption += f" Showing the first {length:,} of {len(shown.vector):,} positions."
+    columns = ["Query", "Position", "Cumulated gain", "Ideal", "Gain / ideal"]
     return Figure("session", caption, columns, _ends(shown), lambda look: _draw_session(shown, length, measure, look))
 
 
@@ -175,7 +175,7 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
     session = shown.session
     named = (("topic", session.topic_id), ("searcher", session.searcher), ("system", session.system))
     whose = ", ".join(f"{what} {name.decode()}" for what, name in named if name)
-    subtitle = f"{whose}; {measure.name}: discounted gain as it adds up over {setting.depth:,} places of each query"
+    subtitle = f"{whose}; {measure.name}: cumulated discounted gain over {setting.depth:,} places of each query"
     return dressed(layers, look, f"Session {session.session_id.decode()}", subtitle)
 
 
@@ -209,7 +209,7 @@ def _x(length: int, depth: int | None, look: Look) -> Any:
     else:
         axis["values"] = whole_ticks(1, length, look)
     scale = alt.Scale(domain=[1, max(2, length)], nice=False)
-    return alt.X("place:Q", title="place in the session", scale=scale, axis=alt.Axis(**axis))
+    return alt.X("place:Q", title="position in the session", scale=scale, axis=alt.Axis(**axis))
 
 
 def _y(points: list[dict[str, Any]], measure: Measure) -> Any:

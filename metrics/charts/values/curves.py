@@ -32,7 +32,7 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
     )
     if band:
         cut = "" if np.array_equal(band, whole or ()) else cut_words(measure)
-        caption += f" The shade is the {100 * confidence:g} % interval of the mean, the topics taken for a sample{cut}."
+        caption += f" The shaded area is the {100 * confidence:g}% confidence interval of the mean over topics{cut}."
     columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
     return Figure(
         "curve", caption, columns, _rows(curve, band), lambda look: _draw(curve, band, measure.name, run, look),

@@ -57,7 +57,7 @@ def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle
     layers = [encoded]
     if look.live and len(drawn) <= _MOST_POINTS:
         layers.append(askable(drawn))
-    return dressed(layers, look, f"{measure} down the ranking", subtitle)
+    return dressed(layers, look, f"{measure} by rank cutoff", subtitle)
 
 
 def _points(name: str, values: Floats) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ def _draw(edges: list[float], counts: list[int], marks: dict[str, float], measur
     bars = [{"from": a, "to": b, "topics": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     subtitle = f"values of {sum(counts)} topics, with mean and median"
     return dressed(
-        [_bars(bars, measure, look), *_rules(marks, look)], look, f"How {measure} of run {run} is spread", subtitle
+        [_bars(bars, measure, look), *_rules(marks, look)], look, f"Distribution of {measure} of run {run}", subtitle
     )
 
 

@@ -22,7 +22,9 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
         f"topics; {_counted(curves)}."
     )
     if len(curves) == 1 and curves[0].band(confidence):
-        caption += f" The shade is the {100 * confidence:g} % interval of the mean, as far as it lies between 0 and 1."
+        caption += (
+            f" The shaded area is the {100 * confidence:g}% interval of the mean, as far as it lies between 0 and 1."
+        )
     return Figure(
         "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, confidence, look),
         with_legend(names),
@@ -53,7 +55,7 @@ def _draw(curves: list[PrecisionRecall], run: str, confidence: float, look: Look
         ends = [{"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)]
         layers.insert(0, _shade(ends, look))
     subtitle = f"interpolated, mean of {len(curves[0].topics)} topics"
-    return dressed(layers, look, f"Precision over recall of run {run}", subtitle)
+    return dressed(layers, look, f"Precision-recall curve of run {run}", subtitle)
 
 
 def _lines(points: list[dict[str, Any]], names: list[str], look: Look) -> Any:

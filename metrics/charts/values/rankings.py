@@ -49,7 +49,7 @@ def _steps(lines: list[dict[str, Any]], run: str, look: Look) -> Any:
         alt.Chart(data(lines))
         .mark_line(interpolate="step-after")
         .encode(
-            x=across(depth, look), y=alt.Y("sum:Q", title="gain so far", axis=alt.Axis(tickCount=5)),
+            x=across(depth, look), y=alt.Y("sum:Q", title="cumulated gain", axis=alt.Axis(tickCount=5)),
             color=named_colours(keys, [palette.run, palette.ideal], look),
             strokeDash=named_dashes(keys, ["ideal"], look),
         )

@@ -107,7 +107,7 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
         )
     if standings.tiers:
         sentences.append(
-            "In a tier the test separates no run from the best one of it; runs of different tiers need not differ."
+            "Runs in a tier do not differ significantly from its best run; those in different tiers may not either."
         )
     if standings.baseline or standings.tiers:
         sentences.append(_test(standings))

@@ -31,7 +31,7 @@ def render(collection: Collection, answer: Answer, selection: PairSelection) -> 
     tables = [(compared, choose_pairs(answer, compared, selection)[1]) for compared in answer.results]
     rows = sum(len(chosen) * len(compared.families) for compared, chosen in tables)
     if rows > MOST_ROWS:
-        message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or read pages of pairs"
+        message = f"{rows:,} rows; a file has at most {MOST_ROWS:,}: name one run with run=, or page through the pairs"
         raise InvalidInput(message, code="too_many_rows", pointer="run")
     return written(_rows(collection, answer, tables))
 

@@ -63,7 +63,7 @@ class MeanTable:
 def table_of(collection: Collection, answer: Answer) -> MeanTable:
     """InvalidInput for several tests: marks are of one."""
     if len(answer.query.tests) > 1:
-        message = "a table has the marks of one test: name one with tests=, or take csv, which has them all"
+        message = "a table marks the results of one test: name one with tests=, or use csv, which has all of them"
         raise InvalidInput(message, code="one_test_only", pointer="tests")
     columns = [_column(answer, compared) for compared in answer.results]
     runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]
@@ -144,6 +144,6 @@ def _marks(answer: Answer, names: dict[Run, str]) -> str:
     if all(letters_of(found) for found in tiers if found):
         return "Runs that share a letter are not significantly different."
     return (
-        "Raised numbers are tiers: in each, no run is significantly different from the best one of it; runs of "
-        "different tiers need not differ."
+        "Superscripts are tiers: runs in a tier do not differ significantly from its best run; runs in "
+        "different tiers may not differ either."
     )

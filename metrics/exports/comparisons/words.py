@@ -41,7 +41,7 @@ WITHHELD = {
 
 def too_few(topics: int) -> str:
     """Why there is nothing significant, nor not significant, on so few topics."""
-    return f"No verdicts: {topics} topics are too few to tell a difference from chance, {MIN_TOPICS} are needed."
+    return f"No verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed."
 
 
 def verdict_text(significant: bool, withheld: str) -> str:
@@ -53,8 +53,8 @@ def withheld_pairs(reasons: Iterable[str | None]) -> list[str]:
     """A sentence for each reason for which pairs have no verdict, with how many."""
     counts = Counter(reasons)
     said = {
-        NO_SPREAD: "could not be tested, as the differences have no spread",
-        OTHER_DIRECTION: "had no verdict, as the test and the difference of means point different ways",
+        NO_SPREAD: "could not be tested, as the differences do not vary",
+        OTHER_DIRECTION: "had no verdict, as the test and the difference of means point in opposite directions",
     }
     return [f"{_pairs(counts[reason])} {words}." for reason, words in said.items() if counts[reason]]
 
@@ -81,9 +81,9 @@ def corrected(family: Family) -> str:
 def corrected_over(correction: str | None, pairs: int) -> str:
     """What is done for so many pairs; without a correction the test itself counts for all of them."""
     if pairs == 1:
-        return "one pair, nothing to correct"
+        return "a single pair, no correction needed"
     if correction is None:
-        return f"counting for {pairs:,} pairs at once"
+        return f"accounting for all {pairs:,} pairs at once"
     return f"{CORRECTION_NAMES[correction]} over {pairs:,} pairs"
 
 

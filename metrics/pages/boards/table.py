@@ -139,17 +139,25 @@ class BoardLine:
         return f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
 
     @property
+    def ranks(self) -> str:
+        """The ends of the rank interval, or the one rank that they share; empty without an interval."""
+        if self.standing is None or self.standing.rank_low is None:
+            return ""
+        low, high = self.standing.rank_low, self.standing.rank_high
+        return f"{low}\N{EN DASH}{high}" if low != high else str(low)
+
+    @property
     def ranks_note(self) -> str:
         """How often the run is first where the topics are drawn again."""
         share = self.standing.share_first if self.standing else None
         if share is None:
             return ""
-        return f"first, tied or alone, in {100 * share:.0f} % of the samples of topics: not its chance to be the best"
+        return f"ranked first, tied or alone, in {100 * share:.0f}% of the resamples; not its chance to be the best"
 
     @property
     def tier_note(self) -> str:
         groups = self.standing.groups if self.standing else None
-        return f"not separated from runs that share a letter of {' '.join(groups)}" if groups else ""
+        return f"no significant difference from runs that share a letter of {' '.join(groups)}" if groups else ""
 
     @property
     def classes(self) -> str:
@@ -173,8 +181,10 @@ class BoardTable:
         board = self.board
         version = f"qrels v{board.qrels.version}"
         if not board.ranked:
-            kept = " The values below are from earlier judgements or an older engine." if self._has_stale else ""
-            return f"No run is evaluated against {version} yet, so none is ranked.{kept}"
+            kept = (
+                " The values below come from earlier judgements or an older engine version." if self._has_stale else ""
+            )
+            return f"No run has been evaluated against {version} yet, so none is ranked.{kept}"
         first = "highest" if board.descending else "lowest"
         some = f"{board.topics:,} of " if board.topics != board.qrels.topics else ""
         figures = f"{aggregated(board.sort)} over {some}{board.qrels.topics:,} topics"
@@ -318,16 +328,18 @@ class BoardTable:
 def unjudged_note(judged: float | None) -> str:
     if judged is None or judged >= LOW_JUDGED:
         return ""
-    share = f"{100 * (1 - judged):.0f} %"
-    return f"{share} of the first ten documents are unjudged and count as not relevant: the run may be better"
+    share = f"{100 * (1 - judged):.0f}%"
+    return (
+        f"{share} of the top ten documents are unjudged and count as not relevant; the run may be better than its value"
+    )
 
 
 def judged_share(judged: float) -> str:
-    return f"{100 * judged:.0f} % judged"
+    return f"{100 * judged:.0f}% judged"
 
 
 def _percent(standings: Standings) -> str:
-    return f"{100 * standings.query.confidence:g} %"
+    return f"{100 * standings.query.confidence:g}%"
 
 
 def _against(against: AgainstBaseline) -> Against:

@@ -109,7 +109,7 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
     gains = {level: _number(query, f"g{level}", float(level), 0, MAX_GAIN) for level in levels}
     unjudged = [name for name in query if re.fullmatch(r"g[0-9]+", name) and name not in {f"g{one}" for one in levels}]
     if unjudged:
-        message = f"{unjudged[0][:40]} is the gain of no level here: they are {', '.join(map(str, levels))}"
+        message = f"{unjudged[0][:40]} is not the gain of a level here; the levels are {', '.join(map(str, levels))}"
         raise InvalidInput(message, code="unknown_parameter", pointer=unjudged[0])
     highest = max(gains.values(), default=0)
     top = _GAIN_TOP if highest <= _GAIN_TOP else 10.0 ** math.ceil(math.log10(highest))
@@ -119,7 +119,7 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
         choice_in(query, "dis", tuple(DISCOUNTS)) or "log2",
         [Slider(f"g{level}", _level_label(level, labels), 0, top, 0.5, gain) for level, gain in gains.items()],
         Slider("b", "base of the logarithm", 1.5, 20, 0.5, _number(query, "b", 2, 1.5, 20)),
-        Slider("depth", "down to rank", 1, 200, 1, float(int(_number(query, "depth", 10, 1, 200)))),
+        Slider("depth", "cutoff rank", 1, 200, 1, float(int(_number(query, "depth", 10, 1, 200)))),
         Slider("p", "persistence p", 0.05, 0.95, 0.05, _number(query, "p", 0.8, 0.05, 0.95)),
         _shortcuts(levels),
     )

@@ -31,7 +31,7 @@ _WILCOXON = (
         "ties",
         "Ties of Wilcoxon's test",
         DEFAULTS.ties,
-        dict(zip(TIES, ("exact, to the last bit", "rounded, to 12 digits"), strict=True)),
+        dict(zip(TIES, ("exact", "rounded, to 12 digits"), strict=True)),
     ),
     (
         "zeros",

@@ -74,7 +74,7 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
             str(family.tiers.tier[row]) if family.tiers else "",
             letters[row] if letters else "",
             f"{spread.low[row]} to {spread.high[row]}" if spread else "",
-            f"{100 * spread.share_first[row]:.0f} %" if spread else "",
+            f"{100 * spread.share_first[row]:.0f}%" if spread else "",
         )
         for row in rows[:RUNS_SHOWN]
     ]
@@ -132,7 +132,7 @@ def ends(verdict: Verdict) -> str:
 
 
 def percent(share: float) -> str:
-    return NOTHING if math.isnan(share) else f"{100 * share:+.1f} %".replace("-", "\N{MINUS SIGN}")
+    return NOTHING if math.isnan(share) else f"{100 * share:+.1f}%".replace("-", "\N{MINUS SIGN}")
 
 
 def two_decimals(value: float) -> str:

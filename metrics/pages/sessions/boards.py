@@ -147,7 +147,7 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
         "systems": len(compared.systems),
         "lines": _pair_lines(compared),
         "intervals": bool(np.any(~np.isnan(compared.result.low))),
-        "confidence": f"{100 * compared.query.options.confidence:g} %",
+        "confidence": f"{100 * compared.query.options.confidence:g}%",
         "undecided": bool(compared.verdicts.have(TOO_FEW_TOPICS).any()),
         "significant": int(compared.verdicts.significant.sum()),
         "omnibus": [(name, probability(found.p_value)) for name, found in compared.omnibus.items()],
