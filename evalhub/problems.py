@@ -57,13 +57,13 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
-        return _response(_problem(400, "out_of_range", "a value is nested too deeply or beyond every range"), context)
+        return _response(_problem(400, "out_of_range", "a value is nested too deeply or out of range"), context)
     if isinstance(error, OSError | OperationalError | InterfaceError | RuntimeError):
         return _unavailable(error, context)
     if isinstance(error, Http404):
-        return _response(_problem(404, "not_found", str(error) or "there is nothing here"), context)
+        return _response(_problem(404, "not_found", str(error) or "not found"), context)
     if isinstance(error, PermissionDenied):
-        return _response(_problem(403, "not_allowed", str(error) or "this is not allowed"), context)
+        return _response(_problem(403, "not_allowed", str(error) or "permission denied"), context)
     return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
 
 
@@ -74,7 +74,7 @@ def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
         body = _problem(507, "storage_full", "the server's storage is full; nothing was stored, try again later")
         return _response(body, context, {"Retry-After": _FULL_SECONDS})
     if isinstance(error, UnreadablePostError):
-        return _response(_problem(408, "body_too_slow", "the body of the request did not arrive in time"), context)
+        return _response(_problem(408, "body_too_slow", "the request body did not arrive in time"), context)
     if isinstance(error, RuntimeError) and _ENDING in str(error):
         body = _problem(503, "shutting_down", "the server is being restarted; try again in a moment")
         return _response(body, context, {"Retry-After": _RETRY_SECONDS})
@@ -129,7 +129,7 @@ def _entries(error: EvalHubError) -> list[dict[str, Any]]:
         ]
         if report.problem_count > len(entries):
             counts = ", ".join(f"{count:,} {code}" for code, count in report.problem_counts.items())
-            rest = f"{report.problem_count - len(entries):,} more problems are not listed; in all: {counts}"
+            rest = f"{report.problem_count - len(entries):,} more problems are not listed; total: {counts}"
             entries.append({**where, "line": None, "code": "more_problems", "detail": rest})
         return entries
     return [{**where, "code": error.code, "detail": error.message}] if where else []
@@ -181,11 +181,11 @@ def _error_page(status: int, code: str, detail: str) -> Any:
     return view
 
 
-_unreadable = _error_page(400, "bad_request", "the request cannot be read")
+_unreadable = _error_page(400, "bad_request", "the request could not be parsed")
 _other_host = _error_page(
     400,
     "bad_request",
-    "this server does not answer to the host name of the request; EVALHUB_ALLOWED_HOSTS lists the names it answers to",
+    "this server does not serve the host name of the request; EVALHUB_ALLOWED_HOSTS lists the names it serves",
 )
 
 
@@ -196,17 +196,17 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
     return response
 
 
-forbidden = _error_page(403, "not_allowed", "this is not allowed")
-not_found = _error_page(404, "not_found", "there is nothing at this address")
-too_many_requests = _error_page(429, "throttled", "too many requests from this address; wait a moment")
-token_in_address = _error_page(
-    400, "token_in_address", "send the token in the Authorization header, never in an address"
-)
-server_error = _error_page(500, "server_error", "something broke here; the administrator can see what")
+forbidden = _error_page(403, "not_allowed", "permission denied")
+not_found = _error_page(404, "not_found", "page not found")
+too_many_requests = _error_page(429, "throttled", "too many requests from this address; try again later")
+token_in_address = _error_page(400, "token_in_address", "send the token in the Authorization header, not in the URL")
+server_error = _error_page(500, "server_error", "internal error; the administrator can see the details")
 
 
 _foreign_form = _error_page(
-    403, "not_allowed", "the form came from another site or an old page; go back, load the page again and send it anew"
+    403,
+    "not_allowed",
+    "the form came from another site or an outdated page; go back, reload the page and send it again",
 )
 
 

@@ -61,7 +61,7 @@ def _parse_and_run(arguments: list[str]) -> int:
         asked, documents = options.measures or ["official"], options.documents or None
         requests, measures = read_requests(asked, options.compat, options.level, documents)
         if measures and options.scale:
-            raise MeasureError(f"-Z is for trec_eval's measures; {measures[0]} is none of them")
+            raise MeasureError(f"-Z is for trec_eval's measures; {measures[0]} is not one of them")
     except SystemExit as stop:
         return int(stop.code or 0)
     except MeasureError as error:
@@ -163,7 +163,7 @@ class _Command:
         report.check()
         if self.options.verbose:
             for warning in report.warnings:
-                more = f"; {warning.count:,} in all" if warning.count > 1 and warning.lines else ""
+                more = f"; {warning.count:,} in total" if warning.count > 1 and warning.lines else ""
                 _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}")
 
     def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
@@ -184,14 +184,14 @@ class _Command:
     def _check_topics(self, file: LocalFile, answers: Answers, topics: Iterable[str]) -> None:
         """Without a topic there is nothing to average; that topics are left out is said even without --verbose."""
         if not answers.answered.any():
-            problem = f"no topic of the run has judgements{_other_case(topics, answers.topic_ids)}"
+            problem = f"none of the run's topics has judgements{_other_case(topics, answers.topic_ids)}"
             if not len(answers.shown):
                 raise EvalHubError(problem)
             _say(f"{file.name}: warning: {problem}")
         missing = len(answers.topic_ids) - int(answers.answered.sum())
         if missing and not self.options.complete:
             total = len(answers.topic_ids)
-            _say(f"{file.name}: warning: {missing} of {total} judged topics have no answer and are left out; see -c")
+            _say(f"{file.name}: warning: {missing} of {total} judged topics have no results and are left out; see -c")
 
     @contextmanager
     def _reported(self, file: LocalFile) -> Iterator[None]:

@@ -43,7 +43,7 @@ class LocalFile:
         if self._kept is None:
             self._kept = _read(self.name, limit)
         if len(self._kept) > limit:
-            raise FileTooLarge(f"more than {limit:,} bytes from a pipe; put them into a file")
+            raise FileTooLarge(f"more than {limit:,} bytes from a pipe; use a file instead")
         return io.BytesIO(self._kept)
 
 

@@ -11,7 +11,7 @@ from metrics.exports import EXPORTS
 from runs.formats.trec_qrels import ITERATIONS
 
 _DESCRIPTION = """\
-Evaluate runs in TREC's format as trec_eval does: same options, same output, to the last byte. QRELS and RUN are files,
+Evaluate runs in TREC's format as trec_eval does: same options, output byte-for-byte identical. QRELS and RUN are files,
 plain or compressed with gzip or Zstandard, or - for standard input.
 """
 _MEASURES = """\
@@ -22,7 +22,7 @@ measures (-m, any number of times):
   nDCG@10  AP(rel=2)    every measure of EvalHub, by any of its names, shown under the canonical one:
                         'nDCG(gains="exp")@10'   'RBP(p=0.8)'   'IPrec(rounding="exact")@0.1'
 
-exit status: 0 all runs evaluated, 1 a file that cannot be, 2 wrong options
+exit status: 0 all runs evaluated, 1 a file could not be evaluated, 2 wrong options
 
 examples:
   evalhub eval qrels.txt bm25.run
@@ -52,21 +52,27 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_trec_eval(to: argparse.ArgumentParser) -> None:
     add = to.add_argument_group("trec_eval's options").add_argument
-    add("-h", "--help", action="help", help="show this and exit")
-    add("-v", "--version", action="version", version=f"evalhub eval, engine {ENGINE_VERSION}", help="show it and exit")
-    add("-q", "--query_eval_wanted", action="store_true", dest="by_topic", help="values of each topic as well")
+    add("-h", "--help", action="help", help="show this help and exit")
+    add(
+        "-v",
+        "--version",
+        action="version",
+        version=f"evalhub eval, engine {ENGINE_VERSION}",
+        help="show the version and exit",
+    )
+    add("-q", "--query_eval_wanted", action="store_true", dest="by_topic", help="also print the values of each topic")
     add("-m", "--measure", action="append", metavar="MEASURE", dest="measures", help="a measure, see below")
     add("-c", "--complete_rel_info_wanted", action="store_true", dest="complete",
-        help="average over all topics of QRELS: one without an answer counts 0, instead of being left out")  # fmt: skip
+        help="average over all topics of QRELS; one without results counts 0 instead of being left out")  # fmt: skip
     add("-l", "--level_for_rel", type=_number(0, MAX_LEVEL), default=1, metavar="N", dest="level",
         help="lowest level that counts as relevant (default 1)")  # fmt: skip
-    add("-n", "--nosummary", action="store_false", dest="summary", help="no figures over all topics")
+    add("-n", "--nosummary", action="store_false", dest="summary", help="print no values over all topics")
     add("-J", "--Judged_docs_only", action="store_true", dest="judged_only",
         help="leave unjudged documents out before ranking")  # fmt: skip
     add("-M", "--Max_retrieved_per_topic", type=_number(1, 10**9), metavar="N", dest="depth",
         help="use the first N documents of each topic")  # fmt: skip
     add("-N", "--Number_docs_in_coll", type=_number(0, 10**12), default=0, metavar="N", dest="documents",
-        help="documents in the collection, for the measures that need their number")  # fmt: skip
+        help="number of documents in the collection, for measures that need it")  # fmt: skip
     add("-Z", "--Zscore", metavar="FILE", dest="scale",
         help="deviations from the means in FILE: topic measure mean deviation")  # fmt: skip
     for flags, known in ((("-R", "--Rel_info_format"), "qrels"), (("-T", "--Results_format"), "trec_results")):
@@ -83,7 +89,7 @@ def _add_own(to: argparse.ArgumentParser) -> None:
     add("--iteration", choices=ITERATIONS,
         help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of judging, or nothing "
         "(default: subtopics where a topic judges a document in two iterations, else nothing)")  # fmt: skip
-    add("--verbose", action="store_true", help="show on standard error what is odd about the files as well")
+    add("--verbose", action="store_true", help="also print warnings about the files to standard error")
 
 
 class _number:  # noqa: N801 - argparse names a type by its class in messages

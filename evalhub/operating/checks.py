@@ -65,9 +65,7 @@ def check_lease(**options: Any) -> Messages:
     """A lease outlives a few missed heartbeats and ends within the hour."""
     if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:
         return []
-    text = (
-        f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} loses living workers or waits too long for dead ones"
-    )
+    text = f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} is too short or too long for workers"
     hint = f"choose {_LEAST_LEASE} to {_LONGEST_LEASE} seconds; 30 is good"
     return [checks.Error(text, hint, id="evalhub.E004")]
 
@@ -78,9 +76,9 @@ def check_redis(url: str) -> Messages:
     try:
         limits: Any = client.config_get("maxmemory", "maxmemory-policy", "appendonly", "save")
     except redis.ConnectionError as error:
-        return [checks.Warning(f"Redis does not answer yet: {error}", "the worker goes on trying", id="evalhub.W005")]
+        return [checks.Warning(f"Redis does not answer yet: {error}", "the worker keeps trying", id="evalhub.W005")]
     except redis.RedisError as error:
-        hint = "see for yourself that its maxmemory-policy is noeviction"
+        hint = "make sure that its maxmemory-policy is noeviction"
         return [checks.Warning(f"Redis does not show its settings: {error}", hint, id="evalhub.W006")]
     finally:
         client.close()
@@ -92,7 +90,7 @@ def _check_eviction(limits: dict[str, str]) -> Messages:
     text = f"Redis has maxmemory-policy {policy}"
     hint = "set it to noeviction: a full Redis then refuses messages, and they are sent again"
     if policy.startswith("allkeys"):
-        return [checks.Error(f"{text}: it throws waiting messages away without a word", hint, id="evalhub.E007")]
+        return [checks.Error(f"{text}: it silently evicts queued messages", hint, id="evalhub.E007")]
     if policy != "noeviction":
         return [checks.Warning(text, hint, id="evalhub.W007")]
     return []

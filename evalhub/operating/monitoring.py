@@ -35,10 +35,10 @@ class DatabaseFigures(Collector):
         try:
             figures = read_figures()
         except DatabaseError as error:
-            _log.warning("no figures: %s", error)
-            yield _gauge("database_up", "Whether the database answers", 0)
+            _log.warning("no metrics: %s", error)
+            yield _gauge("database_up", "Whether the database responds", 0)
             return
-        yield _gauge("database_up", "Whether the database answers", 1)
+        yield _gauge("database_up", "Whether the database responds", 1)
         yield from _evaluation_figures(figures)
         yield from _queue_figures(figures)
         yield from _dispatcher_figures(figures)
@@ -77,12 +77,12 @@ def _queue_figures(figures: Figures) -> Iterator[Metric]:
     )
     yield _gauge("queue_undispatched", "Evaluations that are due for a minute and were not sent", queue.undispatched)
     yield _gauge("leases", "Evaluations that a worker holds", figures.states["evaluating"])
-    yield _gauge("expired_leases", "Evaluations whose worker fell silent", queue.expired_leases)
+    yield _gauge("expired_leases", "Evaluations whose worker stopped sending heartbeats", queue.expired_leases)
 
 
 def _dispatcher_figures(figures: Figures) -> Iterator[Metric]:
     alive = sum(last.alive for last in figures.rounds)
-    yield _gauge("dispatchers", "Workers whose dispatcher went round in the last 30 s", alive)
+    yield _gauge("dispatchers", "Workers whose dispatcher completed a round in the last 30 s", alive)
     yield _gauge("dispatcher_round_age_seconds", "Since the last round of any dispatcher", figures.round_age)
     failed = CounterMetricFamily(
         "evalhub_dispatcher_failed_rounds", "Rounds that failed since the worker started", labels=["worker"]

@@ -64,7 +64,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return _fresh(HttpResponse("EVALHUB_METRICS_TOKEN is not set\n", "text/plain", 404))
     given = request.headers.get("Authorization", "")
     if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        refused = HttpResponse("the token of EVALHUB_METRICS_TOKEN is needed\n", "text/plain", 401)
+        refused = HttpResponse("the token in EVALHUB_METRICS_TOKEN is required\n", "text/plain", 401)
         refused["WWW-Authenticate"] = "Bearer"
         return _fresh(refused)
     content, content_type = exposition()
@@ -116,7 +116,7 @@ def _reasons() -> Iterator[Reason]:
         with tempfile.TemporaryFile(dir=upload_folder(), buffering=0) as file:
             file.write(b"ready?")
     except OSError as error:
-        yield Reason("data_not_writable", "nothing can be written into the data folder", str(error))
+        yield Reason("data_not_writable", "the data folder is not writable", str(error))
 
 
 def _database_reasons() -> Iterator[Reason]:
@@ -125,14 +125,16 @@ def _database_reasons() -> Iterator[Reason]:
     if missing:
         yield Reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
     elif not any(last.alive for last in last_rounds()):
-        yield Reason("no_dispatcher_round", f"no worker's dispatcher went round in the last {ALIVE_SECONDS:.0f} s")
+        yield Reason(
+            "no_dispatcher_round", f"no worker's dispatcher completed a round in the last {ALIVE_SECONDS:.0f} s"
+        )
 
 
 def _warnings() -> Iterator[dict[str, str]]:
     """What an operator should look at, though submissions are safe."""
     queue = read_queue()
     if queue.stuck:
-        yield _reason("undispatched", f"{queue.undispatched} evaluations are due, but none was sent for a minute")
+        yield _reason("undispatched", f"{queue.undispatched} evaluations are due, but none has been sent for a minute")
     if queue.expired_leases:
         yield _reason("expired_leases", f"{queue.expired_leases} evaluations have lost their worker")
 

@@ -42,7 +42,7 @@ class Backup:
             self.manifest: dict[str, Any] = json.loads(self.open(MANIFEST).read())
         except (tarfile.TarError, KeyError, ValueError, EOFError) as error:
             self._file.close()
-            raise BadBackup(f"{path} is no backup, or it was cut short: {error}") from error
+            raise BadBackup(f"{path} is not a backup, or is truncated: {error}") from error
         if self.manifest["format"] != FORMAT:
             self.close()
             raise BadBackup(f"{path} has format {self.manifest['format']}; this version reads format {FORMAT}")
@@ -66,7 +66,7 @@ class Backup:
             yield f"{name}: {'not in the manifest' if name in there else 'missing'}"
         for name, known in self.manifest["members"].items():
             if name in there and not self._is_whole(name, known):
-                yield f"{name}: not the content that the manifest says"
+                yield f"{name}: content differs from the manifest"
         for label, count in self.manifest["rows"].items():
             name = f"rows/{label}.jsonl"
             lines = sum(1 for _ in self.open(name)) if name in there else 0
@@ -74,7 +74,7 @@ class Backup:
                 yield f"{label}: {lines} rows, {count} in the manifest"
         for sha256 in self.files:
             if f"files/{sha256}" in there and not self._is_named(sha256):
-                yield f"files/{sha256}: its decompressed content has another SHA-256"
+                yield f"files/{sha256}: its decompressed content has a different SHA-256"
 
     def _is_whole(self, name: str, known: dict[str, Any]) -> bool:
         with self.open(name) as stream:
@@ -127,13 +127,13 @@ def install(backup: Backup) -> None:
 
 def _check_fit(backup: Backup) -> None:
     if any(model.objects.exists() for model in (User, Team, Collection, Run)):
-        raise BadBackup("this install is not empty; restore into a new database and a new data folder")
+        raise BadBackup("this installation is not empty; restore into a new database and a new data folder")
     theirs, ours = set(backup.manifest["schema"]), set(schema())
     if theirs != ours:
         other = ", ".join(sorted(theirs ^ ours))
         raise BadBackup(
-            f"the backup was made by another version of EvalHub (migrations {other}); restore it with that one, then "
-            "upgrade"
+            f"the backup was made by another version of EvalHub (migrations {other}); restore it with that version, "
+            "then upgrade"
         )
 
 
@@ -159,7 +159,7 @@ def _install_rows(backup: Backup, model: Model) -> None:
     model._base_manager.bulk_create(rows)
     count = model._base_manager.count()
     if count != backup.manifest["rows"][label]:
-        raise BadBackup(f"{label}: {count} rows came in, {backup.manifest['rows'][label]} are in the manifest")
+        raise BadBackup(f"{label}: {count} rows were restored, {backup.manifest['rows'][label]} are in the manifest")
 
 
 def decode_row(model: Model, values: dict[str, Any]) -> models.Model:

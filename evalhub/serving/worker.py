@@ -61,7 +61,7 @@ class CheckStep(bootsteps.StartStopStep):
         for message in found:
             logger.log(message.level, "%s", message)
         if any(message.is_serious() for message in found):
-            raise ImproperlyConfigured("the worker does not start; the reason is above")
+            raise ImproperlyConfigured("the worker did not start; see the reason above")
 
 
 class DispatcherStep(bootsteps.StartStopStep):

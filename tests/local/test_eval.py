@@ -107,7 +107,7 @@ def test_the_first_parameters_of_a_measure_hold_and_no_measure_comes_twice(call:
         (["-R", "prefs"], "invalid choice: 'prefs'"),
         (["-D", "1"], "unrecognized arguments: -D"),
         (["--format", "xml"], "invalid choice: 'xml'"),
-        (["-Z", "means", "-m", "AP"], "AP is none of them"),
+        (["-Z", "means", "-m", "AP"], "AP is not one of them"),
     ],
 )
 def test_wrong_options_are_told_with_status_2(call: Call, tiny: Files, arguments: list[str], message: str) -> None:
@@ -201,10 +201,10 @@ def test_files_that_cannot_be_read_are_named(call: Call, tiny: Files, tmp_path: 
     for name, message in (
         ("missing", "No such file or directory"),
         (".", "Is a directory"),
-        ("empty", "empty_run: the file has no line of a run"),
+        ("empty", "empty_run: the file contains no run"),
         ("cut.gz", "bad_gzip: the gzip data is truncated, damaged or not readable"),
         ("archive", "unsupported_media_type: zip files are not read"),
-        ("other", "error: no topic of the run has judgements"),
+        ("other", "error: none of the run's topics has judgements"),
     ):
         status, out, said = call(qrels, tmp_path / name)
         assert (status, out, said.count("\n")) == (1, "", 1)
@@ -221,7 +221,7 @@ def test_warnings_are_shown_on_demand(call: Call, tiny: Files) -> None:
     assert said.splitlines() == [
         f"{run}:2: warning: extra_columns: columns after the first 6 are ignored",
         f"{run}:2: warning: mixed_tags: tag 'y' differs from 'x' above; the last line's is taken",
-        f"{run}: warning: ties: 2 documents have the score of another one of their topic; doc_id decides",
+        f"{run}: warning: ties: 2 documents have tied scores; ties are broken by document id",
     ]
 
 

@@ -92,11 +92,11 @@ def test_no_topic_in_common_is_always_said(call: Call, three: Files, tmp_path: P
     qrels, run = tmp_path / "upper", tmp_path / "lower"
     qrels.write_text("Q1 0 a 1\n")
     run.write_text("q1 Q0 a 1 1 t\n")
-    cause = "no topic of the run has judgements; the ids differ in case: 'q1' in the run, 'Q1' in the judgements"
+    cause = "none of the run's topics has judgements; the ids differ in case: 'q1' in the run, 'Q1' in the judgements"
     assert call("-c", "-m", "map", qrels, run) == (
         0,
         "map                   \tall\t0.0000\n",
         f"{run}: warning: {cause}\n",
     )
     assert call("-m", "map", qrels, run) == (1, "", f"{run}: error: {cause}\n")
-    assert call("-c", "-m", "map", three[0], run)[2] == f"{run}: warning: no topic of the run has judgements\n"
+    assert call("-c", "-m", "map", three[0], run)[2] == f"{run}: warning: none of the run's topics has judgements\n"

@@ -146,8 +146,8 @@ def test_an_altered_backup_is_refused_before_anything_is_installed(
     path = tmp_path / "b.tar"
     good = stored_path(Run.objects.get(tag="good").sha256).name
     changes: dict[str, Callable[[str, bytes], bytes | None]] = {
-        "rows/runs.run.jsonl: not the content": lambda name, b: b.replace(b'"good"', b'"fine"'),
-        f"files/{good}: not the content": lambda name, b: b.replace(b"3.0", b"9.0") if good in name else b,
+        "rows/runs.run.jsonl: content differs": lambda name, b: b.replace(b'"good"', b'"fine"'),
+        f"files/{good}: content differs": lambda name, b: b.replace(b"3.0", b"9.0") if good in name else b,
         f"files/{good}: missing": lambda name, b: None if good in name else b,
     }  # fmt: skip
     for problem, change in changes.items():
@@ -168,7 +168,7 @@ def test_a_stored_file_that_was_altered_before_the_backup_is_found(filled: APICl
     stored_path(sha256).write_text(GOOD.replace("3.0", "9.0"))
     write_backup(tmp_path / "b.tar")
     backup = Backup(tmp_path / "b.tar")
-    assert list(backup.problems()) == [f"files/{sha256}: its decompressed content has another SHA-256"]
+    assert list(backup.problems()) == [f"files/{sha256}: its decompressed content has a different SHA-256"]
     backup.close()
 
 

@@ -71,7 +71,7 @@ def test_a_server_clears_up_and_a_second_one_says_that_the_port_is_taken(tmp_pat
         address = server.url.removeprefix("http://")
         second = evalhub(tmp_path / "second", "serve", "--bind", address)
         assert second.returncode == 1
-        assert f"cannot listen at {address}: another program listens there" in second.stderr
+        assert f"cannot listen at {address}: another program is listening there" in second.stderr
         assert "Traceback" not in second.stderr
 
 

@@ -13,7 +13,7 @@ from evalhub.operating.checks import OWN_CHECKS
 
 
 class Command(command.Command):
-    help = "Write every row and every stored file, as of this moment, into one tar file that either database restores."
+    help = "Back up all rows and stored files, as of now, into one tar file that either database can restore."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -12,11 +12,13 @@ from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
 
 
 class Command(command.Command):
-    help = "Succeed where a dispatcher of this host went round in the last 30 s."
+    help = "Succeed if a dispatcher of this host completed a round in the last 30 s."
     requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:
         own = f"{socket.gethostname()}-"
         ages = [last.age for last in last_rounds() if last.worker.startswith(own)]
         if not ages or min(ages) >= ALIVE_SECONDS:
-            raise CommandError(f"no dispatcher of {own.rstrip('-')} went round in the last {ALIVE_SECONDS:.0f} s")
+            raise CommandError(
+                f"no dispatcher of {own.rstrip('-')} completed a round in the last {ALIVE_SECONDS:.0f} s"
+            )

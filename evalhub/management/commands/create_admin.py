@@ -16,7 +16,7 @@ from runs.services.tokens import issue_token
 
 
 class Command(command.Command):
-    help = "Make an administrator with a password and a token; both are shown this once."
+    help = "Create an administrator with a password and a token; both are shown only once."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,7 +25,7 @@ class Command(command.Command):
     def handle(self, **options: Any) -> None:
         name = options["name"]
         if User.objects.filter(username=name).exists():
-            raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} makes another token")
+            raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} creates another token")
         password = secrets.token_urlsafe(12)
         with transaction.atomic():
             user = User.objects.create_superuser(name, password=password)

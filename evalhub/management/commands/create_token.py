@@ -15,7 +15,7 @@ from runs.services.tokens import issue_token
 
 
 class Command(command.Command):
-    help = "Make a token for a user; it is shown this once."
+    help = "Create a token for a user; it is shown only once."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,9 +25,9 @@ class Command(command.Command):
             "--scope",
             action="append",
             choices=ALL_SCOPES,
-            help="what it may be used for, several times where several; read and submit where left out",
+            help="scope of the token; can be given several times; default: read and submit",
         )
-        parser.add_argument("--days", type=int, help="until it expires; never where left out")
+        parser.add_argument("--days", type=int, help="until the token expires; default: never")
 
     def handle(self, **options: Any) -> None:
         user = User.objects.filter(username=options["user"]).first()

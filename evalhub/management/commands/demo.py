@@ -29,7 +29,7 @@ class Command(command.Command):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_server_arguments(parser)
-        parser.add_argument("--no-serve", action="store_true", help="end after the printout")
+        parser.add_argument("--no-serve", action="store_true", help="exit after the printout")
 
     def handle(self, **options: Any) -> None:
         try:
@@ -65,7 +65,7 @@ class Command(command.Command):
         _wait_for_server(http)
         self._say("uploading the simulated collection: 50 topics, judgements of 4 levels")
         simulated = simulate_collection()
-        _make_collection(http, _SIMULATED, "Simulated collection", "Made up by a program: shows no real system.")
+        _make_collection(http, _SIMULATED, "Simulated collection", "Simulated data: no real systems.")
         _send(http.put(f"collections/{_SIMULATED}/topics/", files={"file": ("topics.jsonl", simulated.topics)}))
         _send(http.post(f"collections/{_SIMULATED}/qrels/", files={"file": ("qrels", simulated.qrels)}))
         for number, (tag, run) in enumerate(simulated.runs.items(), 1):
@@ -159,7 +159,7 @@ def _board_text(board: dict[str, Any]) -> str:
     names = board["measures"]
     lines = [f"SIMULATED collection, qrels version {board['qrels']}, ranked by {board['sort']}"]
     columns = "".join(f"{name:>11}" for name in names)
-    lines.append(f"{'rank':>4}  {'run':<14}{columns}   95 % interval   tier")
+    lines.append(f"{'rank':>4}  {'run':<14}{columns}   95% CI          tier")
     for row in (row for row in board["results"] if row["statistics"]):
         values = "".join(f"{row['values'][name]['mean']:11.4f}" for name in names)
         sort = row["values"][board["sort"]]
@@ -167,7 +167,9 @@ def _board_text(board: dict[str, Any]) -> str:
         lines.append(
             f"{row['rank']:>4}  {row['run']['tag']:<14}{values} {interval:>17}  {row['statistics']['tier']:>4}"
         )
-    lines.append(f"In a tier a paired t test (Holm) separates no run from its best by {board['sort']}.")
+    lines.append(
+        f"By a paired t test (Holm) runs in a tier do not differ significantly from its best run by {board['sort']}."
+    )
     return "\n".join(lines)
 
 

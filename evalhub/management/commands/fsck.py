@@ -19,8 +19,8 @@ class Command(command.Command):
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing anything")
-        parser.add_argument("--fast", action="store_true", help="leave the contents of files and judged views unread")
+        parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing data")
+        parser.add_argument("--fast", action="store_true", help="skip reading the contents of files and judged views")
 
     def handle(self, **options: Any) -> None:
         repaired, wrong = 0, 0
@@ -33,7 +33,9 @@ class Command(command.Command):
                 wrong += self._say(finding)
         for folder in abandoned_folders():
             self._say(
-                Finding("abandoned_folder", f"{folder} is of a killed web server; the next one removes it", note=True)
+                Finding(
+                    "abandoned_folder", f"{folder} belongs to a killed web server; the next one removes it", note=True
+                )
             )
         self.stdout.write(f"fsck: {wrong} faults" + (f", {repaired} findings repaired" if repaired else ""))
         if wrong:

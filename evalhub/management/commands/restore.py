@@ -16,12 +16,12 @@ from evalhub.serving.supervisor import AlreadyServed, exclusive
 
 
 class Command(command.Command):
-    help = "Install a backup into an empty database and data folder, while nothing serves them."
+    help = "Restore a backup into an empty database and data folder that nothing is using."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--verify", action="store_true", help="check the backup and install nothing")
+        parser.add_argument("--verify", action="store_true", help="check the backup without restoring it")
 
     def handle(self, **options: Any) -> None:
         try:

@@ -41,7 +41,7 @@ class Command(command.Command):
                 self.stdout.write(f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it")
                 if not User.objects.exists():
                     self.stdout.write(
-                        f"nobody has an account yet; this makes the first one: {_own_command()} create_admin NAME"
+                        f"no account exists yet; create the first one with: {_own_command()} create_admin NAME"
                     )
                 self.stdout.flush()
                 try:
@@ -51,7 +51,7 @@ class Command(command.Command):
         except AlreadyServed as error:
             raise CommandError(str(error), returncode=2) from error
         if code:
-            raise CommandError("the web server could not go on; its message is above", returncode=code)
+            raise CommandError("the web server stopped; see its message above", returncode=code)
 
 
 def add_server_arguments(parser: CommandParser) -> None:
@@ -73,7 +73,7 @@ def check_address(bind: str) -> None:
         except OSError as error:
             reason = error.strerror
             if error.errno == errno.EADDRINUSE:
-                reason = f"another program listens there (ss -ltnp 'sport = :{port}' names it)"
+                reason = f"another program is listening there (ss -ltnp 'sport = :{port}' names it)"
             raise CommandError(f"cannot listen at {bind}: {reason}; choose another address with --bind") from error
 
 

@@ -12,8 +12,8 @@ from runs.services.sweeping import sweep
 
 class Command(command.Command):
     help = (
-        "Delete stored files without a row, uploads left behind and idempotency keys, all older than 24 hours, and "
-        "comparisons that nobody asked for in 30 days."
+        "Delete orphaned stored files, abandoned uploads and idempotency keys older than 24 hours, and "
+        "comparisons not requested for 30 days."
     )
     requires_system_checks = OWN_CHECKS
 

@@ -15,7 +15,7 @@ from evalhub.serving.processes import web_command, web_environment
 
 
 class Command(command.Command):
-    help = "Run the web server alone; evalhub worker runs what evaluates."
+    help = "Run the web server alone; run evalhub worker for evaluations."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:

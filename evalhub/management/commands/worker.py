@@ -14,7 +14,7 @@ from evalhub.serving.supervisor import Supervisor
 
 
 class Command(command.Command):
-    help = "Evaluate until SIGTERM, which lets what is under way finish or gives it back."
+    help = "Evaluate until SIGTERM; jobs in progress are finished or put back into the queue."
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,7 +26,7 @@ class Command(command.Command):
         for message in check_redis(settings.EVALHUB_REDIS_URL):
             self.stderr.write(str(message))
             if message.is_serious():
-                raise CommandError("the worker does not start; the reason is above")
+                raise CommandError("the worker did not start; see the reason above")
         # Celery ends now and then when its pool or its broker is killed at a bad moment: then another one starts.
         supervisor = Supervisor({"worker": worker_command(options["processes"])})
         supervisor.start()
