@@ -57,7 +57,7 @@ class Blind(NotAllowed):
     code = "blind"
 
     def __init__(self) -> None:
-        super().__init__("the judgements of this collection are blind until its organisers release them")
+        super().__init__("the judgements of this collection are blind until the organisers release them")
 
 
 class KeyReused(EvalHubError):
@@ -177,6 +177,6 @@ class InvalidFile(EvalHubError):
         first, total = report.problems[0], report.problem_count
         where = f"line {first.line}: " if first.line else ""
         listed = len(report.problems)
-        more = f"; {total:,} problems in all, the first {listed} are listed" if total > listed else ""
+        more = f"; {total:,} problems in total, the first {listed} are listed" if total > listed else ""
         super().__init__(f"{where}{first.message}{more}", code=first.code)
         self.report = report

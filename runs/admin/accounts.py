@@ -70,7 +70,7 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
     @admin.action(description="Disable: no login, no token", permissions=["alter"])
     def disable(self, request: HttpRequest, chosen: QuerySet[User]) -> HttpResponse | None:
         question = (
-            "Disable these accounts? They cannot log in, and their tokens open nothing. What they submitted stays."
+            "Disable these accounts? They can no longer log in, and their tokens stop working. Their submissions stay."
         )
         return self.carry_out(request, chosen, _disable, done="Disabled", question=question)
 
@@ -165,7 +165,7 @@ class ApiTokenAdmin(AuditedAdmin):
 
     @admin.action(description="Revoke", permissions=["alter"])
     def revoke(self, request: HttpRequest, chosen: QuerySet[ApiToken]) -> HttpResponse | None:
-        question = "Revoke these tokens? Whatever uses them is refused at once, and nothing brings them back."
+        question = "Revoke these tokens? Programs that use them are refused at once. This cannot be undone."
         return self.carry_out(request, chosen.filter(revoked_at=None), _revoke, done="Revoked", question=question)
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -45,7 +45,7 @@ class CollectionAdmin(AuditedAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
         """With what a new collection's form should say before it is refused."""
-        texts = {"slug": "its name in addresses, for good: lower-case letters, digits, '_' and '-'"}
+        texts = {"slug": "its name in URLs, which cannot be changed: lower-case letters, digits, '_' and '-'"}
         return super().get_form(request, obj, change=change, help_texts=texts, **given)
 
     def view_on_site(self, collection: Collection) -> str:
@@ -73,11 +73,9 @@ class CollectionAdmin(AuditedAdmin):
     def session_sets(self, collection: Any) -> int:
         return int(collection.session_set_count)
 
-    @admin.action(description="Release: show blind scores for good", permissions=["alter"])
+    @admin.action(description="Release: show blind scores permanently", permissions=["alter"])
     def release(self, request: HttpRequest, chosen: QuerySet[Collection]) -> HttpResponse | None:
-        question = (
-            "Release these collections? Everybody who sees them sees all scores then, and nothing is blind again."
-        )
+        question = "Release these collections? Everyone who can see them will see all scores. This cannot be undone."
         return self.carry_out(request, chosen, _release, done="Released", question=question)
 
 
@@ -121,13 +119,13 @@ class QrelsAdmin(ReadOnlyAdmin):
     def bytes(self, qrels: Qrels) -> str:
         return filesizeformat(qrels.size)
 
-    @admin.action(description="Activate: judge every run by it", permissions=["alter"])
+    @admin.action(description="Activate: evaluate all runs against it", permissions=["alter"])
     def activate(self, request: HttpRequest, chosen: QuerySet[Qrels]) -> HttpResponse | None:
         if chosen.count() > 1:
-            self.message_user(request, "Choose one version: it becomes the one that counts.", messages.ERROR)
+            self.message_user(request, "Choose exactly one version to activate.", messages.ERROR)
             return None
         question = (
-            "Activate this version? Every run and session set is evaluated again, and the values so far are stale."
+            "Activate this version? Every run and session set is evaluated again, and the present values become stale."
         )
         return self.carry_out(request, chosen, _activate, done="Activated", question=question)
 

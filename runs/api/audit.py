@@ -22,7 +22,7 @@ class AuditList(generics.ListAPIView[AuditEvent]):
 
     def get_queryset(self) -> QuerySet[AuditEvent]:
         if not getattr(self.request.user, "is_staff", False):
-            raise Http404("there is nothing here")
+            raise Http404("not found")
         return AuditEvent.objects.select_related("collection")
 
 

@@ -46,7 +46,7 @@ def refuse_often(address: str | None) -> None:
     """Count a failed login; LimitReached for an address that has too many of them in this minute."""
     wait = RATES.take(f"login:{network_of(address)}", settings.EVALHUB_LOGIN_RATE)
     if wait:
-        raise LimitReached("too many failed logins from this address; wait a moment", wait=wait)
+        raise LimitReached("too many failed logins from this address; try again later", wait=wait)
 
 
 def _note_use(token: ApiToken) -> None:

@@ -21,7 +21,7 @@ class JSONObjectField(serializers.Field[Any, Any, Any, Any]):
     """A JSON object, or its text in a form; no NUL, no lone surrogate, no NaN, bounded in size and depth."""
 
     default_error_messages = {
-        "invalid": "a JSON object is needed",
+        "invalid": "must be a JSON object",
         "too_large": f"at most {_MAX_JSON:,} characters of JSON",
         "too_deep": f"at most {_MAX_DEPTH} levels of nesting",
         "text": "text with NUL characters or lone surrogates, or a number that is not finite",

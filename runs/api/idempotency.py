@@ -29,7 +29,7 @@ View = TypeVar("View", bound=Callable[..., Response])
 HEADER = "Idempotency-Key"
 PARAMETER = OpenApiParameter(
     HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER,
-    description="any text, new for every request: sent again with the same one, the request is done once",
+    description="any text, new for every request; a request sent again with the same key is carried out once",
 )  # fmt: skip
 REPLAYED = "Idempotent-Replayed"
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -94,7 +94,7 @@ def remember(request: Request, answer: Callable[[], Response]) -> None:
 def _key_of(request: Request) -> RequestKey:
     text = request.headers[HEADER]
     if not _KEY.fullmatch(text):
-        message = f"{HEADER} is 1 to 255 visible ASCII characters; a UUID will do"
+        message = f"{HEADER} must be 1 to 255 visible ASCII characters, such as a UUID"
         raise InvalidInput(message, code="bad_idempotency_key", pointer=HEADER)
     digest = hashlib.sha256()
     for part in _parts(request):
@@ -118,7 +118,7 @@ def _parts(request: Request) -> Iterator[bytes]:
 def _find(key: RequestKey) -> RememberedAnswer | None:
     found = RememberedAnswer.objects.filter(user=key.user_id, key=key.key).first()
     if found and found.digest != key.digest:
-        message = f"the {HEADER} {key.key!r} came with another request before; a new request needs a new key"
+        message = f"the {HEADER} {key.key!r} was used for a different request; use a new key"
         raise KeyReused(message, pointer=HEADER)
     return found
 

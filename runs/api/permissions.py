@@ -29,8 +29,8 @@ class Scoped(BasePermission):
             return True
         scope = Scope.READ if reads else getattr(view, "scopes", {}).get(method)
         if scope is None:
-            raise NotAllowed(f"{method} is not open to anybody here")
+            raise NotAllowed(f"{method} is not allowed here")
         if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
-            message = f"this token lacks the scope {str(scope)!r}; make one that has it"
+            message = f"this token lacks the scope {str(scope)!r}; create one that has it"
             raise NotAllowed(message, code="missing_scope")
         return True

@@ -20,7 +20,7 @@ from runs.models.collections import check_labels, check_measures
 class TeamField(serializers.SlugRelatedField[Team]):
     """One of the caller's own teams, by its slug; the caller's personal team where none is named."""
 
-    default_error_messages = {"not_owner": "only owners of team {team} may do this in its name"}
+    default_error_messages = {"not_owner": "only owners of team {team} can do this on its behalf"}
 
     def __init__(self, *, as_owner: bool = False, **kwargs: Any) -> None:
         self._as_owner = as_owner
@@ -45,7 +45,9 @@ class PersonalTeam:
         user = field.context["request"].user
         team: Team | None = Team.objects.filter(personal_of=user.pk).first()
         if team is None:
-            raise serializers.ValidationError("name one of your teams: you have none of your own", code="required")
+            raise serializers.ValidationError(
+                "give the name of one of your teams: you have no personal team", code="required"
+            )
         return team
 
 
@@ -142,7 +144,7 @@ class CheckedQrelsSerializer(serializers.Serializer[Any]):
     """What a dry run answers."""
 
     sha256 = serializers.CharField()
-    iteration = serializers.ChoiceField(choices=Qrels.Iteration.choices, help_text="what it would be taken for")
+    iteration = serializers.ChoiceField(choices=Qrels.Iteration.choices, help_text="how it would be read")
     warnings = FileWarningSerializer(many=True)
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="warnings by code")
 
@@ -268,7 +270,7 @@ class ScopesField(serializers.ListField):
 
 
 class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
-    scopes = ScopesField(required=False, help_text="what it may be used for; read and submit where left out")
+    scopes = ScopesField(required=False, help_text="scopes of the token; default: read and submit")
 
     class Meta:
         model = ApiToken
@@ -277,7 +279,7 @@ class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
 
     def validate_expires_at(self, moment: Any) -> Any:
         if moment is not None and moment <= timezone.now():
-            raise serializers.ValidationError("the token would be expired already")
+            raise serializers.ValidationError("must be in the future")
         return moment
 
 

@@ -87,7 +87,7 @@ class BoundedFileUploadHandler(FileUploadHandler):
         super().new_file(*args, **kwargs)
         fields = [*self.uploads, self._field]
         if len(fields) > 1 and sorted(fields) != _TWO_FILES:
-            raise MultiPartParserError("send one file at a time; beside a run's, one of known documents")
+            raise MultiPartParserError("send one file at a time, plus one of known documents with a run")
         self.uploads[self._field] = StoredUpload(self.file_name or "upload", self.content_type)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:

@@ -69,7 +69,7 @@ def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int
     columns = group_by_topic(keep_rows(columns, sound & document))
     documents = _documents(reader, columns)
     if not len(documents.scores) and not expected and not reader.report.problems:
-        reader.report.problem(0, "empty_known", "the file names no known document")
+        reader.report.problem(0, "empty_known", "the file contains no known documents")
     summary = KnownSummary(reader.report, KnownDocuments(documents, expected), reader.lines)
     reader.check_topics(len(summary.topics))
     return summary
@@ -103,7 +103,7 @@ def _expected(reader: PieceReader, columns: Columns) -> dict[bytes, int]:
         topic, number, line = columns.text(row, TOPIC), int(columns.number[row]), int(columns.line[row])
         earlier = columns.line[rows.setdefault(topic, row)]
         if found.setdefault(topic, number) != number:
-            say = f"topic {_show(topic)} expects {number} relevant documents here and {found[topic]} in line {earlier}"
+            say = f"topic {_show(topic)} expects {number} relevant documents, but {found[topic]} in line {earlier}"
             reader.report.problem(line, "conflicting_expected", say)
         elif earlier != line:
             say = f"the expected number of topic {_show(topic)} in line {earlier} is repeated"

@@ -73,7 +73,7 @@ def read_qrels(
     _report_iterations(reader, columns, starts, subtopics, taken, given=iteration is not None)
     keep = _merge_repeated(reader, columns, first, second, same)
     if not len(columns.line) and not reader.report.problems:
-        reader.report.problem(0, "empty_qrels", "the file has no judgement")
+        reader.report.problem(0, "empty_qrels", "the file contains no judgements")
     judgements = _judgements(keep_rows(columns, keep), subtopics, seed)
     values, counts = np.unique(judgements.levels, return_counts=True)
     occurring = dict(zip(values.tolist(), counts.tolist(), strict=True))

@@ -31,7 +31,7 @@ from runs.formats.scanning.scan import find_duplicates
 T = TypeVar("T")
 
 TAG = re.compile(r"[A-Za-z0-9._-]{1,64}")
-TAG_RULE = "a tag has 1 to 64 characters out of letters, digits, '.', '_' and '-'"
+TAG_RULE = "a tag has 1 to 64 characters: letters, digits, '.', '_' and '-'"
 # A run usually lists at most this many documents for a topic; more is accepted with a warning.
 USUAL_DOCUMENTS = 1000
 
@@ -52,7 +52,7 @@ class RunSummary:
 
 def say_contradicted(lines: int, documents: int) -> str:
     """What the rank column of a run is worth: `lines` of it stand against the score of the line before."""
-    return f"{lines:,} of {documents:,} lines are ordered otherwise by rank than by score; scores decide"
+    return f"{lines:,} of {documents:,} lines have a rank that contradicts their score; scores decide"
 
 
 def read_run(
@@ -190,7 +190,7 @@ class _RunCheck:
         report, summary = self.reader.report, self.summary
         summary.lines = self.reader.lines
         if not summary.documents and not report.problems:
-            report.problem(0, "empty_run", "the file has no line of a run")
+            report.problem(0, "empty_run", "the file contains no run")
         summary.tag = self._choose_tag()
         if self.reader.comments:
             # By name, where it is needed: most runs have no comments, and a YAML reader takes long to load.
@@ -204,7 +204,7 @@ class _RunCheck:
                 report.warning(line, "rank_contradicts_score", say)
             report.count_more("rank_contradicts_score", self.contradicted - len(self.contradicted_lines))
         if summary.tied_documents:
-            say = f"{summary.tied_documents:,} documents have the score of another one of their topic; doc_id decides"
+            say = f"{summary.tied_documents:,} documents have tied scores; ties are broken by document id"
             report.warning(0, "ties", say, summary.tied_documents)
         long = [topic for topic, size in summary.topics.items() if size > USUAL_DOCUMENTS]
         if long:
@@ -218,18 +218,18 @@ class _RunCheck:
             (first, _), (second, line) = list(self.tags.items())[:2]
             say = f"tag {second[:64]!r} differs from {first[:64]!r} above"
             if self.any_tags:
-                report.warning(line, "mixed_tags", f"{say}; the last line's is taken")
+                report.warning(line, "mixed_tags", f"{say}; the last one is used")
             else:
-                report.problem(line, "mixed_tags", f"{say}; name one tag in the submission")
+                report.problem(line, "mixed_tags", f"{say}; give one tag in the submission")
         if self.any_tags:
             return self.last_tag
         found, line = next(iter(self.tags.items()), (None, 0))
         tag = self.tag or found
         if tag is not None and not TAG.fullmatch(tag):
-            instead = "" if self.tag else "; name another tag in the submission"
+            instead = "" if self.tag else "; give another tag in the submission"
             report.problem(0 if self.tag else line, "bad_run_tag", f"{tag[:64]!r}: {TAG_RULE}{instead}")
         if self.tag and found and (found != self.tag or len(self.tags) > 1):
-            report.warning(line, "tag_differs", f"the file's tag {found[:64]!r} gives way to {self.tag!r}")
+            report.warning(line, "tag_differs", f"the file's tag {found[:64]!r} is replaced by {self.tag!r}")
         return tag
 
 

@@ -98,7 +98,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200)),
                 ('description', models.TextField(blank=True, max_length=20000)),
                 ('visibility', models.CharField(choices=[('public', 'Public'), ('team', 'Team')], default='public', max_length=10)),
-                ('simulated', models.BooleanField(default=False, help_text='made up by a program; shown wherever it is listed')),
+                ('simulated', models.BooleanField(default=False, help_text='simulated data; labelled as such wherever it is listed')),
                 ('documents', models.BigIntegerField(blank=True, help_text='number of documents in the corpus', null=True, validators=[django.core.validators.MinValueValidator(1)])),
                 ('level_labels', models.JSONField(blank=True, default=dict, help_text='what the levels mean: {"0": "not relevant"}', validators=[runs.models.collections.check_labels])),
                 ('measures', models.JSONField(default=runs.models.collections.default_measures, help_text='computed for every run')),

@@ -72,12 +72,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='collection',
             name='blind',
-            field=models.BooleanField(default=False, help_text='nothing that depends on the judgements is shown to anybody but the organisers'),
+            field=models.BooleanField(default=False, help_text='only the organisers see anything that depends on the judgements'),
         ),
         migrations.AddField(
             model_name='collection',
             name='daily_submissions',
-            field=models.PositiveIntegerField(blank=True, help_text='runs a team may submit in a day (UTC)', null=True, validators=[django.core.validators.MinValueValidator(1)]),
+            field=models.PositiveIntegerField(blank=True, help_text='submissions of a team per day (UTC)', null=True, validators=[django.core.validators.MinValueValidator(1)]),
         ),
         migrations.AddField(
             model_name='collection',

@@ -69,7 +69,7 @@ class TeamManager(models.Manager.from_queryset(TeamQuerySet)):  # type: ignore[m
                     team: Team = self.create(slug=slug, name=user.username, personal_of=user)
                     Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
                     return team
-        raise AssertionError("the numbers never end")
+        raise AssertionError("the numbers never run out")
 
 
 def _numbered(stem: str) -> Iterator[str]:

@@ -17,10 +17,10 @@ class Immutable(TypeError):
 
 class AuditEventQuerySet(models.QuerySet["AuditEvent"]):
     def update(self, **changes: Any) -> NoReturn:
-        raise Immutable("the audit trail is never changed")
+        raise Immutable("the audit trail cannot be changed")
 
     def delete(self) -> NoReturn:
-        raise Immutable("the audit trail is never deleted")
+        raise Immutable("the audit trail cannot be deleted")
 
 
 class AuditEvent(models.Model):
@@ -97,8 +97,8 @@ class AuditEvent(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Only new rows."""
         if not self._state.adding:
-            raise Immutable("the audit trail is never changed")
+            raise Immutable("the audit trail cannot be changed")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise Immutable("the audit trail is never deleted")
+        raise Immutable("the audit trail cannot be deleted")

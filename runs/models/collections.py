@@ -89,13 +89,13 @@ class Collection(models.Model):
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC)
     blind = models.BooleanField(
-        default=False, help_text="nothing that depends on the judgements is shown to anybody but the organisers"
+        default=False, help_text="only the organisers see anything that depends on the judgements"
     )
     released_at = models.DateTimeField(null=True, blank=True, editable=False)
     daily_submissions = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)], help_text="runs a team may submit in a day (UTC)"
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="submissions of a team per day (UTC)"
     )
-    simulated = models.BooleanField(default=False, help_text="made up by a program; shown wherever it is listed")
+    simulated = models.BooleanField(default=False, help_text="simulated data; labelled as such wherever it is listed")
     documents = models.BigIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="number of documents in the corpus"
     )

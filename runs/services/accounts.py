@@ -15,7 +15,7 @@ def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
     Conflict for one's own account and one that is disabled; NotAllowed for a superuser's, unless one is one.
     """
     if origin.actor and origin.actor.pk == user.pk:
-        raise Conflict("nobody disables their own account")
+        raise Conflict("you cannot disable your own account")
     _switch(user, False, origin)
 
 
@@ -26,7 +26,7 @@ def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
 
 def _switch(user: User, active: bool, origin: Origin) -> None:
     if user.is_superuser and origin.actor and not origin.actor.is_superuser:
-        raise NotAllowed(f"{user} is a superuser; only a superuser may do that")
+        raise NotAllowed(f"{user} is a superuser; only a superuser can do this")
     with transaction.atomic():
         if not User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active):
             raise Conflict(f"{user} is {'active' if active else 'disabled'} already")

@@ -63,7 +63,10 @@ def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> No
         locked = Collection.objects.select_for_update().get(pk=collection.pk)
         qrels, now = locked.active_qrels, timezone.now()
         if locked.blind and qrels is None:
-            raise Conflict(f"collection {locked} has no active judgements to release", code="nothing_to_release")
+            raise Conflict(
+                f"collection {locked} has no active judgements, so there is nothing to release",
+                code="nothing_to_release",
+            )
         if not Collection.objects.filter(pk=locked.pk, blind=True).update(blind=False, released_at=now) or not qrels:
             raise Conflict(f"collection {locked} is not blind", code="not_blind")
         after = {"blind": False, "released_at": now, "qrels": qrels.version, "sha256": qrels.sha256}
@@ -75,13 +78,13 @@ def _check_blind(collection: Collection, wanted: bool) -> None:
     if wanted == collection.blind:
         return
     if collection.released_at:
-        message = f"the judgements of {collection} were released: nobody forgets what was shown"
+        message = f"the judgements of {collection} were released; released judgements cannot be hidden again"
         raise Conflict(message, code="already_released", pointer="/blind")
     if not wanted:
-        message = f"POST to the release/ of {collection} to show what is blind: a release is for good"
+        message = f"POST to the release/ of {collection} to show what is blind; a release cannot be undone"
         raise Conflict(message, code="release_needed", pointer="/blind")
     if collection.qrels.exists():
-        message = f"the judgements of {collection} were open already: make a new collection, blind from the start"
+        message = f"the judgements of {collection} have been open; create a new collection that is blind from the start"
         raise Conflict(message, code="judgements_were_open", pointer="/blind")
 
 

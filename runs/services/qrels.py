@@ -31,7 +31,7 @@ def check_qrels(
     before has subtopics have some too.
     """
     if keyed_by == Qrels.KeyedBy.QUERY and iteration is not None:
-        message = "with keyed_by=query the second column is a query's number: leave the iteration out"
+        message = "with keyed_by=query the second column is a query number: leave out iteration"
         raise InvalidInput(message, pointer="/iteration")
     before = collection.qrels.filter(keyed_by=Qrels.KeyedBy.TOPIC).order_by("-version").first()
     had_subtopics = bool(before and before.iteration == Qrels.Iteration.SUBTOPIC)
@@ -145,7 +145,7 @@ def _create(
     Collection.objects.select_for_update().get(pk=collection.pk)
     latest = collection.qrels.aggregate(latest=Max("version"))["latest"] or 0
     if _same(collection, source, keyed_by, iteration).exists():
-        raise Conflict("the same judgements are being uploaded at this moment; try again")
+        raise Conflict("the same judgements are being uploaded right now; try again")
     judgements = summary.judgements
     return Qrels.objects.create(
         collection=collection,

@@ -29,7 +29,5 @@ def take_quota(made: Run | SessionSet) -> None:
     QuotaCounter.objects.get_or_create(**identity, defaults={"used": used})
     if not QuotaCounter.objects.filter(**identity, used__lt=limit).update(used=F("used") + 1):
         wait = midnight + timedelta(days=1) - timezone.now()
-        message = (
-            f"team {made.team} has used up its quota of {limit} submissions a day; the next day begins at midnight UTC"
-        )
+        message = f"team {made.team} has reached its quota of {limit} submissions per day; it resets at midnight UTC"
         raise LimitReached(message, wait=max(1.0, wait.total_seconds()), code="quota_exceeded")

@@ -67,10 +67,10 @@ def _owners_kept(membership: Membership, role: str | None) -> str:
     _lock(team)
     roles = dict(team.memberships.values_list("pk", "role"))
     if membership.pk not in roles:
-        raise Conflict(f"{membership} is no more", code="conflict")
+        raise Conflict(f"{membership} no longer exists", code="conflict")
     others = [other for pk, other in roles.items() if pk != membership.pk]
     if role != _OWNER and _OWNER not in others:
-        message = f"{membership.user} is the last owner of team {team}; make somebody else an owner first"
+        message = f"{membership.user} is the last owner of team {team}; make another member an owner first"
         raise Conflict(message, code="last_owner")
     return str(roles[membership.pk])
 
@@ -79,5 +79,5 @@ def _lock(team: Team) -> None:
     """Against two changes at once, of which each would leave the other's owner; Conflict for a team of one."""
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.personal_of_id is not None:
-        message = f"team {team} is that of {locked.personal_of} alone; make a team for several"
+        message = f"{team} is the personal team of {locked.personal_of}; create a team to add members"
         raise Conflict(message, code="personal_team")

@@ -55,8 +55,8 @@ def revoke_token(*, user: User, key: str, origin: Origin = SYSTEM) -> None:
 def _check_maker(maker: ApiToken, scopes: list[str], expires_at: datetime | None) -> None:
     more = [scope for scope in scopes if scope not in maker.scopes]
     if more:
-        message = f"a token without the scope {more[0]!r} cannot make one that has it"
+        message = f"a token without the scope {more[0]!r} cannot create one that has it"
         raise NotAllowed(message, code="missing_scope", pointer="/scopes")
     if maker.expires_at and (expires_at is None or expires_at > maker.expires_at):
-        message = "a token cannot make one that outlives it; give an earlier expires_at"
+        message = "a token cannot create one that expires later than itself; give an earlier expires_at"
         raise NotAllowed(message, pointer="/expires_at")

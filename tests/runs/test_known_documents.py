@@ -122,7 +122,7 @@ def test_every_bad_line_is_reported_at_once() -> None:
 
 def test_two_numbers_for_a_topic_are_named_with_both_lines() -> None:
     (problem,) = read("1 expected 4\n2 expected 4\n1 expected 5\n").report.problems
-    assert problem.message == "topic '1' expects 5 relevant documents here and 4 in line 1"
+    assert problem.message == "topic '1' expects 5 relevant documents, but 4 in line 1"
 
 
 def test_what_is_repeated_is_warned_about_and_counts_once() -> None:
@@ -291,7 +291,7 @@ def test_the_same_submission_is_the_run_that_is_there_and_other_knowledge_is_not
         refused = send(api, known)
         assert (refused.status_code, refused.json()["code"]) == (409, "tag_taken")
         assert refused.json()["errors"][0]["pointer"] == "/tag"
-        assert "other known documents" in refused.json()["detail"]
+        assert "different known documents" in refused.json()["detail"]
     assert stored(settings) == before
     assert send(api, "1 a\n", tag="another-user").status_code == 202
 

@@ -159,7 +159,7 @@ def test_ranks_that_contradict_scores_are_warned_about() -> None:
     ]
     reversed_run = "".join(f"{topic} Q0 d{rank} {rank} {rank}.5 t\n" for topic in range(3) for rank in range(1, 101))
     (warning,) = check(reversed_run).report.warnings
-    assert warning.message == "297 of 300 lines are ordered otherwise by rank than by score; scores decide"
+    assert warning.message == "297 of 300 lines have a rank that contradicts their score; scores decide"
     assert (warning.count, warning.lines) == (297, list(range(2, 12)))
     assert warnings("1 Q0 a 2 1.0 t\n1 Q0 b 1 2.0 t\n1 Q0 c 1 2.5 t\n2 Q0 x 0 9.0 t\n") == []
 
@@ -513,7 +513,7 @@ def test_more_than_a_thousand_documents_are_warned_about() -> None:
 def test_problems_beyond_the_first_fifty_are_counted() -> None:
     report = check("1 Q0 a\n" * 80 + "1 Q0 a 1 x t\n" * 70).report
     assert (len(report.problems), report.counts) == (50, {"too_few_columns": 80, "bad_score": 70})
-    with pytest.raises(InvalidFile, match="150 problems in all, the first 50 are listed"):
+    with pytest.raises(InvalidFile, match="150 problems in total, the first 50 are listed"):
         report.check()
 
 
@@ -525,7 +525,7 @@ def test_problems_beyond_the_first_fifty_are_counted() -> None:
         ("1\u00a0Q0 a 1 3.0 t\n", "too_few_columns", "no-break spaces (U+00A0)"),
         ("1 Q0\x0ba 1 3.0 t\n", "too_few_columns", "vertical tabs or form feeds"),
         ("1,Q0,a,1,3.0,t\n", "too_few_columns", "commas"),
-        ("1 Q0 a 1 3.0 ilps@uva\n", "bad_run_tag", "name another tag in the submission"),
+        ("1 Q0 a 1 3.0 ilps@uva\n", "bad_run_tag", "give another tag in the submission"),
     ],
 )
 def test_a_problem_names_its_cause(line: str, code: str, cause: str) -> None:

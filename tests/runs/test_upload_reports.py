@@ -27,7 +27,7 @@ def test_a_run_whose_ranks_contradict_its_scores_says_so_once(api: APIClient, co
     said = {
         "line": 2,
         "code": "rank_contradicts_score",
-        "message": "297 of 300 lines are ordered otherwise by rank than by score; scores decide",
+        "message": "297 of 300 lines have a rank that contradicts their score; scores decide",
         "count": 297,
         "lines": list(range(2, 12)),
     }
@@ -65,9 +65,9 @@ def test_more_problems_than_are_listed_are_counted(api: APIClient, collection: s
     answer = upload(api, RUNS, GOOD + "4 Q0 a\n" * 300 + "4 Q0 a 1 x t\n" * 11)
     body = answer.json()
     assert answer.status_code == 422
-    assert body["detail"].endswith("311 problems in all, the first 50 are listed")
+    assert body["detail"].endswith("311 problems in total, the first 50 are listed")
     assert len(body["errors"]) == 51
-    rest = "261 more problems are not listed; in all: 300 too_few_columns, 11 bad_score"
+    rest = "261 more problems are not listed; total: 300 too_few_columns, 11 bad_score"
     assert body["errors"][-1] == {"line": None, "code": "more_problems", "detail": rest}
     few = upload(api, RUNS, GOOD + "4 Q0 a\n").json()
     assert "in all" not in few["detail"]

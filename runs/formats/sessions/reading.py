@@ -127,7 +127,7 @@ def _use(
     summary = SessionsSummary(FileReport(), name, grouped=grouped)
     used = use(_noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary))
     if not summary.sessions and not summary.report.problems:
-        summary.report.problem(0, "empty_sessions", f"the file has no session, read as {name}")
+        summary.report.problem(0, "empty_sessions", f"the file contains no sessions (read as {name})")
     return summary, used
 
 

@@ -35,7 +35,7 @@ def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[To
     name = format or detect_format(text)
     topics = FORMATS[name](text, report)
     if not topics and not report.problems:
-        report.problem(0, "no_topics", f"the file has no topic, read as {name}")
+        report.problem(0, "no_topics", f"the file contains no topics (read as {name})")
     report.check()
     return name, topics, report
 
