@@ -51,13 +51,13 @@ class EvaluationsAdmin(JobAdmin):
 
     actions: Any = ("try_failed_again", "repeat")
 
-    @admin.action(description="Try those that failed again", permissions=["alter"])
+    @admin.action(description="Retry failed ones", permissions=["alter"])
     def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
         return self.carry_out(request, chosen.filter(state=Job.FAILED), _repeat, done="Queued again")
 
-    @admin.action(description="Evaluate again, whatever became of it", permissions=["alter"])
+    @admin.action(description="Evaluate again", permissions=["alter"])
     def repeat(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
-        question = "Evaluate these again? Until they are done they are not on the boards."
+        question = "Evaluate these again? They are not on the leaderboards until it is done."
         return self.carry_out(request, chosen, _repeat, done="Queued again", question=question)
 
 
@@ -117,15 +117,15 @@ class ComparisonAdmin(JobAdmin):
 
     @admin.display(description="progress", ordering="progress")
     def done_so_far(self, comparison: Comparison) -> str:
-        return f"{100 * comparison.progress:.0f} %"
+        return f"{100 * comparison.progress:.0f}%"
 
-    @admin.action(description="Try those that failed again", permissions=["alter"])
+    @admin.action(description="Retry failed ones", permissions=["alter"])
     def try_failed_again(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
         return self.carry_out(request, chosen, _try_again, done="Queued again")
 
     @admin.action(description="Cancel", permissions=["alter"])
     def cancel(self, request: HttpRequest, chosen: QuerySet[Comparison]) -> HttpResponse | None:
-        question = "Cancel these comparisons? Whoever waits for one is told so, and may ask for it again."
+        question = "Cancel these comparisons? Users who wait for one are told, and can request it again."
         return self.carry_out(request, chosen, _cancel, done="Cancelled", question=question)
 
 

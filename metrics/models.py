@@ -273,7 +273,7 @@ class Comparison(Job):
     progress = models.FloatField(default=0.0, help_text="share of the work that is done")
     content = models.BinaryField(null=True, help_text="the result, compressed")
     size = models.BigIntegerField(default=0, help_text="bytes of the result")
-    read_at = models.DateTimeField(default=timezone.now, help_text="when it was last asked for, to the day")
+    read_at = models.DateTimeField(default=timezone.now, help_text="day of the last request")
 
     objects = ComparisonQuerySet.as_manager()
 

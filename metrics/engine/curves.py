@@ -112,7 +112,7 @@ def curve_measures(text: str) -> list[Measure]:
     """The measures of a list of curves, each once; MeasureError names the bad one, or says that they are too many."""
     measures = list(dict.fromkeys(curve_measure(name) for name in split_names(text)))
     if len(measures) > MAX_CURVES:
-        message = f"{len(measures)} curves asked for; at most {MAX_CURVES} at once"
+        message = f"{len(measures)} curves requested; the limit is {MAX_CURVES}"
         raise MeasureError(message, code="too_many_measures")
     for measure in measures:
         _check_curve(measure)

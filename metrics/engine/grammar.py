@@ -210,7 +210,7 @@ def split_names(text: str) -> list[str]:
         raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
     names = [name for name in _SEPARATOR.split(text.strip()) if name]
     if len(names) > MAX_MEASURES:
-        raise MeasureError(f"{len(names)} measures asked for; at most {MAX_MEASURES} at once", code="too_many_measures")
+        raise MeasureError(f"{len(names)} measures requested; the limit is {MAX_MEASURES}", code="too_many_measures")
     return names
 
 
@@ -303,7 +303,7 @@ def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str,
 def _unknown(text: str) -> str:
     name = text.partition("(")[0].partition("@")[0]
     if _OF_SESSIONS.fullmatch(name):
-        return f"{name} is a measure of sessions, not of runs: it is asked of a set of sessions"
+        return f"{name} is a measure of sessions, not of runs: use it with session sets"
     if name == "SDCG":
         return "SDCG is ambiguous: write sDCG for the session measure, ScaledDCG for what ir_measures calls SDCG"
     near = meant_measure(text, _SPELLINGS, parse_measure)

@@ -51,7 +51,7 @@ class Grid:
 
 def too_many_combinations() -> MeasureError:
     return MeasureError(
-        f"at most {MAX_COMBINATIONS} combinations at once; give fewer gains, bases or depths",
+        f"at most {MAX_COMBINATIONS} combinations at once; use fewer gains, bases or depths",
         code="too_many_combinations",
     )
 

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 ('progress', models.FloatField(default=0.0, help_text='share of the work that is done')),
                 ('content', models.BinaryField(help_text='the result, compressed', null=True)),
                 ('size', models.BigIntegerField(default=0, help_text='bytes of the result')),
-                ('read_at', models.DateTimeField(default=django.utils.timezone.now, help_text='when it was last asked for, to the day')),
+                ('read_at', models.DateTimeField(default=django.utils.timezone.now, help_text='day of the last request')),
                 ('qrels', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='comparisons', to='runs.qrels')),
             ],
             options={

@@ -12,7 +12,7 @@ from runs.errors import InvalidInput
 
 def topic_in(parameters: Mapping[str, str]) -> str:
     if not parameters.get("topic"):
-        raise InvalidInput("name the topic: topic=301", code="required", pointer="topic")
+        raise InvalidInput("give the topic, such as topic=301", code="required", pointer="topic")
     return parameters["topic"]
 
 

@@ -23,7 +23,7 @@ def family_in(parameters: Mapping[str, str], runs: list[str]) -> list[str] | Non
     if not text or (text == "all" and not runs):
         return None
     if not runs:
-        message = "family names the runs among which others are tested: name those with runs="
+        message = "family needs runs=: it names the runs from which those of runs= were selected"
         raise InvalidInput(message, pointer="family")
     return [] if text == "all" else list(dict.fromkeys([*run_ids_in({"family": text}, "family"), *runs]))
 

@@ -107,7 +107,7 @@ Statement = Callable[[str], None]
 def print_table(say: Statement, collections: int, resamples: int) -> None:
     """The calibration of every test as a Markdown table."""
     say(f"{collections:,} collections of {RUNS} runs x {TOPICS} topics without a difference, B = {resamples:,}\n")
-    say("| test | pairs with p < 0.05 | any pair, Holm where p is of a pair | coverage of the 95 % interval |")
+    say("| test | pairs with p < 0.05 | any pair, Holm where p is of a pair | coverage of the 95% interval |")
     say("| --- | --- | --- | --- |")
     for name in TESTS:
         results = simulate(name, collections, resamples)
@@ -119,7 +119,7 @@ def print_table(say: Statement, collections: int, resamples: int) -> None:
     results = simulate("paired_t", collections, resamples)
     for name in CORRECTIONS:
         say(f"| `{name}` | {_figure(family_rate('paired_t', results, name))} |")
-    say("\n| effect size | coverage of the 95 % interval |\n| --- | --- |")
+    say("\n| effect size | coverage of the 95% interval |\n| --- | --- |")
     for name, rate in effect_coverage(collections).items():
         say(f"| {name} | {_figure(rate)} |")
 

@@ -215,7 +215,7 @@ def test_fewer_than_two_common_topics_are_refused(api: APIClient, team: Team) ->
     make_scored("scored", team, values)
     answer = api.get(SCORED)
     assert (answer.status_code, answer.json()["code"]) == (400, "too_few_topics")
-    assert "AP: a comparison needs 2 topics" in answer.json()["detail"]
+    assert "AP: a comparison needs at least 2 topics" in answer.json()["detail"]
 
 
 def test_several_measures_each_have_an_order_of_their_own(api: APIClient, team: Team) -> None:

@@ -149,6 +149,6 @@ def test_a_test_of_all_runs_is_not_asked_for_and_the_refusal_says_how_it_comes(
     for query in ({"tests": test}, {"tests": f"paired_t,{test}"}):
         problem = ask(api, status=400, **query)
         assert problem["code"] == "unknown_test"
-        assert "anova and friedman come with a comparison by themselves from 3 runs on" in problem["detail"]
+        assert "anova and friedman come with every comparison of 3 runs or more" in problem["detail"]
     board = ask(api, "/api/v1/collections/scored/leaderboard/", 400, statistics="tiers", test=test)
     assert (board["code"], test in board["detail"]) == ("unknown_test", True)

@@ -79,7 +79,7 @@ def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., 
     answer = compare(PAIRED, correction="none")
     assert answer["design"] == {
         "recognised": "paired",
-        "reason": "every searcher who searched a topic did so with every system",
+        "reason": "every searcher who searched a topic used every system on it",
         "used": "paired",
     }
     assert (answer["cells"], answer["test"], answer["family"]) == (8, "paired_t", 3)

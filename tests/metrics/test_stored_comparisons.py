@@ -264,7 +264,7 @@ def test_a_measure_without_common_topics_fails_with_its_reason(api: APIClient, a
     compare(comparison_id=told["id"])
     told = api.get(told["url"]).json()["comparison"]
     assert (told["state"], told["error_code"]) == ("failed", "too_few_topics")
-    assert "AP: a comparison needs 2 topics" in told["error_message"]
+    assert "AP: a comparison needs at least 2 topics" in told["error_message"]
 
 
 def test_a_worker_told_to_end_gives_the_comparison_back(queued: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def test_measures_of_subtopics_answer_by_what_the_column_was_taken_for(api: APIC
     run = upload(api, "collections/unnamed/runs/", ANSWERS).json()["id"]
     said = {
         "code": "no_subtopics",
-        "message": "StRecall@10: qrels v1 have no subtopics, so that each topic is its only one",
+        "message": "StRecall@10: qrels v1 have no subtopics, so each topic counts as one subtopic",
     }
     body = answer_of(api, run)
     assert (body["means"]["StRecall@10"]["mean"], body["cautions"]) == (1.0, [said])

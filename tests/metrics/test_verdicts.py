@@ -113,7 +113,7 @@ def test_what_older_tests_left_is_asked_for_again(api: APIClient, alice: User, m
     row = Comparison.objects.get(pk=pk)
     del row.query["statistics_version"]
     row.save()
-    assert "ask for it again" in ask(api, f"/api/v1/comparisons/{pk}/", 404)["detail"]
+    assert "request it again" in ask(api, f"/api/v1/comparisons/{pk}/", 404)["detail"]
 
 
 @pytest.mark.parametrize(("rows", "cells"), [(PAIRED[:9], 3), (UNPAIRED, 3)])

@@ -147,7 +147,7 @@ def test_runs_times_combinations_are_bounded(
     for query in ({"depths": "1,2,3"}, {"depths": "1,2,3", "runs": ids(board, "poor", "depth", "breadth")}):
         answer = api.get(WHAT_IF, query)
         assert (answer.status_code, answer.json()["code"]) == (400, "too_many_figures")
-        assert answer.json()["detail"].startswith("3 combinations are computed for at most 2 runs at once")
+        assert answer.json()["detail"].startswith("3 combinations can be computed for at most 2 runs at once")
     assert api.get(WHAT_IF, {"depths": "1,2,3", "runs": ids(board, "poor", "depth")}).status_code == 200
 
 

@@ -74,10 +74,10 @@ class OrdersView(APIView):
         responses=shape(Orders),
         parameters=[
             MEASURE_NAMES,
-            parameter("qrels", "versions separated by commas; the active one where left out"),
+            parameter("qrels", "versions separated by commas; default: the active one"),
             RUNS,
             CONFIDENCE,
-            parameter("resamples", "B of the intervals, 1,000 where left out", OpenApiTypes.INT),
+            parameter("resamples", "B of the intervals, default: 1,000", OpenApiTypes.INT),
             SEED,
             SCORES,
         ],

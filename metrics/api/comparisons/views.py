@@ -41,8 +41,8 @@ from runs.models import Collection, Scope
 
 NAMED = parameter("runs", "run ids separated by commas: only their pairs, with the p values of the whole comparison")
 _OF_AN_ANSWER = (
-    parameter("measures", "one of its measures, the first where left out"),
-    parameter("tests", "one of its tests, the first where left out"),
+    parameter("measures", "one of its measures, default: the first"),
+    parameter("tests", "one of its tests, default: the first"),
     NAMED,
 )
 

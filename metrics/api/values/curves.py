@@ -86,7 +86,7 @@ class RunCurveView(APIView):
     @extend_schema(
         responses=shape(RunCurves),
         parameters=[
-            parameter("measures", f"of {', '.join(CURVES)}, with their parameters; nDCG where left out"),
+            parameter("measures", f"of {', '.join(CURVES)}, with their parameters; default: nDCG"),
             parameter("measure", "the same as measures, of which one is given"),
             DEPTH,
             CONFIDENCE,

@@ -55,9 +55,9 @@ class DifferenceView(APIView):
         responses=shape(Difference),
         parameters=[
             parameter("runs", "the ids of a and b, separated by a comma"),
-            parameter("measure", "the measure to compare by; the collection's first where left out"),
+            parameter("measure", "the measure to compare by; default: the collection's first"),
             parameter(
-                "order", "topic where left out; difference: largest a - b first", choices=("topic", "difference")
+                "order", "topic, the default, or difference: largest a - b first", choices=("topic", "difference")
             ),
             SCORES,
         ],

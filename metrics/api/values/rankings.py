@@ -42,15 +42,15 @@ class Ranking(ReadFrom):
 
 
 class RankingView(APIView):
-    """The documents of one topic in the order of the tie rule, each with its level or null where nobody judged it."""
+    """The documents of one topic in the order of the tie rule, each with its level or null for an unjudged session."""
 
     @extend_schema(
         responses=shape(Ranking),
         parameters=[
             parameter("topic", "the topic; it must be a judged one"),
-            parameter("gains", "gain map for gain and sum; linear where left out"),
-            parameter("offset", "ranks to skip, 0 where left out", OpenApiTypes.INT),
-            parameter("limit", f"ranks to answer, 100 where left out, at most {MAX_LIMIT}", OpenApiTypes.INT),
+            parameter("gains", "gain map for gain and sum; default: linear"),
+            parameter("offset", "ranks to skip, default: 0", OpenApiTypes.INT),
+            parameter("limit", f"ranks to answer, default: 100, at most {MAX_LIMIT}", OpenApiTypes.INT),
             SCORES,
             VERSION,
         ],

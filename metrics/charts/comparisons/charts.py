@@ -46,11 +46,11 @@ def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
     measure = measure_in(query, "measures", answer.results[0].measure.name, documents)
     compared = next((one for one in answer.results if one.measure == measure), None)
     if compared is None:
-        raise InvalidInput(f"{measure.name} is not compared here", code="unknown_measure", pointer="measures")
+        raise InvalidInput(f"{measure.name} is not part of this comparison", code="unknown_measure", pointer="measures")
     test = query.get("tests") or compared.families[0].test
     family = next((one for one in compared.families if one.test == test), None)
     if family is None:
-        raise InvalidInput(f"{test[:40]!r} was not asked for here", code="unknown_test", pointer="tests")
+        raise InvalidInput(f"{test[:40]!r} is not part of this comparison", code="unknown_test", pointer="tests")
     return compared, family
 
 
@@ -61,7 +61,7 @@ def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Que
         asked = comparison_query(query, collection)
         answer = look_up_comparison(collection=collection, query=asked)
         if not isinstance(answer, Answer):
-            message = "this comparison is long: ask for it first, and for its charts when a worker has made it"
+            message = "this comparison takes long: queue it with POST first, and request its charts when it is done"
             raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
         return draw(answer, {"measures": asked.measures[0].name})
 
@@ -76,7 +76,7 @@ def _curves(collection: Collection, query: Query) -> Figure:
 def _rankings(collection: Collection, query: Query) -> Figure:
     chosen = choose_together(collection=collection, runs=run_ids_in(query), scores=scores_in(query))
     if len(chosen) != 2:
-        message = f"two rankings are drawn: runs=<id of a>,<id of b>; here are {len(chosen)}"
+        message = f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(chosen)}"
         raise StatisticsError(message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs")
     return two_rankings_figure(read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query)))
 

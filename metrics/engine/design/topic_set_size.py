@@ -109,7 +109,7 @@ def _fewest(enough: Callable[[int], bool]) -> int:
     while not enough(high):
         high *= 2
         if high > MAX_TOPICS:
-            message = f"more than {MAX_TOPICS:,} topics would be needed: ask for a larger difference or less power"
+            message = f"more than {MAX_TOPICS:,} topics would be needed: use a larger difference or less power"
             raise StatisticsError(message, code="bad_parameter", pointer="difference")
     low = high // 2
     while high - low > 1:

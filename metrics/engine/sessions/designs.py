@@ -60,7 +60,7 @@ class PairedValues:
 def recognise(factors: Factors) -> Design:
     """The design of the sessions of two systems or more.
 
-    'paired': every searcher who searched a topic did so with every system. 'latin_square': every searcher searched
+    'paired': every searcher who searched a topic used every system on it. 'latin_square': every searcher searched
     every topic once, the systems balanced over searchers and over topics. 'two_way': every topic was searched with
     every system, whoever did it. 'unpaired': anything else.
     """

@@ -41,7 +41,7 @@ def parse_session_measures(text: str) -> list[Measure]:
         raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
     names = _split(text)
     if len(names) > MAX_MEASURES:
-        raise MeasureError(f"{len(names)} measures asked for; at most {MAX_MEASURES} at once", code="too_many_measures")
+        raise MeasureError(f"{len(names)} measures requested; the limit is {MAX_MEASURES}", code="too_many_measures")
     return list(dict.fromkeys(parse_session_measure(name) for name in names))
 
 

@@ -47,7 +47,9 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     extreme, below = apart_from_huge(values, first, second, partial(_count, plan=plan))
     difference, low, high = _bca(values, first, second, below / (2 * options.resamples), options)
     p_value = np.where(np.isnan(low), np.nan, (extreme + 1) / (options.resamples + 1))
-    few = few_topics(values.shape[1], "so few do not stand for their population, and the bootstrap finds too much")
+    few = few_topics(
+        values.shape[1], "so few topics do not represent their population, and the bootstrap finds too many differences"
+    )
     cautions = (*few, *untested(p_value, CONSTANT), *few_resamples(options, len(first), True))
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, low, high, difference, p_value, exact, cautions)

@@ -16,8 +16,8 @@ _SURE = 0.01
 _SMALL = 0.001
 
 # What few topics mean for a test, and why another has no p.
-FEW_FOR_SPREAD = "the spread is taken from so few, and only large differences are found"
-FEW_FOR_RANKS = "the distribution of rank sums is a rough approximation with so few"
+FEW_FOR_SPREAD = "the variance estimate is poor, and only large differences are found"
+FEW_FOR_RANKS = "the distribution of rank sums is only a rough approximation"
 CONSTANT = "the difference is the same on every topic"
 
 
@@ -40,7 +40,7 @@ def smallest_p(p_value: float) -> str:
     """What few topics mean for an exact test, which has no smaller p than this one."""
     if p_value < _SMALL:
         return "differences must be large to be found"
-    return f"no difference, however large, has a p below {p_value:.2g}"
+    return f"no difference, however large, can have a p below {p_value:.2g}"
 
 
 def untested(p_value: Floats, why: str) -> list[Caution]:
@@ -48,7 +48,7 @@ def untested(p_value: Floats, why: str) -> list[Caution]:
     many = int(np.count_nonzero(np.isnan(p_value)))
     if not many:
         return []
-    return [Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so that there is no p")]
+    return [Caution("no_spread", f"{pairs_in_words(many)} cannot be tested: {why}, so there is no p")]
 
 
 def skewed(asymmetry: Floats, topics: int, consequence: str) -> list[Caution]:
@@ -65,13 +65,17 @@ def heavy_ties(tied: Floats) -> list[Caution]:
     many = int(np.count_nonzero((tied > _MANY_TIES) & (tied < 1)))
     if not many:
         return []
-    return [Caution("heavy_ties", f"{pairs_in_words(many)} tie on more than half of the topics: few topics decide")]
+    return [
+        Caution("heavy_ties", f"{pairs_in_words(many)} tie on more than half of the topics: only a few topics decide")
+    ]
 
 
 def ties_lost_to_rounding(many: int) -> list[Caution]:
     if not many:
         return []
-    message = f"in {pairs_in_words(many)} differences are unequal by rounding only: ties='rounded' makes them tie"
+    message = (
+        f"in {pairs_in_words(many)} some differences are unequal only by rounding: ties='rounded' treats them as tied"
+    )
     return [Caution("ties_lost_to_rounding", message)]
 
 
@@ -80,14 +84,14 @@ def few_resamples(options: Options, pairs: int, drawn: bool) -> list[Caution]:
     if not drawn or smallest * pairs <= 0.05:
         return []
     message = (
-        f"{options.resamples:,} resamples cannot give a p below {smallest:.2g}: too large for 0.05 over {pairs:,} "
-        "pairs by Bonferroni or Holm; give more resamples"
+        f"{options.resamples:,} resamples cannot give a p below {smallest:.2g}, too large for 0.05 over {pairs:,} "
+        "pairs by Bonferroni or Holm; use more resamples"
     )
     return [Caution("few_resamples", message)]
 
 
 def unpaired() -> list[Caution]:
-    message = "the test is unpaired: what the topics have in common counts as noise, and differences are missed"
+    message = "the test is unpaired: differences between topics count as noise, so it can miss differences"
     return [Caution("unpaired", message)]
 
 
@@ -102,7 +106,7 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
     within = apart.var(axis=1, ddof=1).mean()
     if within <= 0 or special.fdtrc(runs - 1, runs * (topics - 1), between / within) > _SURE:
         return []
-    message = "the runs do not scatter alike (Brown and Forsythe, p < 0.01): one spread for all makes some p too small"
+    message = "the runs have unequal variances (Brown and Forsythe, p < 0.01): a pooled variance makes some p too small"
     return [Caution("uneven_spread", message)]
 
 

@@ -184,8 +184,8 @@ def _check(what: str, name: str, known: list[str]) -> None:
         message = f"unknown {what} {name[:40]!r}; known: {', '.join(known)}"
         if what == "test" and name in OMNIBUS:
             message = (
-                f"{name} tests all runs at once and is not asked for: anova and friedman come with a comparison by "
-                f"themselves from 3 runs on, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
+                f"{name} tests all runs at once and cannot be requested: anova and friedman come with every comparison "
+                f"of 3 runs or more, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
             )
         raise StatisticsError(message, code=f"unknown_{what}", pointer=what)
 

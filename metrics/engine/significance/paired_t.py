@@ -9,7 +9,7 @@ from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import CONSTANT, FEW_FOR_SPREAD, few_topics, skewed, skewness, untested
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks
 
-_SKEWED = "Student's t is then an approximation, to be held against the sign test"
+_SKEWED = "the t test is approximate; check it against the sign test"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:

@@ -143,10 +143,10 @@ def baseline_pairs(runs: int, baseline: int) -> tuple[Ints, Ints]:
 def check(values: Matrix, test: str, runs: int = 1) -> None:
     """StatisticsError for fewer than 2 topics or `runs` runs, or a value that is not a number."""
     if values.shape[1] < 2:
-        message = f"{test} needs at least 2 common topics, here are {values.shape[1]}"
+        message = f"{test} needs at least 2 common topics; found {values.shape[1]}"
         raise StatisticsError(message, code="too_few_topics")
     if len(values) < runs:
-        raise StatisticsError(f"{test} needs at least {runs} runs, here are {len(values)}", code="too_few_runs")
+        raise StatisticsError(f"{test} needs at least {runs} runs; found {len(values)}", code="too_few_runs")
     if not np.isfinite(values).all():
         raise StatisticsError(f"{test} needs a finite value of every run on every topic: leave out topics without one")
 

@@ -10,7 +10,7 @@ from metrics.engine.significance.cautions import FEW_FOR_SPREAD, few_topics, une
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, noise_of
 from metrics.engine.significance.studentized_range import critical, tail
 
-_NO_RESIDUAL = "the runs differ by the same on every topic"
+_NO_RESIDUAL = "the runs differ by the same amount on every topic"
 
 
 def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:

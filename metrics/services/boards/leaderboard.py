@@ -63,7 +63,7 @@ class Row:
 
     @property
     def current(self) -> bool:
-        """Whether its values are those of the board's judgements."""
+        """Whether its values are those of the leaderboard's judgements."""
         return self.state in (RANKED, UNRANKED)
 
     @property

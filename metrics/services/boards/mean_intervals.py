@@ -29,7 +29,7 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
     if not (ids and measures):
         return {}
     if len(ids) * len(measures) * board.qrels.topics > MAX_VALUES:
-        message = "intervals of so many means are not made at once: ask for fewer measures, or rows by limit="
+        message = "too many intervals for one request: request fewer measures, or fewer rows with limit="
         raise StatisticsError(message, code="too_much_work", pointer="limit")
     vectors = vectors_of(ids, measures)
     found: dict[tuple[int, str], Ends] = {}
@@ -65,7 +65,7 @@ def without_interval(measures: list[Measure]) -> list[Caution]:
     names = [measure.name for measure in measures if not _has_interval(measure)]
     if not names:
         return []
-    return [Caution("no_interval", f"{', '.join(names)}: not a mean of the topics' values, so without its interval")]
+    return [Caution("no_interval", f"{', '.join(names)}: not a mean of the topics' values, so it has no interval")]
 
 
 def _has_interval(measure: Measure) -> bool:

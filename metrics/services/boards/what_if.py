@@ -107,8 +107,8 @@ def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatI
         if error.code != "too_many_runs":
             raise
         message = (
-            f"{number} combinations are computed for at most {most:,} runs at once, and more take part: name some "
-            "with runs=, or ask for fewer combinations"
+            f"{number} combinations can be computed for at most {most:,} runs at once: name fewer runs "
+            "with runs=, or request fewer combinations"
         )
         raise StatisticsError(message, code="too_many_figures", pointer="runs") from error
 

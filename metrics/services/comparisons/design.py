@@ -83,7 +83,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class TopicSets:
-    """`variance` is what runs and topics leave; `detectable` the difference found with the power asked for.
+    """`variance` is what runs and topics leave; `detectable` the difference found with the requested power.
 
     `half_width` is the expected one of the interval of a difference.
     """
@@ -125,12 +125,12 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     """
     check_names(query.test)
     if query.power <= query.alpha:
-        message = f"power {query.power:g} must be above alpha, {query.alpha:g}: so often a test finds what is not there"
+        message = f"power {query.power:g} must be above alpha, {query.alpha:g}, the rate of false positives"
         raise StatisticsError(message, code="bad_parameter", pointer="power")
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS)
     if len(evaluations) < 2:
-        message = f"a design needs two evaluated runs, here are {len(evaluations)}"
+        message = f"a design needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
     _check_work(query, len(evaluations), qrels.topics)
     values = read_common_values([evaluation.pk for evaluation in evaluations], query.measures)
@@ -142,13 +142,13 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
     number, pairs = len(query.measures), runs * (runs - 1) // 2
     check_values(runs, topics, number)
     seconds = number * seconds_of_test(query.test, runs, topics, pairs, query.resamples)
-    narrow = "ask for fewer measures, name some runs=, give fewer resamples or another test"
+    narrow = "use fewer measures, runs (runs=) or resamples, or another test"
     check_seconds(seconds, f"{query.test} of {runs} runs by {number} measures", narrow, "measures")
     draws = number * query.trials * (len(query.sizes) or _SIZES)
-    narrow = "ask for fewer measures, name some runs=, or give fewer sizes or trials"
+    narrow = "use fewer measures, runs (runs=), sizes or trials"
     check_seconds(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", narrow, "trials")
     plans = number * len(query.differences)
-    check_seconds(seconds_of_plans(plans), f"{plans} topic set sizes", "ask for fewer differences", "differences")
+    check_seconds(seconds_of_plans(plans), f"{plans} topic set sizes", "use fewer differences", "differences")
 
 
 def _design(measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels) -> MeasureDesign:

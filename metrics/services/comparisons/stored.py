@@ -83,7 +83,7 @@ class Answer:
             message = f"run {missing[0]} is not among the {len(places):,} compared runs"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         if len(wanted) < 2:
-            raise StatisticsError("a comparison needs two runs, here is 1", code="too_few_runs", pointer="runs")
+            raise StatisticsError("a comparison needs at least two runs; found 1", code="too_few_runs", pointer="runs")
         query = replace(self.query, runs=list(wanted), family=self.query.tested)
         shown = {places[run] for run in wanted}
         return replace(self, query=query, results=[compared.among(shown) for compared in self.results])
@@ -115,7 +115,7 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
 def check_not_failed(stored: Comparison) -> None:
     """Conflict where no worker could make it."""
     if stored.state == Comparison.State.FAILED:
-        message = f"comparison {stored.pk} failed: {stored.error_message}; POST the same question to try it again"
+        message = f"comparison {stored.pk} failed: {stored.error_message}; POST the same request to retry"
         raise Conflict(message, code="comparison_failed")
 
 
@@ -152,7 +152,7 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
         return known
     waiting = Comparison.objects.unfinished().filter(qrels__collection=entrants.qrels.collection_id).count()
     if waiting >= MAX_UNFINISHED:
-        message = f"{waiting} comparisons of this collection wait already; ask again when some are made"
+        message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"
         raise LimitReached(message, wait=_WAIT_SECONDS, code="too_many_comparisons")
     identity = {"qrels": entrants.qrels, "scores": entrants.scores, "query": asked}
     made: Comparison = Comparison.objects.get_or_create(digest=digest, defaults=identity)[0]
@@ -173,7 +173,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     gone = frozenset(place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at)
     content = Comparison.objects.filter(pk=stored.pk).values_list("content", flat=True).first()
     if content is None or stored.query.get("statistics_version") != STATISTICS_VERSION:
-        raise NotFound(f"comparison {stored.pk} was forgotten; ask for it again", code="not_found")
+        raise NotFound(f"comparison {stored.pk} has expired; request it again", code="not_found")
     return Answer(query, entrants, decode(bytes(content), query), stored, gone)
 
 
@@ -190,7 +190,7 @@ def _entrants(stored: Comparison) -> Entrants:
     pks = stored.query["evaluations"]
     found = Evaluation.objects.select_related("run__team").defer("traceback", "run__metadata").in_bulk(pks)
     if len(found) < len(pks):
-        raise NotFound("runs of this comparison are not there any more", code="not_found")
+        raise NotFound("runs of this comparison no longer exist", code="not_found")
     return Entrants(stored.qrels, stored.scores, [found[pk] for pk in pks], stored.query["baseline"])
 
 

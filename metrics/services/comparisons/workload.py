@@ -36,12 +36,12 @@ def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
     if verdicts > MOST_VERDICTS:
         message = (
             f"{entrants.pairs.number:,} pairs under {len(query.measures)} measures and {len(query.tests)} tests are "
-            f"{verdicts:,} results; at most {MOST_VERDICTS:,}: ask for fewer measures, tests or runs, or for a baseline"
+            f"{verdicts:,} results; at most {MOST_VERDICTS:,}: use fewer measures, tests or runs, or a baseline"
         )
         raise StatisticsError(message, code="too_many_results", pointer="runs")
     seconds = estimate(entrants, query)
     if seconds > MOST_SECONDS:
-        message = f"this would take about {seconds:,.0f} s, at most {MOST_SECONDS:.0f}: ask for fewer resamples or runs"
+        message = f"would take about {seconds:,.0f} s; the limit is {MOST_SECONDS:.0f} s: use fewer resamples or runs"
         raise StatisticsError(message, code="too_much_work", pointer="resamples")
 
 

@@ -105,7 +105,7 @@ def _give_up_or_retry(lease: Lease) -> None:
     trace = traceback.format_exc()
     attempts = lease.kind._default_manager.values_list("attempts", flat=True).get(pk=lease.pk)
     if attempts >= MAX_ATTEMPTS:
-        message = f"the {lease.kind.NOUN} failed {attempts} times; an administrator can see why"
+        message = f"the {lease.kind.NOUN} failed {attempts} times; an administrator can see the reason"
         _give_up(lease, _code(lease, "error"), message, trace)
     else:
         release(lease, delay=_RETRY_SECONDS * attempts, burn=True, code=_code(lease, "error"), traceback=trace)

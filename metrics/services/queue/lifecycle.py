@@ -105,7 +105,7 @@ def _reap(kind: type[Job]) -> int:
             lease_token=None,
             lease_until=None,
             error_code=f"{kind.NOUN}_crashed",
-            error_message=f"the worker died {MAX_ATTEMPTS} times in the middle of this {kind.NOUN}",
+            error_message=f"the worker died {MAX_ATTEMPTS} times during this {kind.NOUN}",
         )
         return failed + _requeue(expired)
 

@@ -125,5 +125,5 @@ def _check_components(chosen: ChosenSessions, setting: Setting) -> None:
 
 def _check_figures(figures: int, pointer: str) -> None:
     if figures > MAX_FIGURES:
-        message = f"{figures:,} figures asked for; at most {MAX_FIGURES:,}: name a system, a topic or a shorter length"
+        message = f"{figures:,} values requested; the limit is {MAX_FIGURES:,}: name a system, a topic or fewer places"
         raise InvalidInput(message, code="too_many_values", pointer=pointer)

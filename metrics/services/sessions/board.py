@@ -43,7 +43,7 @@ class SystemRow:
     """One system of one set; `rank` is None of a stale set, and of a system whose mean is over a smaller share of its
     sessions than those of the ranked ones, for which `code` and `reason` say so.
 
-    `sessions` are those that count: judged, with something to gain.
+    `sessions` are sessions with a value: judged, with a relevant document.
     """
 
     rank: int | None

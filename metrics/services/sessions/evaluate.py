@@ -61,7 +61,7 @@ def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
         return found, cast(JudgedBy, evaluation.judged_by)
     own = read_session_set(evaluation.session_set, lambda blocks: own_judgements(blocks, seed=HASH_SEED))
     if own is None:
-        raise StoredFileCorrupt("the log has no judgements of its own any more")
+        raise StoredFileCorrupt("the log no longer has judgements of its own")
     return own, "query"
 
 

@@ -103,7 +103,7 @@ def work_of(queries: int, measures: Iterable[Measure]) -> float:
 def check_work(work: float, pointer: str = "measures") -> None:
     """StatisticsError for more than one request may ask for."""
     if work > MAX_WORK:
-        message = f"this is {work / MAX_WORK:,.1f} times what one request computes: name fewer measures or sessions"
+        message = f"this is {work / MAX_WORK:,.1f} times the limit of one request: name fewer measures or sessions"
         raise StatisticsError(message, code="too_much_work", pointer=pointer)
 
 

@@ -121,7 +121,7 @@ def _find(sessions: list[Session], name: str) -> int:
             return place
     if name.isascii() and name.isdecimal() and len(name) < 10 and 1 <= int(name) <= len(sessions):
         return int(name) - 1
-    raise NotFound(f"no session of this set has the id {name[:100]!r}, and there is none of that number")
+    raise NotFound(f"no session of this set has the id or number {name[:100]!r}")
 
 
 def _query(

@@ -121,6 +121,6 @@ def _why_not(session_set: SessionSet, version: int | None) -> str:
     if latest is None:
         return "the session set is not evaluated: the collection has no active judgements yet"
     if version is not None:
-        return f"the session set is not evaluated under version {version} of the judgements"
+        return f"the session set is not evaluated against version {version} of the judgements"
     reason = f": {latest.error_message}" if latest.error_message else ""
     return f"the session set is not evaluated: its evaluation is {latest.state}{reason}"

@@ -42,7 +42,7 @@ def common_values(values: Matrix) -> CommonValues:
     common: Flags = np.logical_not(np.isnan(values).any(axis=0))
     topics = int(common.sum())
     if topics < 2:
-        message = f"2 topics are needed on which every run has a value, here are {topics}"
+        message = f"needs at least 2 topics on which every run has a value; found {topics}"
         raise StatisticsError(message, code="too_few_topics")
     return CommonValues(values[:, common], len(common) - topics)
 
@@ -53,7 +53,7 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
     of_subtopics = ", ".join(measure.name for measure in named if measure.definition.name in OF_SUBTOPICS)
     if of_subtopics and not qrels.has_subtopics:
-        message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so that each topic is its only one"
+        message = f"{of_subtopics}: qrels v{qrels.version} have no subtopics, so each topic counts as one subtopic"
         cautions.append(Caution("no_subtopics", message))
     return cautions
 
@@ -63,14 +63,16 @@ def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
     cautions = []
     pooled = [measure.name for measure in measures if measure.pools]
     if pooled:
-        message = f"{', '.join(pooled)}: norm='average' is one ratio for all topics; used are the topics' own"
+        message = f"{', '.join(pooled)}: norm='average' pools all topics; the comparison uses per-topic ratios"
         cautions.append(Caution("pooled_measure", message))
     geometric = [m.name for m in measures if m.definition.aggregate is Aggregate.GEOMETRIC]
     if geometric:
-        message = f"{', '.join(geometric)}: the board shows a geometric mean; compared are arithmetic ones"
+        message = (
+            f"{', '.join(geometric)}: the leaderboard shows a geometric mean; the comparison uses arithmetic means"
+        )
         cautions.append(Caution("geometric_mean", message))
     if left_out:
-        cautions.append(Caution("topics_left_out", f"{left_out} topics left out, where a run has no value"))
+        cautions.append(Caution("topics_left_out", f"{left_out} topics excluded, because a run has no value there"))
     return cautions
 
 
@@ -82,4 +84,4 @@ def check_names(test: str, correction: str = "none") -> None:
 def not_corrected_again(test: str, correction: str) -> list[Caution]:
     if not TESTS[test].simultaneous or correction == "none":
         return []
-    return [Caution("not_corrected_again", f"{test} counts for all pairs at once: its p is not corrected again")]
+    return [Caution("not_corrected_again", f"{test} already accounts for all pairs: its p is not corrected again")]

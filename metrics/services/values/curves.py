@@ -66,7 +66,7 @@ def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list
     view = load_view(evaluation)
     levels = relevance_levels(view) if query.levels is None else query.levels
     if len(levels) > MAX_LEVELS:
-        message = f"{len(levels)} levels occur; at most {MAX_LEVELS} curves at once: name some with rel="
+        message = f"{len(levels)} levels occur; the limit is {MAX_LEVELS} curves at once: name some with rel="
         raise MeasureError(message, code="too_many_levels", pointer="rel")
     return [
         precision_recall(view, rel, points=query.points, interp=query.interp, rounding=query.rounding) for rel in levels

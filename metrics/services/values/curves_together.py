@@ -33,14 +33,16 @@ def choose_together(*, collection: Collection, runs: list[str], scores: str | No
         most=MAX_TOGETHER,
     )  # fmt: skip
     if not found:
-        raise StatisticsError("no run is evaluated yet: there is nothing to draw", code="nothing_to_draw")
+        raise StatisticsError("no run is evaluated yet, so there is nothing to draw", code="nothing_to_draw")
     return found
 
 
 def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:
     """MeasureError for several measures, or one without a curve."""
     if len(query.measures) > 1:
-        raise MeasureError("one chart shows one measure; ask for each", code="too_many_measures", pointer="measure")
+        raise MeasureError(
+            "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
+        )
     (measure,) = query.measures
     curves = [read_curves(evaluation=evaluation, query=query)[0].curve for evaluation in evaluations]
     return CurvesTogether(measure, evaluations, curves)

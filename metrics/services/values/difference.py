@@ -50,7 +50,7 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     """Two evaluated runs under one measure; StatisticsError for another number of runs or an unknown one."""
     if len(set(query.runs)) != 2 or len(query.runs) != 2:
         few = len(set(query.runs)) < 2
-        message = f"a difference is that of two runs: runs=<id of a>,<id of b>; here are {len(set(query.runs))}"
+        message = f"a difference needs two runs: runs=<id of a>,<id of b>; found {len(set(query.runs))}"
         raise StatisticsError(message, code="too_few_runs" if few else "too_many_runs", pointer="runs")
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     pair = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=2)

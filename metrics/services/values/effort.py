@@ -69,7 +69,7 @@ def seconds_of_plans(differences: int) -> float:
 def check_seconds(seconds: float, what: str, narrow: str, pointer: str) -> None:
     """StatisticsError where an answer would take longer than one request may."""
     if seconds > MAX_SECONDS:
-        message = f"{what} would take about {seconds:,.0f} s, and {MAX_SECONDS:g} are given: {narrow}"
+        message = f"{what} would take about {seconds:,.0f} s; the limit is {MAX_SECONDS:g} s: {narrow}"
         raise StatisticsError(message, code="too_much_work", pointer=pointer)
 
 
@@ -77,5 +77,5 @@ def check_values(runs: int, topics: int, measures: int) -> None:
     """StatisticsError where more values would be read than are held at once."""
     values = runs * topics * measures
     if values > MAX_VALUES:
-        message = f"{values:,} values of topics would be read, at most {MAX_VALUES:,}: name fewer measures or runs"
+        message = f"{values:,} values of topics would be read; the limit is {MAX_VALUES:,}: name fewer measures or runs"
         raise StatisticsError(message, code="too_much_work", pointer="measures")

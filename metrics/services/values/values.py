@@ -78,8 +78,8 @@ def _why_not(run: Run, scores: str | None, version: int | None) -> str:
     if latest is None:
         return "the run is not evaluated: the collection has no active judgements yet"
     if version is not None:
-        return f"the run is not evaluated under version {version} of the judgements"
+        return f"the run is not evaluated against version {version} of the judgements"
     if scores and not run.evaluations.filter(scores=scores).exists():
-        return f"the run was never evaluated with {scores} scores; POST to its evaluations/ to ask for it"
+        return f"the run has not been evaluated with {scores} scores; POST to its evaluations/ to evaluate it"
     reason = f": {latest.error_message}" if latest.error_message else ""
     return f"the run is not evaluated: its evaluation is {latest.state}{reason}"
