@@ -84,7 +84,7 @@ def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> Pai
     limit = integer_in(parameters, "limit", 200, 1, MAX_PAIRS)
     shown = limit * len(query.measures) * len(query.tests)
     if limit > 1 and shown > MAX_VERDICTS:
-        message = f"{shown:,} results asked for; at most {MAX_VERDICTS:,}: ask for fewer with limit="
+        message = f"{shown:,} results requested; the limit is {MAX_VERDICTS:,}: use a smaller limit="
         raise InvalidInput(message, code="too_many_values", pointer="limit")
     return PairSelection(
         run=run_id_in(parameters, "run"),

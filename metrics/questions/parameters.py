@@ -83,7 +83,7 @@ def number_in(name: str, text: str, low: float, high: float) -> float:
 def one_of(parameters: Mapping[str, str], name: str, other: str) -> str:
     """The one of two names of a parameter that is given."""
     if parameters.get(name) and parameters.get(other):
-        message = f"{name} and {other} are the same parameter here: give one of them"
+        message = f"{name} and {other} are the same parameter: give only one of them"
         raise InvalidInput(message, code="repeated_parameter", pointer=other)
     return name if parameters.get(name) else other
 

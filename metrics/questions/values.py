@@ -66,5 +66,7 @@ def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
 def check_size(values: int) -> None:
     """InvalidInput where the curves of all topics make too long an answer."""
     if values > MAX_VALUES:
-        message = f"{values:,} values of single topics asked for; at most {MAX_VALUES:,}: ask for fewer ranks or curves"
+        message = (
+            f"{values:,} values of single topics requested; the limit is {MAX_VALUES:,}: use fewer ranks or curves"
+        )
         raise InvalidInput(message, code="too_many_values", pointer="per_topic")
