@@ -1,0 +1,59 @@
+"""The how-to guides work as they are pasted, and print what they say they print."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server
+
+GUIDES = ["compare-two-systems", "lab-leaderboard", "blind-campaign", "sessions", "ci"]
+USERS = "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"
+# What has no id, date or hash in it is printed to the letter.
+EXACT = ("| ", '"state"', "AP: build-27", '{"username"')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with the demo's collections, the README's `tiny`, and two users without rights."""
+    data = tmp_path_factory.mktemp("guides")
+    demo = [sys.executable, "-m", "evalhub", "demo", "--no-serve"]
+    subprocess.run(demo, env=clean_environment(data), cwd=ROOT, check=True, capture_output=True, timeout=120)
+    with embedded_server(data) as server:
+        server.manage("shell", "-c", USERS)
+        readme = (ROOT / "README.md").read_text().partition("```sh\n")[2].partition("```")[0]
+        run_script(server, readme, data)
+        yield server
+
+
+def run_script(server: Server, script: str, folder: Path) -> str:
+    token = server.client().headers["Authorization"].removeprefix("Bearer ")
+    participant = re.findall(r"evh_\S+", server.manage("create_token", "carol"))[-1]
+    script = script.replace("PARTICIPANT=evh_...", f"PARTICIPANT={participant}").replace("evh_...", token)
+    script = script.replace("http://127.0.0.1:8000", server.url)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, capture_output=True, text=True,
+                          timeout=120, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_every_line_of_a_guide_works(site: Server, tmp_path: Path, name: str) -> None:
+    text = (ROOT / f"docs/how-to/{name}.md").read_text()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    for script in (block for kind, block in blocks if kind == "bash"):
+        (tmp_path / "evalhub-submit.sh").write_text(script)
+    printed = run_script(site, "".join(block for kind, block in blocks if kind == "sh"), tmp_path)
+    said = [line for kind, block in blocks if not kind for line in block.splitlines()]
+    exact = [line for line in said if line.startswith(EXACT) and "build-28" not in line]
+    assert exact or name == "sessions"
+    assert [line for line in exact if line not in printed] == []
+
+
+def test_every_guide_is_tried() -> None:
+    assert {page.stem for page in (ROOT / "docs/how-to").glob("*.md")} == {*GUIDES, "README"}
