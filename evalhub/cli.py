@@ -13,20 +13,20 @@ _LOCAL: dict[str, str] = {
 }
 _SERVICE = "django.core.management:execute_from_command_line"
 
-_HELP = """evalhub COMMAND [options]; evalhub COMMAND --help says more, evalhub --version which EvalHub this is
+_HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --version which EvalHub this is
 
-  eval             evaluate run files on this machine, as trec_eval does: no server, no database
-  serve            the web server and its worker on this machine
-  web              the web server alone; its workers are processes of their own
-  demo             fill a data folder with a simulated collection, print its leaderboard, serve it
-  create_admin     make an administrator and a token
-  create_token     make a token for a user
-  migrate          bring the database up to date (serve does it by itself)
-  worker           a worker on PostgreSQL and Redis, beside a web server of your own; as many as you like
+  eval             evaluate run files locally, as trec_eval does: no server, no database
+  serve            run the web server and its worker on this machine
+  web              run the web server alone; run its workers separately
+  demo             create a simulated collection, print its leaderboard, serve it
+  create_admin     create an administrator and a token
+  create_token     create a token for a user
+  migrate          bring the database up to date (serve does this automatically)
+  worker           run a worker on PostgreSQL and Redis; run as many as you like
   backup           back up rows and files into one archive, while the service runs
-  restore          a backup into an empty install; --verify only checks the file
+  restore          restore a backup into an empty installation; --verify only checks it
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
-  sweep            delete what nobody needs any longer (workers do it every hour)
+  sweep            delete data that is no longer needed (workers do this every hour)
 """
 
 

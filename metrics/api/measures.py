@@ -57,7 +57,7 @@ class MeasureList(generics.GenericAPIView[Any]):
         responses=shape(Measure)(many=True),
         parameters=[
             parameter("search", "words that a name, a parameter or the definition has"),
-            parameter("of", "measures of these only; all where left out", choices=tuple(OF)),
+            parameter("of", "measures of these only; default: all", choices=tuple(OF)),
         ],
     )
     @unchanged(of_measures)

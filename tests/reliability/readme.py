@@ -1,4 +1,4 @@
-"""The block of commands in README.md, run as it is pasted, and what it must have printed."""
+"""The commands in README.md, run as they are pasted, and what they must have printed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.reliability.servers import ROOT
 
 
 def run_readme(url: str, token: str, folder: Path) -> list[str]:
-    """Run every line of the block against a server; returns what they print, an answer a line."""
-    block = re.search(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert block
-    script = block[1].replace("http://127.0.0.1:8000", url).replace("evh_...", token)
+    """Run every line of the two blocks against a server; returns what they print, an answer a line."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    script = "".join(blocks).replace("http://127.0.0.1:8000", url).replace("evh_...", token)
     # One JSON answer a line: curl prints none of its own.
     script = re.sub(r"^(.*curl -s .*)$", r"\1; echo", script, flags=re.MULTILINE).replace("done; echo", "done")
     script = re.sub(r"^(RUN=.*); echo$", r"\1", script, flags=re.MULTILINE)
@@ -37,4 +37,7 @@ def check_answers(lines: list[str]) -> None:
     tests = compared["pairs"][0]["tests"]
     for test in ("paired_t", "wilcoxon"):
         assert (tests[test]["significant"], tests[test]["withheld"]) == (False, "too_few_topics")
-    assert any(line.startswith("| dense") for line in lines)
+    said = re.search(r"The last line prints:\n\n```\n(.*?)\n```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert said
+    assert said[1] in "\n".join(lines)
+    assert "| dense | **1.0000** |" in lines

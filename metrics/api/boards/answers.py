@@ -52,12 +52,12 @@ class Contrast(TypedDict):
 class BoardStatistics(TypedDict):
     """How the statistics of a board were made; a part that was not asked for, or has no answer, is null."""
 
-    measure: Annotated[str, "the one that the board is sorted by"]
+    measure: Annotated[str, "the measure that the leaderboard is sorted by"]
     parts: list[str]
     runs: Annotated[int, "ranked runs with a mean: those that take part"]
     topics: Annotated[int | None, "on which every run has a value"]
     test: str
-    correction: Annotated[str | None, "null where p counts for all pairs by itself"]
+    correction: Annotated[str | None, "null where p already accounts for all pairs"]
     alpha: float
     confidence: float
     resamples: Annotated[int | None, "B of the test; null for one that does not draw"]
@@ -99,7 +99,7 @@ class Standing(TypedDict):
 
 
 class BoundedMean(Mean):
-    low: NotRequired[Annotated[float | None, "of its interval, where asked for; it may lie beyond the range"]]
+    low: NotRequired[Annotated[float | None, "of its interval, if requested; it may lie beyond the range"]]
     high: NotRequired[float | None]
 
 

@@ -68,6 +68,6 @@ def _asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:
     asked = standings_query(parameters)
     told = [name for name in HOW_MADE if parameters.get(name)]
     if asked is None and told:
-        message = f"{told[0]} says how statistics are made: ask for some, as statistics=tiers, or for a baseline"
+        message = f"{told[0]} is an option of statistics: request some, such as statistics=tiers, or a baseline"
         raise InvalidInput(message, code="required", pointer="statistics")
     return asked

@@ -47,10 +47,10 @@ class WhatIf(TypedDict):
     runs: list[RunName]
     official: Annotated[Combination, "by the collection's first measure"]
     combinations: list[Combination]
-    coefficient: Annotated[str, "tau-b, or tau-a where no board has ties and both are the same"]
+    coefficient: Annotated[str, "tau-b, or tau-a where no leaderboard has ties and both are the same"]
     tau: Annotated[
         list[list[float | None]],
-        "of the runs that both boards rank; null where one has no order of them: one run, or all of one rank",
+        "of the runs that both leaderboards rank; null where one cannot order them: a single run, or all runs tied",
     ]
 
 

@@ -104,7 +104,7 @@ class Family(TypedDict):
     about: Literal["means", "ranks"]
     paired: bool
     draws: Annotated[bool, "depends on resamples and seed"]
-    correction: Annotated[str | None, "null where p counts for all pairs by itself"]
+    correction: Annotated[str | None, "null where p already accounts for all pairs"]
     family: Annotated[int, "number of pairs that p counts for"]
     intervals: Annotated[str, OneOf(INTERVALS), "whether each holds alone, or all at once"]
     significant: Annotated[int, "number of pairs with a verdict"]
@@ -232,9 +232,7 @@ def comparison_answer(
     after, before = selection.offset + limit, max(0, selection.offset - limit)
     cautions = []
     if answer.gone:
-        message = (
-            f"{len(answer.gone)} of the compared runs were deleted since: they are not shown, but p values count them"
-        )
+        message = f"{len(answer.gone)} of the compared runs have been withdrawn: not shown, but counted by the p values"
         cautions.append(Caution(code="runs_deleted", message=message))
     chosen_alone = one_of_many(entrants, query)
     cautions += cautions_of([chosen_alone] if chosen_alone else [])

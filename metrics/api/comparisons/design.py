@@ -51,7 +51,7 @@ class Detection(TypedDict):
 
 class TopicSetSize(TypedDict):
     variance: Annotated[float, "of a run's values that runs and topics leave"]
-    detectable: Annotated[float, "the difference that a paired t test finds with the power asked for"]
+    detectable: Annotated[float, "the difference that a paired t test finds with the requested power"]
     half_width: Annotated[float, "expected, of the interval of a difference"]
     detections: list[Detection]
 

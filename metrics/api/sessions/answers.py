@@ -147,7 +147,7 @@ class ShownDocument(TypedDict):
     rank: int
     doc_id: str
     score: float | None
-    level: Annotated[int | None, "null where nobody judged it"]
+    level: Annotated[int | None, "null for an unjudged session"]
 
 
 class ShownQuery(TypedDict):

@@ -47,7 +47,7 @@ _SELECTION = [
     parameter("system", "only the sessions with this system"),
     parameter("topic", "only those of this topic (its topic_id)"),
     parameter("searcher", "only those of this searcher"),
-    parameter("least", "only those of at least so many queries, 1 where left out", OpenApiTypes.INT),
+    parameter("least", "only those of at least so many queries, default: 1", OpenApiTypes.INT),
     VERSION,
 ]
 
@@ -60,7 +60,7 @@ class SessionValuesView(APIView):
         parameters=[
             SESSION_MEASURES,
             *_SELECTION,
-            parameter("limit", "sessions of a page, 1,000 where left out, at most 10,000", OpenApiTypes.INT),
+            parameter("limit", "sessions of a page, default: 1,000, at most 10,000", OpenApiTypes.INT),
             parameter("offset", "sessions to pass over", OpenApiTypes.INT),
         ],
     )
@@ -81,7 +81,7 @@ class SessionCurvesView(APIView):
         parameters=[
             SESSION_MEASURE,
             *_SELECTION,
-            parameter("length", "components; the longest session's where left out", OpenApiTypes.INT),
+            parameter("length", "components; default: the longest session's", OpenApiTypes.INT),
             parameter("per_session", "true: every session's own vector as well", OpenApiTypes.BOOL),
         ],
     )
@@ -120,7 +120,7 @@ class OneSessionView(APIView):
         responses=shape(OneSession),
         parameters=[
             SESSION_MEASURE,
-            parameter("documents", "listed for each query, 100 where left out, at most 10,000", OpenApiTypes.INT),
+            parameter("documents", "listed for each query, default: 100, at most 10,000", OpenApiTypes.INT),
             VERSION,
         ],
     )

@@ -27,7 +27,7 @@ class RankedDocument(TypedDict):
     rank: Annotated[int, Kind(serializers.IntegerField, min_value=1)]
     doc_id: str
     score: float
-    level: Annotated[int | None, "null where nobody judged the document"]
+    level: Annotated[int | None, "null for an unjudged document"]
     gain: float
     sum: Annotated[float | None, "of gains down to this rank; null below rank 1000"]
     tied: Annotated[bool, "whether another document of the topic has this score"]

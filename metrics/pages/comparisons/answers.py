@@ -105,7 +105,7 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "lower": compared.measure.definition.lower_is_better,
         "cautions": list(dict.fromkeys(messages)),
         "baseline": run_of(answer, compared, baseline) if baseline is not None and baseline in shown.rows else None,
-        "confidence": f"{100 * answer.query.options.confidence:g} %",
+        "confidence": f"{100 * answer.query.options.confidence:g}%",
         "files": files(shown),
         "left_out": len(compared.left_out),
     }

@@ -24,17 +24,17 @@ from metrics.tables import figure, probability, signed, statistic
 from runs.models import Run
 
 ASKS = {
-    "paired_t": "Is the mean difference zero, where differences are near a normal distribution?",
-    "wilcoxon": "Do the ranked differences lean to one side?",
-    "sign": "Is one run ahead on more topics than the other, by however much?",
-    "randomisation": "Is the mean difference zero, where the runs could be exchanged on every topic?",
-    "bootstrap": "Is the mean difference zero, on topics drawn like these?",
-    "tukey_hsd": "Which means differ, of all pairs at once?",
-    "randomised_tukey_hsd": "Which means differ, of all pairs at once, where the runs could be exchanged?",
-    "nemenyi": "Which mean ranks differ, of all pairs at once?",
+    "paired_t": "Is the mean difference zero, if differences are roughly normal?",
+    "wilcoxon": "Are the ranked differences symmetric around zero?",
+    "sign": "Does one run win on more topics than the other, whatever the margin?",
+    "randomisation": "Is the mean difference zero, if the runs are exchangeable on every topic?",
+    "bootstrap": "Is the mean difference zero, over topics sampled like these?",
+    "tukey_hsd": "Which means differ, considering all pairs at once?",
+    "randomised_tukey_hsd": "Which means differ, considering all pairs at once, if the runs are exchangeable?",
+    "nemenyi": "Which mean ranks differ, considering all pairs at once?",
     "conover": "Do the rank sums over topics differ?",
-    "welch_t": "Do the means differ, as if on different topics?",
-    "mann_whitney": "Do the values rank differently, as if on different topics?",
+    "welch_t": "Do the means differ, treating the topics as different?",
+    "mann_whitney": "Do the values rank differently, treating the topics as different?",
 }
 
 
@@ -83,19 +83,19 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
         said += f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
     said = said if math.isnan(verdict.low) else f"{interval}{said}"
     counts = f"better on {_topics(wins)}, worse on {losses:,}{f', equal on {pair.ties:,}' if pair.ties else ''}"
-    detail = f"Of {difference}: {said}; {counts}."
+    detail = f"{difference}: {said}; {counts}."
     return Headline(f"{lead}.", detail, verdict.significant, label)
 
 
 def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]) -> str:
     """What stands behind the difference of means where it has no verdict."""
     if verdict.withheld == TOO_FEW_TOPICS:
-        return f"; {_topics(compared.topics)} are too few to tell that from chance"
+        return f"; {_topics(compared.topics)} are too few to tell this from chance"
     if verdict.withheld == NO_SPREAD:
-        return f"; {_the(verdict.test)} cannot be made, as the differences have no spread"
+        return f"; {_the(verdict.test)} cannot be computed, as the differences do not vary"
     if verdict.withheld == OTHER_DIRECTION:
         favoured = pair.a if verdict.leaning > 0 else pair.b
-        return f", but {_the(verdict.test)}, which does not ask about means, speaks for {names[favoured]}"
+        return f", but {_the(verdict.test)}, which does not test means, favours {names[favoured]}"
     return ""
 
 
@@ -113,13 +113,13 @@ def _p(verdict: Verdict, answer: Answer, by: str = "") -> str:
         return f"{plain}{by}"
     family = named_family(answer, verdict.test)
     if TESTS[verdict.test].simultaneous:
-        return f"{plain}{by}, counting for {family}"
+        return f"{plain}{by}, adjusted for {family}"
     correction = CORRECTION_NAMES[answer.query.rule.correction]
-    return f"{plain} alone{by}, {probability(verdict.p_adjusted)} with {correction} over {family}"
+    return f"{plain} uncorrected{by}, {probability(verdict.p_adjusted)} with {correction} over {family}"
 
 
 def _percent(answer: Answer) -> str:
-    return f"{100 * answer.query.options.confidence:g} %"
+    return f"{100 * answer.query.options.confidence:g}%"
 
 
 def _the(test: str) -> str:
@@ -151,11 +151,11 @@ def agreement(pair: ShownPair, alpha: float) -> str:
             f"not by {_listed(missed)}. {_why(found, missed, tested, alpha)}"
         )
     if said[NO_SPREAD]:
-        sentences.insert(0, f"{_begun(_listed(said[NO_SPREAD]))} cannot be made: the differences have no spread.")
+        sentences.insert(0, f"{_begun(_listed(said[NO_SPREAD]))} cannot be computed: the differences do not vary.")
     if said[OTHER_DIRECTION]:
         tests = _begun(_listed(said[OTHER_DIRECTION]))
         do_not = "does not" if len(said[OTHER_DIRECTION]) == 1 else "do not"
-        sentences.append(f"{tests}, which {do_not} ask about means, found the other direction.")
+        sentences.append(f"{tests}, which {do_not} test means, found the opposite direction.")
     return " ".join(sentences)
 
 
@@ -172,14 +172,12 @@ def _why(found: list[str], missed: list[str], tested: list[Verdict], alpha: floa
     """What it means where tests of means and of ranks are on different sides."""
     sides = [{TESTS[test].ranks for test in tests} for tests in (found, missed)]
     if sides == [{False}, {True}]:
-        return "The former ask about means, the latter about ranks or signs: few topics with large differences decide."
+        return "The former test means, the latter ranks or signs: a few topics with large differences decide."
     if sides == [{True}, {False}]:
-        return (
-            "The former ask about ranks or signs, the latter about means: many topics differ by little, or a few much."
-        )
+        return "The former test ranks or signs, the latter means: many topics differ by little, or a few by much."
     if all(alpha / _NEAR < verdict.p_value < alpha * _NEAR for verdict in tested):
-        return "Their questions differ, and every p is close to the level."
-    return "Their questions differ."
+        return "They test different hypotheses, and every p is close to the significance level."
+    return "They test different hypotheses."
 
 
 def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair | None) -> str:
@@ -187,7 +185,7 @@ def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair |
     rows = rows_of(answer, compared)
     names = names_of([run_of(answer, compared, row) for row in rows])
     who = " and ".join(names.values()) if len(rows) == 2 else f"{len(rows)} runs"
-    found = f", found among {named_family(answer, family.test)}," if answer.narrowed else ""
+    found = f", selected from {named_family(answer, family.test)}," if answer.narrowed else ""
     qrels = answer.entrants.qrels
     return (
         f"We compared {who}{found} by {compared.measure.name} on {compared.topics:,} topics of {qrels.collection.name} "

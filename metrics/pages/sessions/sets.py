@@ -205,7 +205,7 @@ def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]
     found = read_query_curves(chosen=chosen, measure=session_measure_in(query))
     lines = []
     for name, (gained, lost, same) in zip(chosen.judged.systems, found.changed, strict=True):
-        share = f"{100 * gained / (gained + lost + same):.0f} %" if gained or lost or same else NOTHING
+        share = f"{100 * gained / (gained + lost + same):.0f}%" if gained or lost or same else NOTHING
         lines.append((name.decode(), [f"{gained:,}", f"{lost:,}", f"{same:,}", share]))
     return lines
 
@@ -266,7 +266,7 @@ def _query_line(found: SessionSet, query: ShownQuery, number: int) -> QueryLine:
     documents = [
         DocumentOfQuery(one, str(labels.get(str(one.level), "")), one.doc_id in clicked) for one in query.documents
     ]
-    share = NOTHING if np.isnan(query.share) else f"{100 * query.share:.1f} %"
+    share = NOTHING if np.isnan(query.share) else f"{100 * query.share:.1f}%"
     change = "" if first else signed(query.change)
     return QueryLine(
         number, query, f"{query.contribution:.4f}", f"{query.ideal:.4f}", share, change, verdict, documents

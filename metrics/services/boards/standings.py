@@ -179,7 +179,7 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     check_names(query.test, query.correction)
     ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
     if len(ranked) > MAX_RUNS:
-        message = f"statistics are made for boards of at most {MAX_RUNS:,} runs, this one has {len(ranked):,}"
+        message = f"statistics need a leaderboard of at most {MAX_RUNS:,} runs; this one has {len(ranked):,}"
         raise StatisticsError(message, code="too_many_runs", pointer="statistics")
     places = {pk: place for place, (pk, _) in enumerate(ranked)}
     against = None
@@ -187,13 +187,13 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
         baseline = current.filter(run__in=[query.baseline]).values_list("pk", flat=True).first()
         if baseline is None or baseline not in places:
-            message = f"baseline {query.baseline} is not a ranked run of this board"
+            message = f"baseline {query.baseline} is not a ranked run of this leaderboard"
             raise StatisticsError(message, code="unknown_run", pointer="baseline")
         against = places[baseline]
     if set(query.parts) <= {"intervals"}:
         standings = Standings(query, board.sort, places)
     elif len(places) < 2:
-        few = Caution("too_few_runs", f"two ranked runs are needed to compare any, here are {len(places)}")
+        few = Caution("too_few_runs", f"a comparison needs at least two ranked runs; found {len(places)}")
         standings = Standings(query, board.sort, places, cautions=[few])
     else:
         _check_work(query, len(places), board.qrels.topics)
@@ -210,10 +210,10 @@ def _check_work(query: StandingsQuery, runs: int, topics: int) -> None:
     families = {"tiers": runs * (runs - 1) // 2, "baseline": runs - 1}
     for part in (part for part in families if part in query.parts):
         seconds = seconds_of_test(query.test, runs, topics, families[part], query.resamples)
-        narrow = "give fewer resamples, another test, or statistics= without it"
+        narrow = "use fewer resamples, another test, or leave it out of statistics="
         check_seconds(seconds, f"{part} by {query.test} of {runs:,} runs", narrow, "test")
     if "ranks" in query.parts:
-        narrow = "give fewer rank_resamples, or statistics= without it"
+        narrow = "use fewer rank_resamples, or leave it out of statistics="
         seconds = seconds_of_ranks(runs, topics, query.rank_resamples)
         check_seconds(seconds, f"rank intervals of {runs:,} runs", narrow, "rank_resamples")
 
@@ -259,12 +259,10 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
     cautions = cautions_of([measure], left_out)
     enough = topics >= MIN_TOPICS
     if not enough and {"tiers", "ranks"} & set(query.parts):
-        message = f"no tiers and no rank intervals: {topics} topics are too few for them, {MIN_TOPICS} are needed"
+        message = f"no tiers and no rank intervals: {topics} topics are too few; at least {MIN_TOPICS} are needed"
         cautions.append(Caution("no_verdict", message))
     elif reordered:
-        message = (
-            "by the arithmetic means that are tested the runs have another order: tiers and rank intervals have it"
-        )
+        message = "tests use arithmetic means, which order the runs differently; tiers and rank intervals follow them"
         cautions.append(Caution("other_order", message))
     # Only what the test reads: what it does not makes no other answer.
     options = Options(confidence=query.confidence)
@@ -307,7 +305,7 @@ def _tiers(
         return None, cautions
     letters = letters_of(family.tiers) if grouped else None
     if letters is None:
-        message = f"groups have letters on boards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
+        message = f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
         cautions.append(Caution("groups_left_out", message))
     groups = None if letters is None else [list(text) for text in letters]
     found = int(family.significant.sum())

@@ -132,7 +132,7 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
     named = [*query.tested, *([query.baseline] if query.tested and query.baseline else [])]
     evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=named, most=MAX_RUNS)
     if len(evaluations) < 2:
-        message = f"a comparison needs two evaluated runs, here are {len(evaluations)}"
+        message = f"a comparison needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
     evaluations.sort(key=lambda evaluation: (evaluation.run.created_at, evaluation.run_id))
     ids = [str(evaluation.run_id) for evaluation in evaluations]
@@ -171,7 +171,7 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
         without = np.isnan(values).sum(axis=0)
         topics = int(np.count_nonzero(without == 0))
         if topics < 2:
-            message = f"{measure.name}: a comparison needs 2 topics on which every run has a value, here are {topics}"
+            message = f"{measure.name}: a comparison needs at least 2 topics with a value of every run; found {topics}"
             raise StatisticsError(message, code="too_few_topics")
         left_out = {entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()}
         values = values[:, without == 0]
@@ -211,5 +211,7 @@ def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))
     if np.isnan(anova) or (anova < rule.alpha) == (friedman < rule.alpha):
         return []
-    message = f"means and ranks disagree: analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
+    message = (
+        f"means and ranks disagree: the analysis of variance has p = {anova:.2g}, Friedman's test p = {friedman:.2g}"
+    )
     return [Caution("omnibus_tests_disagree", message)]

@@ -95,7 +95,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     check_values(len(runs), topics, len(kinds))
     seconds = seconds_of_orders(len(kinds), len(pairs), len(runs), topics, query.resamples)
     what = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
-    check_seconds(seconds, what, "ask for fewer measures, name some runs=, or give fewer resamples", "measures")
+    check_seconds(seconds, what, "use fewer measures, runs (runs=) or resamples", "measures")
     values, common = _values(versions, ids, query.measures)
     lower = np.array([measure.definition.lower_is_better for measure, _ in kinds])
     means = np.array([one.mean(axis=1) for one in values])
@@ -138,7 +138,7 @@ def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
 
 def _check_orders(number: int) -> None:
     if number < 2:
-        message = "an agreement is one of two orders: name several measures=, or several versions by qrels="
+        message = "agreement needs two orderings: name several measures=, or several versions with qrels="
         raise StatisticsError(message, code="too_few_orders", pointer="measures")
     if number > MAX_ORDERS:
         message = f"{number} orders (measures times versions of the judgements), at most {MAX_ORDERS} at once"
@@ -169,12 +169,12 @@ def _evaluated(
 def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, dict[int, int]]) -> None:
     missing = [run for run in wanted if run not in complete]
     if missing:
-        message = f"run {missing[0]} is not evaluated under all of these judgements of {collection.slug}"
+        message = f"run {missing[0]} is not evaluated against all of these judgements of {collection.slug}"
         raise StatisticsError(message, code="unknown_run", pointer="runs")
     if len(wanted) > MAX_RUNS:
         raise too_many_runs(MAX_RUNS)
     if len(wanted) < 2:
-        message = f"an order needs two runs evaluated under all of these judgements, here are {len(wanted)}"
+        message = f"an ordering needs at least two runs evaluated against all of these judgements; found {len(wanted)}"
         raise StatisticsError(message, code="too_few_runs")
 
 

@@ -29,8 +29,8 @@ from runs.models import Collection, Qrels
 DESIGNS: tuple[Design, ...] = ("paired", "latin_square", "two_way", "unpaired")
 MAX_SYSTEMS = 50
 _WHY: dict[Design, str] = {
-    "paired": "every searcher who searched a topic did so with every system",
-    "latin_square": "every searcher searched every topic once, the systems balanced over searchers and topics",
+    "paired": "every searcher who searched a topic used every system on it",
+    "latin_square": "every searcher searched every topic once, with systems balanced over searchers and topics",
     "two_way": "every topic was searched with every system, but not by the same searchers",
     "unpaired": "some topics were not searched with every system",
 }
@@ -135,7 +135,7 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
     only = _ONLY.get(design)
     test, known = query.test or only or _USUAL, [only] if only else [name for name, one in TESTS.items() if one.paired]
     if test not in known:
-        message = f"test {test[:40]!r} does not go with the {design} design; here these do: {', '.join(known)}"
+        message = f"test {test[:40]!r} does not fit the {design} design; choose from:  {', '.join(known)}"
         raise StatisticsError(message, code="unknown_test", pointer="test")
     check_known([], query.rule.correction)
     pairs = Pairs(len(sample.names), _place(sample.names, query.baseline))
@@ -197,14 +197,14 @@ def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionCo
     for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
         found = [full for full, (_, system) in entrants.items() if name in (full, system)]
         if len(found) != 1:
-            what = "is in several session sets" if found else "is in no evaluated session set here"
+            what = "is in several session sets" if found else "is not in any evaluated session set here"
             message = f"system {name[:100]!r} {what}; write team/tag:system"
             raise StatisticsError(message, code="unknown_system", pointer="systems")
         names.add(found[0])
     names = names or set(entrants)
     if not 2 <= len(names) <= MAX_SYSTEMS:
         few = len(names) < 2
-        say = f"a comparison needs 2 to {MAX_SYSTEMS} systems, here are {len(names)}: name some with systems="
+        say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
         raise StatisticsError(say, code="too_few_systems" if few else "too_many_systems", pointer="systems")
     return names
 
@@ -241,10 +241,10 @@ def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: Ses
     paired = (paired_values if design == "paired" else topic_values)(sample.values, sample.factors)
     values, cells = paired.values, paired.values.shape[1]
     if cells < 2:
-        message = f"a paired comparison needs 2 cells in which every system has a value, here are {cells}"
+        message = f"a paired comparison needs at least 2 cells in which every system has a value; found {cells}"
         raise StatisticsError(message, code="too_few_topics")
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
-    check_seconds(seconds, "this comparison", "ask for fewer resamples or systems", "resamples")
+    check_seconds(seconds, "this comparison", "use fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
     cautions = (*of_sessions(family.result.cautions, design), *dependent_cells(paired))
     found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}

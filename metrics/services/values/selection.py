@@ -32,7 +32,7 @@ def select_evaluations(
         found = {str(evaluation.run_id): evaluation for evaluation in wanted.filter(run__in=named)}
         missing = [run for run in named if run not in found]
         if missing:
-            message = f"run {missing[0]} is not evaluated under the active judgements of {collection.slug}"
+            message = f"run {missing[0]} is not evaluated against the active judgements of {collection.slug}"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         evaluations = [found[run] for run in named]
     # What they belong to is at hand, and read once instead of for every row.
@@ -52,4 +52,4 @@ def own_measures(collection: Collection) -> set[str]:
 
 
 def too_many_runs(most: int) -> StatisticsError:
-    return StatisticsError(f"at most {most:,} runs at once; name some with runs=", code="too_many_runs", pointer="runs")
+    return StatisticsError(f"at most {most:,} runs at once: name some with runs=", code="too_many_runs", pointer="runs")
