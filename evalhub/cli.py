@@ -31,7 +31,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
 
 
 def main() -> None:
-    """The console script's entry."""
+    """Run a command of the console script."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
     command = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if command in ("--help", "-h", "help") and len(sys.argv) < 3:

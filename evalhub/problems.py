@@ -104,7 +104,7 @@ def _whole_seconds(wait: float) -> str:
 
 
 def _fields(details: Any, pointer: str) -> Iterator[dict[str, Any]]:
-    """The leaves of DRF's nested validation errors, each with a JSON pointer to its field."""
+    """Yield the leaves of DRF's nested validation errors, each with a JSON pointer to its field."""
     if isinstance(details, dict) and set(details) == {"message", "code"}:
         yield {"pointer": pointer, "code": details["code"], "detail": str(details["message"])}
     elif isinstance(details, dict):
@@ -190,7 +190,7 @@ _other_host = _error_page(
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """What Django refuses to read; a host name is told apart, which every new installation meets."""
+    """Answer a request that Django refuses to read; a host name is told apart, which every new installation meets."""
     page = _other_host if isinstance(exception, DisallowedHost) else _unreadable
     response: HttpResponse = page(request, exception)
     return response
@@ -217,7 +217,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def slow_down(request: HttpRequest, wait: float) -> HttpResponse:
-    """The answer to an address that asks too often; `wait` is in seconds."""
+    """Return the answer to an address that asks too often; `wait` is in seconds."""
     answer: HttpResponse = too_many_requests(request)
     answer["Retry-After"] = _whole_seconds(wait)
     return answer

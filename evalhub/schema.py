@@ -50,7 +50,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def known_fields_only(result: dict[str, Any], **context: Any) -> dict[str, Any]:
-    """What a request sends has the fields of its description and no others."""
+    """Describe request bodies as closed: they have the fields of their description and no others."""
     for name, component in result["components"]["schemas"].items():
         if name.endswith("Request") and component.get("type") == "object":
             component["additionalProperties"] = False

@@ -39,7 +39,7 @@ _LIMITS = Limits(
 
 
 def main(argv: list[str]) -> None:
-    """The command; always ends in SystemExit."""
+    """Run the command; always ends in SystemExit."""
     try:
         status = _parse_and_run(argv[2:])
         sys.stdout.flush()
@@ -138,7 +138,7 @@ class _Command:
         return None
 
     def _columns(self, file: LocalFile, answers: Answers) -> list[Column]:
-        """The columns of every measure; one that fails is named and left out, and the others are shown."""
+        """Return the columns of every measure; one that fails is named and left out, and the others are shown."""
         found: list[Column] = []
         each: list[tuple[str, list[Request], list[Measure]]] = [(one.entry.name, [one], []) for one in self.requests]
         each += [(measure.name, [], [measure]) for measure in self.measures]
@@ -210,7 +210,7 @@ class _Command:
 
 
 def _missing_values(column: Column) -> str:
-    """Which topics a figure is not over, and why."""
+    """Say which topics a value leaves out, and why."""
     topics = column.defined + sum(column.undefined.values())
     over = (
         f"is over {column.defined} of {topics} topics" if column.defined else f"has no value for any of {topics} topics"
@@ -220,7 +220,7 @@ def _missing_values(column: Column) -> str:
 
 
 def _other_case(topics: Iterable[str], judged: list[bytes]) -> str:
-    """A pair of topics that differ in case only, where there is one."""
+    """Return a pair of topics that differ in case only, where there is one."""
     known = {topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace") for topic_id in judged}
     pair = next(((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None)
     return f"; the ids differ in case: {pair[0]!r} in the run, {pair[1]!r} in the judgements" if pair else ""

@@ -22,12 +22,12 @@ class LocalFile:
         self._kept: bytes | None = None
 
     def size(self) -> int:
-        """How many bytes there are to read, after decompression, as far as the file itself tells."""
+        """Return how many bytes there are to read, after decompression, as far as the file itself tells."""
         with self._raw() as raw:
             return content_size(raw)
 
     def open(self) -> BoundedReader:
-        """The content from its beginning, decompressed; what was opened before is closed."""
+        """Return the content from its beginning, decompressed; what was opened before is closed."""
         self.close()
         self._opened = open_stream(self._raw(), self._limits)
         return self._opened
@@ -48,7 +48,7 @@ class LocalFile:
 
 
 def _read(name: str, limit: int) -> bytes:
-    """What a pipe gives, or one byte more than the limit."""
+    """Return what a pipe gives, or one byte more than the limit."""
     if name == "-":
         return sys.stdin.buffer.read(limit + 1)
     with Path(name).open("rb") as pipe:

@@ -33,7 +33,7 @@ examples:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """The options; SystemExit after --help, or with status 2 after a message about what is wrong."""
+    """Return the options; SystemExit after --help, or with status 2 after a message about what is wrong."""
     return parser().parse_intermixed_args(arguments)
 
 

@@ -43,7 +43,7 @@ Model = type[models.Model]
 
 
 def saved_models() -> list[Model]:
-    """Every model of every app, those between two others included, each after the ones it points to."""
+    """Return every model of every app, those between two others included, each after the ones it points to."""
     every = [model for model in apps.get_models(include_auto_created=True) if model._meta.label_lower not in LEFT_OUT]
     graph = {
         model: {field.related_model for field in columns(model) if field.related_model not in (None, model)}
@@ -61,7 +61,7 @@ def rows_member(model: Model) -> str:
 
 
 def schema() -> list[str]:
-    """The migrations that were applied: what a backup's rows fit."""
+    """Return the migrations that were applied: what a backup's rows fit."""
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
@@ -164,7 +164,7 @@ def _named_files() -> set[str]:
 
 
 def encode_row(row: models.Model) -> bytes:
-    """A row as a line of JSON."""
+    """Return a row as a line of JSON."""
     values = {field.attname: _encode(field.value_from_object(row)) for field in columns(type(row))}
     return json.dumps(values, cls=DjangoJSONEncoder).encode()
 

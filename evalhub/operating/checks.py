@@ -50,7 +50,7 @@ def check_database(**options: Any) -> Messages:
 
 @checks.register(*OWN_CHECKS)
 def check_data_folder(**options: Any) -> Messages:
-    """The data folder is there, or can be made, and can be written to."""
+    """Check that the data folder exists or can be created, and is writable."""
     folder = settings.EVALHUB_DATA
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
@@ -105,7 +105,7 @@ def _check_persistence(limits: dict[str, str]) -> Messages:
 
 
 def file_system(path: Path, mounts: Path = _MOUNTS) -> str:
-    """The type of the file system that a path is on, as far as the kernel tells; empty where it does not."""
+    """Return the type of the file system that a path is on, as far as the kernel tells; empty where it does not."""
     try:
         lines = [line.split() for line in mounts.read_text().splitlines()]
     except OSError:

@@ -22,7 +22,7 @@ _context: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("conte
 
 
 def begin_request(given: str) -> str:
-    """The id of the request that begins: the client's where it is a sane one, else a new one."""
+    """Return the id of the request that begins: the client's where it is a sane one, else a new one."""
     request_id = given if _SANE_ID.match(given) else uuid.uuid4().hex
     _context.set({"request_id": request_id})
     return request_id
@@ -44,7 +44,7 @@ def begin_comparison(comparison_id: str) -> None:
 
 
 def current_request_id() -> str:
-    """The id of this thread's request; empty where there is none."""
+    """Return the id of this thread's request; empty where there is none."""
     return str(_context.get().get("request_id", ""))
 
 
@@ -65,7 +65,7 @@ class NoProbes(logging.Filter):
 
 
 def hide_secrets(text: str) -> str:
-    """The text without tokens, and without the content of rows."""
+    """Return the text without tokens, and without the content of rows."""
     return _ROW.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))
 
 

@@ -51,7 +51,7 @@ class RequestRecord:
 
 
 def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
-    """What the log says of a request; never its query, which is where a careless client puts a secret."""
+    """Return what the log says of a request; never its query, which is where a careless client puts a secret."""
     return {
         "method": (request.method or "")[:20],
         "path": quote(request.path[:500]),
@@ -63,7 +63,7 @@ def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[
 
 
 def _user_id(request: HttpRequest) -> int | None:
-    """The user's id where somebody asked who it is; asking here could need a database that is away."""
+    """Return the user's id where somebody asked who it is; asking here could need a database that is away."""
     user = vars(request).get("user")
     if isinstance(user, SimpleLazyObject):
         user = getattr(request, "_cached_user", None)

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 def exposition() -> tuple[bytes, str]:
-    """All figures in Prometheus' text format, and its content type."""
+    """Return all metrics in Prometheus' text format, and its content type."""
     registry = CollectorRegistry()
     registry.register(DatabaseFigures())
     registry.register(DiskFigures())

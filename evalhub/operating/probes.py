@@ -58,7 +58,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 @_bare
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The figures for Prometheus; 404 unless a token is set, 401 without it."""
+    """Return the metrics for Prometheus; 404 unless a token is set, 401 without it."""
     token = settings.EVALHUB_METRICS_TOKEN
     if not token:
         return _fresh(HttpResponse("EVALHUB_METRICS_TOKEN is not set\n", "text/plain", 404))
@@ -107,7 +107,7 @@ STANDING = Standing()
 
 
 def _reasons() -> Iterator[Reason]:
-    """Why a submission would not be accepted or evaluated."""
+    """Yield why a submission would not be accepted or evaluated."""
     try:
         yield from _database_reasons()
     except DatabaseError as error:
@@ -131,7 +131,7 @@ def _database_reasons() -> Iterator[Reason]:
 
 
 def _warnings() -> Iterator[dict[str, str]]:
-    """What an operator should look at, though submissions are safe."""
+    """Yield what an operator should look at, though submissions are safe."""
     queue = read_queue()
     if queue.stuck:
         yield _reason("undispatched", f"{queue.undispatched} evaluations are due, but none has been sent for a minute")
@@ -141,7 +141,7 @@ def _warnings() -> Iterator[dict[str, str]]:
 
 @functools.cache
 def _newest_migrations() -> set[tuple[str, str]]:
-    """The last migration of each app that this code knows."""
+    """Return the last migration of each app that this code knows."""
     return set(MigrationLoader(None).graph.leaf_nodes())
 
 

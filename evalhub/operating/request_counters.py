@@ -38,7 +38,7 @@ def count_request(view: str, method: str, status: int, seconds: float) -> None:
 
 
 def request_figures() -> bytes:
-    """The requests of all processes of this web server, in Prometheus' text format."""
+    """Return the requests of all processes of this web server, in Prometheus' text format."""
     folder = os.environ.get(FIGURES_VARIABLE)
     if not folder:
         return generate_latest(_own)

@@ -163,7 +163,7 @@ def _install_rows(backup: Backup, model: Model) -> None:
 
 
 def decode_row(model: Model, values: dict[str, Any]) -> models.Model:
-    """A row, not yet saved, of what `encode_row` made of it."""
+    """Return a row, not yet saved, of what `encode_row` made of it."""
     return model(**{field.attname: _decode(field, values[field.attname]) for field in columns(model)})
 
 
@@ -182,7 +182,7 @@ def _reset_sequences() -> None:
 
 
 def describe(backup: Backup) -> str:
-    """A line about a backup."""
+    """Return a line about a backup."""
     manifest = backup.manifest
     rows = sum(manifest["rows"].values())
     age = (timezone.now() - datetime.fromisoformat(manifest["made_at"])).total_seconds() / 3600

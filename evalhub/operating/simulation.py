@@ -39,8 +39,11 @@ class Simulated:
 
 
 def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200) -> Simulated:
-    """The same collection every time. A system scores a document by its skill x the level + noise of its own and
-    noise that all systems share, so that topics differ in difficulty and systems resemble each other."""
+    """Simulate the same collection every time.
+
+    A system scores a document by its skill x the level + noise of its own and noise that all systems share, so that
+    topics differ in difficulty and systems resemble each other.
+    """
     rng = np.random.default_rng(20020401)
     topic_ids = [str(number) for number in range(101, 101 + topics)]
     levels = np.zeros((topics, pool), np.int64)

@@ -73,14 +73,14 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
 
 
 def with_digest(name: str) -> str:
-    """The name under which a file may be kept for good; as it is, where there is no such file."""
+    """Return the name under which a file may be kept for good; as it is, where there is no such file."""
     file = find_file(name)
     stem, ending = splitext(name)
     return f"{stem}.{file.digest}{ending}" if file else name
 
 
 def find_file(name: str) -> StaticFile | None:
-    """A static file as it was when this process first asked for it; None where no app has it."""
+    """Return a static file as it was when this process first asked for it; None where no app has it."""
     if name not in _files:
         found = finders.find(name)
         _files[name] = read_file(Path(found)) if isinstance(found, str) else None

@@ -23,7 +23,7 @@ BUNDLE_NAME = hashlib.sha256(f"{version('vl-convert-python')} {_SNIPPET}".encode
 
 
 def read_bundle() -> bytes:
-    """The script compressed with gzip; made at the first call on a data folder, which takes some seconds."""
+    """Return the script compressed with gzip; made at the first call on a data folder, which takes some seconds."""
     path = _folder() / f"vega-{BUNDLE_NAME}.js.gz"
     if not path.exists():
         with _lock():

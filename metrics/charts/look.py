@@ -104,7 +104,7 @@ def dressed(layers: list[Any], look: Look, title: str, subtitle: str) -> Any:
 
 
 def row_axis(names: list[str], size: int, room: float) -> dict[str, Any]:
-    """An axis of names of rows, whose values are their places from 0 on.
+    """Return an axis of names of rows, whose values are their places from 0 on.
 
     A name that has no room is shortened here, and the room is kept free: Vega would cut it at a width in the font that
     is at hand, and a reader's may be wider.
@@ -129,7 +129,7 @@ def whole_ticks(low: int, high: int, look: Look, most: int = 10) -> list[int]:
 
 
 def named_colours(names: list[str], colours: list[str], look: Look) -> Any:
-    """A colour for each name, with a legend above the chart."""
+    """Return a colour for each name, with a legend above the chart."""
     return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend(names, look))
 
 
@@ -150,7 +150,7 @@ def with_legend(names: list[str]) -> Callable[[Look], int]:
 
 
 def _legend(names: list[str], look: Look) -> Any:
-    """All names, in as many columns as have room; one that is longer than a line is shortened."""
+    """Return all names, in as many columns as have room; one that is longer than a line is shortened."""
     texts = shortened_names(names, look.room - _BEFORE_ENTRIES - _BESIDE_ENTRY, _LEGEND)
     given: dict[str, Any] = {} if texts == names else {"labelExpr": f"{json.dumps(texts)}[datum.index]"}
     return alt.Legend(

@@ -24,7 +24,7 @@ class Format:
 
 
 def render(draw: Callable[[], Any], form: str) -> bytes:
-    """What `draw` makes, in one of FORMATS; an SVG has no script and needs no other file."""
+    """Render what `draw` makes in one of FORMATS; an SVG has no script and needs no other file."""
     # Checking a chart against Altair's schema takes longer than to draw it; the tests do it.
     with debug_mode(False):
         specification: dict[str, Any] = draw().to_dict(validate=False)

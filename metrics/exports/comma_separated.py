@@ -19,7 +19,7 @@ def neutral(text: str) -> str:
 
 
 def written(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """A line of names, those of the first row, then pieces of some hundred rows."""
+    """Yield a line of names, those of the first row, then pieces of some hundred rows."""
     buffer = io.StringIO()
     writer = None
     for number, row in enumerate(rows):

@@ -110,7 +110,7 @@ class BoundedReader:
 
 
 def open_file(path: Path, limits: Limits) -> BoundedReader:
-    """The file's content, decompressed."""
+    """Return the file's content, decompressed."""
     return open_stream(path.open("rb"), limits)
 
 
@@ -147,7 +147,7 @@ def encoding_of(start: bytes) -> str:
 
 
 def content_size(raw: BinaryIO) -> int:
-    """How many bytes an open, seekable file holds after decompression, as far as the file itself tells."""
+    """Return how many bytes an open, seekable file holds after decompression, as far as the file itself tells."""
     raw.seek(0)
     start = raw.read(_START)
     size = raw.seek(0, io.SEEK_END)
@@ -184,5 +184,5 @@ def _broken(encoding: str, error: Exception) -> InvalidFile:
 
 
 def in_memory(content: bytes, limits: Limits) -> BoundedReader:
-    """The same for bytes at hand."""
+    """Return the same for bytes at hand."""
     return open_stream(io.BytesIO(content), limits)

@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_ir_metadata(comment_lines: list[bytes]) -> tuple[dict[str, object] | None, str | None]:
-    """The header's mapping, fit for JSON, or None; and why a header that is there cannot be used."""
+    """Return the header's mapping, fit for JSON, or None; and why a header that is there cannot be used."""
     try:
         lines = _header_lines(comment_lines)
         return (None if lines is None else _parse(lines)), None
@@ -89,7 +89,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 def _plain(value: object) -> object:
-    """The value in the types JSON has; nothing is dropped, what JSON lacks becomes a string."""
+    """Return the value in the types JSON has; nothing is dropped, what JSON lacks becomes a string."""
     if isinstance(value, dict):
         return _plain_mapping(value)
     if isinstance(value, list | tuple | set):

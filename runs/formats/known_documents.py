@@ -51,7 +51,7 @@ class KnownSummary:
 
 
 def known_limits(limits: Limits) -> Limits:
-    """The limits of a file that is read at once: a person knows fewer documents than a run lists."""
+    """Return the limits of a file that is read at once: a person knows fewer documents than a run lists."""
     lines, size = min(limits.lines, KNOWN_LINES), min(limits.bytes_out, KNOWN_BYTES)
     return replace(limits, lines=lines, lines_at_once=lines, bytes_out=size, bytes_at_once=size)
 
@@ -76,7 +76,7 @@ def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int
 
 
 def _kinds(reader: PieceReader, columns: Columns) -> tuple[Flags, Flags]:
-    """Which rows name a document and which a number; what is wrong with the others is reported."""
+    """Return which rows name a document and which a number; what is wrong with the others is reported."""
     starts, ends = columns.spans[:, 2 * DOCUMENT], columns.spans[:, 2 * DOCUMENT + 1]
     three = columns.notes & FEW == 0
     document = ~three & (ends > starts)
@@ -96,7 +96,7 @@ def _kinds(reader: PieceReader, columns: Columns) -> tuple[Flags, Flags]:
 
 
 def _expected(reader: PieceReader, columns: Columns) -> dict[bytes, int]:
-    """The number of each topic; two different ones are a problem."""
+    """Return the number of each topic; two different ones are a problem."""
     found: dict[bytes, int] = {}
     rows: dict[bytes, int] = {}
     for row in range(len(columns.line)):
@@ -112,7 +112,7 @@ def _expected(reader: PieceReader, columns: Columns) -> dict[bytes, int]:
 
 
 def _documents(reader: PieceReader, columns: Columns) -> RankedBlock:
-    """The documents by topic, each once; those that are repeated are warned about."""
+    """Return the documents by topic, each once; those that are repeated are warned about."""
     _, starts = topic_segments(columns)
     first, second = find_duplicates(columns, starts)
     for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):

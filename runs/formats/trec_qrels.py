@@ -95,12 +95,12 @@ def _check(reader: PieceReader, columns: Columns) -> Flags:
 
 
 def _several(columns: Columns) -> bool:
-    """Whether a topic has several iterations."""
+    """Return whether a topic has several iterations."""
     return bool(_inside(columns).any())
 
 
 def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) -> Subtopics | None:
-    """The level of each document in each iteration; None where every topic has one iteration only."""
+    """Return the level of each document in each iteration; None where every topic has one iteration only."""
     if not _several(columns):
         return None
     document, kept = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
@@ -114,7 +114,7 @@ def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) 
 
 
 def _by_topic_and_id(columns: Columns, topic_starts: Ints, rows: Ints) -> Ints:
-    """The order of some rows by topic, then by doc_id descending; rows of one document stay as they are."""
+    """Return the order of some rows by topic, then by doc_id descending; rows of one document stay as they are."""
     content = columns.data.tobytes()
     ids = [content[start:end] for start, end in columns.spans[rows, 2:4].tolist()]
     by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True), np.int64)
@@ -123,7 +123,7 @@ def _by_topic_and_id(columns: Columns, topic_starts: Ints, rows: Ints) -> Ints:
 
 
 def _within_topic(topic: Ints, label: Ints) -> Ints:
-    """The number of each row's label among those of its topic, from 0."""
+    """Return the number of each row's label among those of its topic, from 0."""
     width = label.max() + 1
     pairs, number = np.unique(topic * width + label, return_inverse=True)
     within: Ints = number - np.searchsorted(pairs, topic * width)
@@ -155,13 +155,13 @@ def _report_iterations(
 
 
 def _inside(columns: Columns) -> Flags:
-    """Rows at which the iteration changes within a topic."""
+    """Return rows at which the iteration changes within a topic."""
     inside: Flags = columns.notes & (NEW_TOPIC | NEW_LABEL) == NEW_LABEL
     return inside
 
 
 def _iterations(columns: Columns) -> tuple[str, int]:
-    """The first iterations with their numbers of judgements, to be read in a sentence; how many there are."""
+    """Return the first iterations with their numbers of judgements, to be read in a sentence; how many there are."""
     numbers = numbered(columns, LABEL)
     values, rows, sizes = np.unique(numbers, return_index=True, return_counts=True)
     names = [columns.text(row, LABEL)[:100].decode(errors="replace") for row in rows[:_NAMED].tolist()]
@@ -170,7 +170,7 @@ def _iterations(columns: Columns) -> tuple[str, int]:
 
 
 def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: Ints, same: Ints) -> Flags:
-    """Which rows to keep: the first of each document, raised to the highest level any iteration gives it."""
+    """Return which rows to keep: the first of each document, raised to the highest level any iteration gives it."""
     keep = np.ones(len(columns.line), np.bool_)
     keep[second] = False
     if len(second):
@@ -230,5 +230,5 @@ def _judgements(columns: Columns, subtopics: Subtopics | None, seed: int) -> Jud
 
 
 def _topics(starts: Ints) -> Ints:
-    """The topic of each row."""
+    """Return the topic of each row."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))

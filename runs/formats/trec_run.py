@@ -51,14 +51,14 @@ class RunSummary:
 
 
 def say_contradicted(lines: int, documents: int) -> str:
-    """What the rank column of a run is worth: `lines` of it stand against the score of the line before."""
+    """Return what the rank column of a run is worth: `lines` of it stand against the score of the line before."""
     return f"{lines:,} of {documents:,} lines have a rank that contradicts their score; scores decide"
 
 
 def read_run(
     open_run: Opener, *, grouped: bool = True, limits: Limits = DEFAULT_LIMITS, seed: int = 0
 ) -> Iterator[RankedBlock]:
-    """The blocks of a run that was checked before.
+    """Yield the blocks of a run that was checked before.
 
     Raises TopicsInterleaved where `grouped` does not hold, InvalidFile where the file is not sound after all.
     """
@@ -129,7 +129,7 @@ class _RunCheck:
         return self.summary
 
     def blocks(self, open_run: Opener) -> Iterator[RankedBlock]:
-        """The good lines of the run; the summary is complete when they are read to the end."""
+        """Yield the good lines of the run; the summary is complete when they are read to the end."""
         for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
             good = self.reader.check_rows(columns, _SCORE, "bad_score")
             self.reader.warn_extra_columns(columns)
@@ -234,12 +234,12 @@ class _RunCheck:
 
 
 def _steps(values: Floats | Ints) -> tuple[Flags, Flags]:
-    """Where a row's value is greater than that of the row before, and where it is less; shape (rows - 1,)."""
+    """Return where a row's value is greater than that of the row before, and where it is less; shape (rows - 1,)."""
     return values[1:] > values[:-1], values[1:] < values[:-1]
 
 
 def _tied(scores: Floats, inside: Flags) -> Flags:
-    """Rows whose score another row of the topic has, whatever the file's order."""
+    """Return rows whose score another row of the topic has, whatever the file's order."""
     topic = np.cumsum(~inside)
     rises = (scores[1:] > scores[:-1]) & inside[1:]
     # Most runs list each topic in descending order: equal scores are then neighbours as they stand.

@@ -38,12 +38,12 @@ class Command(command.Command):
 
 
 def document() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     return "\n".join([_HEAD, *(describe(definition) for definition in MEASURES.values())])
 
 
 def describe(definition: MeasureDefinition) -> str:
-    """A measure's section of the page."""
+    """Return a measure's section of the page."""
     sections = definition.sections()
     cutoff = {Cutoff.NONE: "", Cutoff.OPTIONAL: "[@k]", Cutoff.REQUIRED: "@k", Cutoff.SHARE: "@r"}[definition.cutoff]
     lines = [f"## {definition.name}{cutoff}", "", sections["summary"], ""]

@@ -17,5 +17,5 @@ class Command(command.Command):
 
 
 def reference() -> str:
-    """The reference as Markdown: a section below the page's for every measure."""
+    """Return the reference as Markdown: a section below the page's for every measure."""
     return "\n".join(f"#{describe(definition)}" for definition in SESSION_MEASURES.values())

@@ -47,7 +47,7 @@ class Command(command.Command):
 
 
 def reference() -> str:
-    """The reference as Markdown."""
+    """Return the reference as Markdown."""
     parts: list[tuple[str, dict[str, Callable[..., Any]]]] = [
         ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
         ("Tests of all runs at once", {**OMNIBUS}),

@@ -83,5 +83,5 @@ def make_supervisor(options: dict[str, Any]) -> Supervisor:
 
 
 def _own_command() -> str:
-    """What is pasted into another terminal, in another folder."""
+    """Return the command as it is pasted into another terminal, in another folder."""
     return shlex.join(["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"])

@@ -19,7 +19,7 @@ _ROW, _AROUND, _LETTERS = 14, 130, 11
 
 
 def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], confidence: float) -> Figure:
-    """A point and a bar for each ranked run of the page of the board, 30 at most, in its order."""
+    """Draw a point and a bar for each ranked run of the page of the board, 30 at most, in its order."""
     measure = board.sort.name
     ends = within_range(intervals, board.sort)
     rows = [_drawn(row, measure, ends[row.evaluation.pk]) for row in board.rows if row.evaluation.pk in ends]

@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | None) -> Figure:
-    """A row for each of the first 50 runs, best first; StatisticsError where there are no intervals."""
+    """Draw a row for each of the first 50 runs, best first; StatisticsError where there are no intervals."""
     if spread is None:
         message = f"rank intervals need {MIN_TOPICS} topics or more and at most {MAX_RANKED} runs"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")

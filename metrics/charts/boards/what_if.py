@@ -20,7 +20,7 @@ _SIDES = ("official", "what if")
 
 
 def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
-    """A line for each run from its official rank to the other one; the first 40 by their official rank."""
+    """Draw a line for each run from its official rank to the other one; the first 40 by their official rank."""
     before = {place.run.pk: place for place in answer.official.places}
     after = {place.run.pk: place.rank for place in combination.places}
     ranked = [(place, after[pk]) for pk, place in before.items() if place.rank is not None and after[pk] is not None]

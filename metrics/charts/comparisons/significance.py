@@ -58,7 +58,7 @@ class _Cell:
 
 
 def significance_figure(answer: Answer, compared: Compared, family: Family, *, address: str) -> Figure:
-    """A cell for each two runs, best first; `address` and both ids is where they are compared alone.
+    """Draw a cell for each two runs, best first; `address` and both ids is where they are compared alone.
 
     StatisticsError for a comparison with a baseline, which has no such matrix, and for more than MAX_DRAWN runs.
     """
@@ -181,7 +181,7 @@ def _columns_named(order: list[str], look: Look) -> bool:
 
 
 def _signs(points: list[dict[str, Any]], axes: dict[str, Any], look: Look) -> Any:
-    """Which way, for whoever does not tell the colours apart."""
+    """Return the direction as a sign, for readers who cannot tell the colours apart."""
     light = "#ffffff" if look.theme == "light" else "#12161c"
     ink = alt.condition("datum.sure", alt.value(light), alt.value(look.palette.text))
     return alt.Chart(data(points)).mark_text(fontSize=13, fontWeight="bold").encode(**axes, text="sign:N", color=ink)

@@ -77,14 +77,14 @@ def _lines(chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, in
 
 
 def _ideals(lines: list[_Line]) -> dict[str, Floats]:
-    """The ideal of all lines where it is the same, or one for each."""
+    """Return the ideal of all lines where it is the same, or one for each."""
     if all(np.array_equal(line.ideal, lines[0].ideal) for line in lines):
         return {"ideal": lines[0].ideal}
     return {f"ideal of {line.name}": line.ideal for line in lines}
 
 
 def _rows(depth: int, vectors: list[Floats]) -> list[list[str]]:
-    """The figures at the first place and at the end of each query."""
+    """Return the figures at the first place and at the end of each query."""
     length = len(vectors[0])
     places = sorted({1, *range(depth, length + 1, depth), length})[:_MOST_ROWS]
     return [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in places]
@@ -124,7 +124,7 @@ def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str
 
 
 def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
-    """A session's cumulated gain and its ideal's, with a line where each query begins.
+    """Draw a session's cumulated gain and its ideal's, with a line where each query begins.
 
     InvalidInput where no place of it counts.
     """
@@ -144,7 +144,7 @@ def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
 
 
 def _ends(shown: ShownSession) -> list[list[str]]:
-    """The figures at the end of each query; one without a place stands where the one before it ended."""
+    """Return the figures at the end of each query; one without a place stands where the one before it ended."""
     vectors = (shown.vector, shown.ideal, shown.normalised)
     ends = shown.starts[1:].tolist()[:_MOST_ROWS]
     return [
@@ -180,7 +180,7 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
 
 
 def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
-    """A line where each query but the first begins, and the number of each as far as there is room."""
+    """Return a line where each query but the first begins, and the number of each as far as there is room."""
     rules = [{"place": start + 0.5} for start in starts[1:]]
     room = 1 + len(starts) // (_TICKS_NARROW if look.narrow else _TICKS)
     labels = [
@@ -219,6 +219,6 @@ def _y(points: list[dict[str, Any]], measure: Measure) -> Any:
 
 
 def _askable(points: list[dict[str, Any]]) -> Any:
-    """What a pointer finds near it: nothing to see, only to ask."""
+    """Return an invisible layer that the pointer finds."""
     told = ["line:N", "place:Q", alt.Tooltip("value:Q", format=".4f")]
     return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)

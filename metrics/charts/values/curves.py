@@ -111,6 +111,6 @@ def _shade(points: list[dict[str, Any]], look: Look) -> Any:
 
 
 def askable(points: list[dict[str, Any]]) -> Any:
-    """What a pointer finds near it: nothing to see, only to ask."""
+    """Return an invisible layer that the pointer finds."""
     told = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
     return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)

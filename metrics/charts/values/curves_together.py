@@ -19,7 +19,7 @@ _MOST_POINTS = 1_000
 
 
 def curves_together_figure(together: CurvesTogether) -> Figure:
-    """The mean curve of each run, without intervals: those of single means say nothing of a difference."""
+    """Draw the mean curve of each run, without intervals: those of single means say nothing of a difference."""
     names = list(names_of([evaluation.run for evaluation in together.evaluations]).values())
     lines = dict(zip(names, (curve.mean for curve in together.curves), strict=True))
     first = together.curves[0]

@@ -19,7 +19,7 @@ def _zeros(number: int) -> str:
 
 
 def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
-    """A histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
+    """Draw a histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
     known = values[np.isfinite(values)]
     edges, counts = _bins(known)
     low, median, high = np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else (np.nan,) * 3

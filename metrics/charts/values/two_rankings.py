@@ -32,7 +32,7 @@ def two_rankings_figure(rankings: TwoRankings) -> Figure:
 
 
 def _rows(rankings: TwoRankings) -> Iterator[list[str]]:
-    """Every document of either side once, with its rank in both."""
+    """Yield every document of either side once, with its rank in both."""
     seen = set()
     for one in rankings.a.documents:
         seen.add(one.document.doc_id)

@@ -19,7 +19,7 @@ _AGAINST = (
 
 
 def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
-    """A line of names, then the rows as they stand on the board."""
+    """Yield a line of names, then the rows as they stand on the board."""
     inputs = {"collection": collection.slug, "scores": board.scores, **(_inputs(standings) if standings else {})}
     odd = [measure for measure in board.measures if measure.aggregate_name != "mean"]
     inputs |= {f"{measure.name} aggregate": measure.aggregate_name for measure in odd}
@@ -47,7 +47,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
-    """The mean of each measure, over how many topics it is, and both ends of its interval where asked for."""
+    """Return the mean of each measure, over how many topics it is, and both ends of its interval where asked for."""
     found: dict[str, Any] = {}
     for name, (mean, topics) in row.values.items():
         found |= {name: mean, f"{name} topics": topics}
@@ -58,7 +58,7 @@ def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
 
 
 def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
-    """The columns of what was asked for, empty for a row that takes no part."""
+    """Return the columns of what was asked for, empty for a row that takes no part."""
     if standings is None:
         return {}
     found: dict[str, Any] = {}

@@ -12,5 +12,5 @@ from runs.models import Collection
 
 
 def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
-    """The table, an empty line and the caption."""
+    """Yield the table, an empty line and the caption."""
     return iter([written(table_of(collection, board, standings))])

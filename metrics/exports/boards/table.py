@@ -57,7 +57,7 @@ def _tier(row: Row, standings: Standings | None) -> tuple[str, ...]:
 def _caption(
     collection: Collection, board: Leaderboard, standings: Standings | None, rows: list[Row], names: dict[Run, str]
 ) -> list[str]:
-    """What a reader needs to know of the figures, one sentence each."""
+    """Return what a reader needs to know about the numbers, one sentence each."""
     source = f"{collection.name} (qrels version {board.qrels.version})"
     ranked = [row for row in rows if row.rank is not None]
     shown = f"{len(ranked)}" if len(ranked) == board.ranked else f"{len(ranked)} of {board.ranked}"
@@ -82,7 +82,7 @@ def _caption(
 
 
 def _fewer_topics(board: Leaderboard, ranked: list[Row]) -> list[str]:
-    """For each measure that has no value for some topics, how many its figures in the table are of."""
+    """Return for each measure that has no value for some topics, how many its values in the table are of."""
     sentences = []
     for measure in board.measures:
         counts = {row.values[measure.name][1] for row in ranked}

@@ -27,7 +27,7 @@ MOST_ROWS = 200_000
 
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
-    """A line of names, then pieces of some hundred rows. InvalidInput for more rows than one file has."""
+    """Yield a line of names, then pieces of some hundred rows. InvalidInput for more rows than one file has."""
     tables = [(compared, choose_pairs(answer, compared, selection)[1]) for compared in answer.results]
     rows = sum(len(chosen) * len(compared.families) for compared, chosen in tables)
     if rows > MOST_ROWS:

@@ -16,7 +16,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
-    """The table, an empty line and the caption."""
+    """Yield the table, an empty line and the caption."""
     return iter([written(table_of(collection, answer))])
 
 
@@ -26,7 +26,7 @@ def escaped(text: str) -> str:
 
 
 def written(table: MeanTable) -> str:
-    """The table, an empty line and the caption."""
+    """Return the table, an empty line and the caption."""
     behind = len(table.measures) + len(table.after)
     head = [
         _row(*table.before, "Run", *map(escaped, table.measures), *table.after),

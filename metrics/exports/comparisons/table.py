@@ -95,7 +95,7 @@ def _letters(family: Family) -> dict[int, str]:
 
 
 def _against(compared: Compared, family: Family) -> dict[int, str]:
-    """Which rows are significantly better or worse than the baseline."""
+    """Return which rows are significantly better or worse than the baseline."""
     rows, _ = compared.pairs.indices()
     better = family.verdicts.better(compared.measure.definition.lower_is_better)
     said = {1: BETTER, -1: WORSE}
@@ -103,7 +103,7 @@ def _against(compared: Compared, family: Family) -> dict[int, str]:
 
 
 def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> list[str]:
-    """What a reader needs to know of the figures, one sentence each."""
+    """Return what a reader needs to know about the numbers, one sentence each."""
     used = sorted({compared.topics for compared in answer.results})
     topics = f"{used[0]}" if len(used) == 1 else f"{used[0]} to {used[-1]}"
     source = f"{collection.name} (qrels version {answer.entrants.qrels.version})"
@@ -118,7 +118,7 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
 
 
 def _few(answer: Answer) -> list[str]:
-    """The columns without marks, where others have some."""
+    """Return the columns without marks, where others have some."""
     few = [compared.measure.name for compared in answer.results if compared.topics < MIN_TOPICS]
     if not few or len(few) == len(answer.results):
         return []
@@ -126,7 +126,7 @@ def _few(answer: Answer) -> list[str]:
 
 
 def _withheld(answer: Answer) -> list[str]:
-    """Why pairs have no verdict, of all measures."""
+    """Return why pairs have no verdict, of all measures."""
     families = [family for compared in answer.results for family in compared.families]
     return [REASONS[reason] for family in families for reason in family.verdicts.withheld.tolist()]
 

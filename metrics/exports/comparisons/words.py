@@ -40,7 +40,7 @@ WITHHELD = {
 
 
 def too_few(topics: int) -> str:
-    """Why there is nothing significant, nor not significant, on so few topics."""
+    """Return why there is nothing significant, nor not significant, on so few topics."""
     return f"No verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed."
 
 
@@ -74,12 +74,12 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
 
 
 def corrected(family: Family) -> str:
-    """What is done for the number of pairs."""
+    """Return what is done for the number of pairs."""
     return corrected_over(family.correction, family.size)
 
 
 def corrected_over(correction: str | None, pairs: int) -> str:
-    """What is done for so many pairs; without a correction the test itself counts for all of them."""
+    """Return what is done for so many pairs; without a correction the test itself counts for all of them."""
     if pairs == 1:
         return "a single pair, no correction needed"
     if correction is None:

@@ -13,7 +13,7 @@ Record = tuple[str, str, str, Value]
 
 
 def render_tsv(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:
-    """A line of names, then one piece for each run; an undefined value is an empty field."""
+    """Yield a line of names, then one piece for each run; an undefined value is an empty field."""
     yield "\t".join(_FIELDS) + "\n"
     for sheet in sheets:
         records = _records(sheet, by_topic, summary)

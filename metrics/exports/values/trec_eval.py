@@ -30,7 +30,7 @@ def _summary(sheet: Sheet) -> Iterator[str]:
 
 
 def _head(sheet: Sheet, column: Column) -> str:
-    """What a line begins with; Z marks deviations, which texts have none of."""
+    """Return what a line begins with; Z marks deviations, which texts have none of."""
     texts = any(isinstance(value, str) for value in (column.figure, *(column.values or ())[:1]))
     scaled = sheet.scaled and not texts
     return f"{'Z' if scaled else ''}{column.name:<22}\t"

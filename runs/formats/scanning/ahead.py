@@ -17,7 +17,7 @@ THREADS = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity"
 
 
 def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
-    """The results of a function that releases the interpreter's lock, in order, some of them made in advance.
+    """Yield the results of a function that releases the interpreter's lock, in order, some of them made in advance.
 
     The items themselves are drawn in the caller's thread. Where drawing one fails, the results of those before it
     come first.

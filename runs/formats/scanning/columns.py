@@ -66,13 +66,13 @@ class Columns:
         )  # fmt: skip
 
     def text(self, row: int, column: int) -> bytes:
-        """The bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
+        """Return the bytes of column 0 topic, 1 document, 2 number or 3 label of a row."""
         start, end = self.spans[row, 2 * column : 2 * column + 2].tolist()
         return self.data[start:end].tobytes()
 
 
 def find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
-    """Rows that repeat a document of their topic, and the first row of each, by Python's own keyed hash.
+    """Return rows that repeat a document of their topic, and the first row of each, by Python's own keyed hash.
 
     Ids that share a hash of ours were made to, and could hide a duplicate.
     """

@@ -28,7 +28,7 @@ _SPACE, _LF, _DELETE = 32, 10, b"\x7f"
 
 
 def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """The columns of whole lines, the first `size` bytes, with padding somewhere after them."""
+    """Return the columns of whole lines, the first `size` bytes, with padding somewhere after them."""
     data = np.frombuffer(content, np.uint8)
     blanks = np.packbits(data[: len(data) - len(data) % _BLOCK] <= _SPACE, bitorder="little").view("<u8")
     lines = int(np.count_nonzero(data[:size] == _LF)) + 1

@@ -93,7 +93,7 @@ class PieceReader:
     lines: int = 0
 
     def read(self, stream: Reader, whole: bool = False) -> Iterator[Columns]:
-        """The file's rows, comments taken out. Each piece ends where a topic ends; `whole` makes it one piece."""
+        """Yield the file's rows, comments taken out. Each piece ends where a topic ends; `whole` makes it one piece."""
         for columns in ahead(self._scan, self._pieces(stream, whole), THREADS):
             yield self._rows(columns)
 
@@ -147,7 +147,7 @@ class PieceReader:
             raise FileTooLarge(f"more than {self.limits.topics:,} topics", code="too_many_topics")
 
     def _without_mark(self, content: bytes) -> bytes:
-        """The start of a file without its byte-order mark."""
+        """Return the start of a file without its byte-order mark."""
         if content.startswith(_UTF16):
             self.report.problem(1, "undecodable_bytes", "the file is UTF-16; send it as UTF-8")
             self.report.check()
@@ -246,7 +246,7 @@ def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
 
 
 def group_by_topic(columns: Columns) -> Columns:
-    """Rows brought together by topic, topics in order of first appearance, the order within a topic kept."""
+    """Return rows brought together by topic, topics in order of first appearance, the order within a topic kept."""
     topics = numbered(columns, TOPIC)
     if (topics[1:] >= topics[:-1]).all():
         return columns
@@ -254,7 +254,7 @@ def group_by_topic(columns: Columns) -> Columns:
 
 
 def numbered(columns: Columns, column: int) -> Ints:
-    """For each row the number of its topic or label, in order of first appearance."""
+    """Return for each row the number of its topic or label, in order of first appearance."""
     starts = np.flatnonzero(columns.notes & (NEW_TOPIC if column == TOPIC else NEW_LABEL))
     first: dict[bytes, int] = {}
     numbers = [first.setdefault(columns.text(row, column), len(first)) for row in starts.tolist()]
@@ -262,12 +262,12 @@ def numbered(columns: Columns, column: int) -> Ints:
 
 
 def keep_rows(columns: Columns, good: Flags) -> Columns:
-    """The good rows alone, with the places where topics change marked anew."""
+    """Return the good rows alone, with the places where topics change marked anew."""
     return columns if good.all() else _renote(columns.take(np.flatnonzero(good)))
 
 
 def topic_segments(columns: Columns) -> tuple[list[bytes], Ints]:
-    """The topics of a piece, and the row at which each starts with the number of rows at the end."""
+    """Return the topics of a piece, and the row at which each starts with the number of rows at the end."""
     starts = np.flatnonzero(columns.notes & NEW_TOPIC)
     return [columns.text(row, TOPIC) for row in starts.tolist()], np.append(starts, len(columns.line))
 
@@ -346,7 +346,7 @@ def _hint(text: bytes) -> str:
 
 
 def _why_few(line: bytes) -> str:
-    """What stands in a line where separators should."""
+    """Return what stands in a line where separators should."""
     if b"\xc2\xa0" in line:
         return "; this one has no-break spaces (U+00A0), which belong to ids: write plain spaces instead"
     if b"\v" in line or b"\f" in line:
@@ -357,7 +357,7 @@ def _why_few(line: bytes) -> str:
 
 
 def _which_control(line: bytes) -> str:
-    """The first control character of a line by its name."""
+    """Return the first control character of a line by its name."""
     found = _CONTROLS.search(line)
     if not found:
         return ""

@@ -49,7 +49,7 @@ _NUMBER = re.compile(rb"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?([eE][+-]?[0-9]++)?")
 
 
 def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """The columns of whole lines, the first `size` bytes."""
+    """Return the columns of whole lines, the first `size` bytes."""
     lines = _Lines.of(content[:size] + b"\n" * WORD, layout.columns)
     starts, ends = lines.columns()
     spans = np.zeros((len(starts), 8), np.int32)
@@ -122,7 +122,7 @@ class _Lines:
         return np.where(there, self.starts[at], stops), np.where(there, self.ends[at], stops)
 
     def notes(self, limits: Limits) -> Notes:
-        """What is to be said of each line but for its numbers, and for its length and that of its ids."""
+        """Return what is to be said of each line but for its numbers, and for its length and that of its ids."""
         notes = np.zeros(len(self.line), np.int32)
         notes[self.data[self.starts[self.first]] == _HASH_SIGN] |= HASH
         notes[self.count < self.wanted] |= FEW
@@ -163,7 +163,7 @@ def _numbers(data: Bytes, starts: Positions, ends: Positions) -> tuple[Floats, N
 
 
 def _number(text: bytes) -> tuple[float, int]:
-    """The same for one number of any kind."""
+    """Return the same for one number of any kind."""
     match = _NUMBER.fullmatch(text)
     if not match or not (match[2] or match[4]):
         return np.nan, BAD_NUMBER
@@ -206,7 +206,7 @@ def _hash(words: Hashes, starts: Positions, ends: Positions, seed: int) -> Hashe
 
 
 def _changes(words: Hashes, starts: Positions, ends: Positions) -> Flags:
-    """Where a span holds other bytes than the one before it; so does the first."""
+    """Return where a span holds other bytes than the one before it; so does the first."""
     sizes = ends - starts
     changed = np.ones(len(sizes), np.bool_)
     changed[1:] = sizes[1:] != sizes[:-1]

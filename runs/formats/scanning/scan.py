@@ -56,7 +56,7 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
 
 
 def last_topic(content: bytes, size: int) -> int:
-    """Where the last topic of some lines, the first `size` bytes, begins; 0 where they have one topic only.
+    """Return where the last topic of some lines, the first `size` bytes, begins; 0 where they have one topic only.
 
     Comments and blank lines have no topic: without any other line, it is where the last line ends.
     """

@@ -44,7 +44,7 @@ _DASH, _LF = ord("-"), 10
 def read(
     open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
 ) -> Iterator[SessionBlock]:
-    """The sessions of a file in blocks; what is wrong goes to the report.
+    """Yield the sessions of a file in blocks; what is wrong goes to the report.
 
     Raises TopicsInterleaved where the lines of a session do not follow each other and `grouped` said that they do.
     """
@@ -64,7 +64,7 @@ def _check_sessions(limits: Limits, sessions: int) -> None:
 
 
 def _good(reader: PieceReader, columns: Columns) -> Flags:
-    """Which rows are good; what is wrong with the others is reported."""
+    """Return which rows are good; what is wrong with the others is reported."""
     good: Flags = reader.check_rows(columns, _SCORE, "bad_score")
     marker = _is_marker(columns)
     bad_rank = good & ((columns.rank < 0) | (columns.rank > MAX_RANK) | ((columns.rank == 0) & ~marker))
@@ -78,14 +78,14 @@ def _good(reader: PieceReader, columns: Columns) -> Flags:
 
 
 def _is_marker(columns: Columns) -> Flags:
-    """Which rows say that a query returned nothing."""
+    """Return which rows say that a query returned nothing."""
     start, end = columns.spans[:, 2 * DOCUMENT], columns.spans[:, 2 * DOCUMENT + 1]
     marker: Flags = (columns.rank == 0) & (end - start == 1) & (columns.data[start] == _DASH)
     return marker
 
 
 def _numbers(columns: Columns, most: int) -> Ints:
-    """The query number of each row, 0 where it is none."""
+    """Return the query number of each row, 0 where it is none."""
     starts, ends = columns.spans[:, 2 * LABEL], columns.spans[:, 2 * LABEL + 1]
     new = np.ones(len(starts), np.bool_)
     new[1:] = ~spans_equal(columns.data, starts[1:], ends[1:], columns.data, starts[:-1], ends[:-1])

@@ -43,7 +43,7 @@ class _Refused(Exception):
 def read(
     open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
 ) -> Iterator[SessionBlock]:
-    """The sessions of a file in blocks; what is wrong goes to the report."""
+    """Yield the sessions of a file in blocks; what is wrong goes to the report."""
     found = SessionList(report, limits, seed)
     for line, content in _lines(open_sessions(), report, limits):
         if content.strip():
@@ -53,7 +53,7 @@ def read(
 
 
 def read_one(open_sessions: Opener, place: int, report: FileReport, limits: Limits) -> Iterator[SessionBlock]:
-    """The session at a place, from 0, of a file that was checked before: the lines above it are not parsed."""
+    """Yield the session at a place, from 0, of a file that was checked before: the lines above it are not parsed."""
     found = SessionList(report, limits, 0)
     for line, content in _lines(open_sessions(), report, limits):
         if content.strip():
@@ -65,7 +65,7 @@ def read_one(open_sessions: Opener, place: int, report: FileReport, limits: Limi
 
 
 def _lines(stream: Reader, report: FileReport, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Every line with its number; one that is too long ends the reading."""
+    """Yield every line with its number; one that is too long ends the reading."""
     line, rest = 0, b""
     for piece in iter(lambda: stream.read(_PIECE), b""):
         *whole, rest = ((rest or b"") + piece).split(b"\n")
@@ -170,7 +170,7 @@ def _check(key: str, value: object) -> None:
 
 
 def _only(value: object, *types: type) -> bool:
-    """Whether a list has nothing but these types; exactly these, for True is no number."""
+    """Return whether a list has nothing but these types; exactly these, for True is no number."""
     return isinstance(value, list) and set(map(type, value)) <= set(types)
 
 
@@ -192,7 +192,7 @@ _QUERY: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def write(blocks: Iterator[SessionBlock]) -> Iterator[bytes]:
-    """The canonical form: keys in the order above, those left out that say nothing, no spaces, UTF-8."""
+    """Yield the canonical form: keys in the order above, those left out that say nothing, no spaces, UTF-8."""
     for block in blocks:
         content = block.data.tobytes()
         for index, session in enumerate(block.sessions):

@@ -76,7 +76,7 @@ class SessionList:
             self._size += sum(sum(map(len, query.documents)) for query in session.queries) + 1
 
     def take(self, rest: bool = False) -> Iterator[SessionBlock]:
-        """A block, where enough is held for one; the `rest` however little it is."""
+        """Yield a block, where enough is held for one; the `rest` however little it is."""
         if self._size >= BLOCK or (rest and self._held):
             held, self._held, self._size = self._held, [], 0
             yield self._block(held)
@@ -200,7 +200,7 @@ def _starts(sizes: list[int]) -> Ints:
 
 
 def _spans(documents: list[str]) -> tuple[Bytes, Ints, Ints]:
-    """All document ids in one array, and where each begins and ends; none has a newline in it."""
+    """Return all document ids in one array, and where each begins and ends; none has a newline in it."""
     data = np.frombuffer("\n".join([*documents, ""]).encode() or b"\n", np.uint8)
     ends = np.flatnonzero(data == _LF)[: len(documents)]
     return data, np.append(0, ends[:-1] + 1)[: len(documents)], ends

@@ -39,7 +39,7 @@ def read_session_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, s
 def own_judgements(
     blocks: Iterable[SessionBlock], *, limits: Limits = DEFAULT_LIMITS, seed: int = 0
 ) -> Judgements | None:
-    """What the searchers of some sessions judged themselves, query by query; None where they judged nothing."""
+    """Return what the searchers of some sessions judged themselves, query by query; None where they judged nothing."""
     lines = [line for block in blocks for line in _judged(block)]
     if not lines:
         return None

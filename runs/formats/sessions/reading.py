@@ -75,7 +75,7 @@ def use_sessions(
 def read_sessions(
     open_sessions: Opener, *, format: str, grouped: bool = True, limits: Limits = DEFAULT_LIMITS, seed: int = 0
 ) -> Iterator[SessionBlock]:
-    """The blocks of a session file that was checked before; InvalidFile where it is not sound after all."""
+    """Yield the blocks of a session file that was checked before; InvalidFile where it is not sound after all."""
     report = FileReport()
     for block in FORMATS[format](open_sessions, report, limits, seed, grouped):
         report.check()
@@ -99,7 +99,7 @@ def read_session_at(
 
 
 def detect_format(start: bytes) -> str:
-    """The format that a file's first bytes show; what is neither JSON nor XML is taken for columns."""
+    """Return the format that a file's first bytes show; what is neither JSON nor XML is taken for columns."""
     text = start.removeprefix(_BOM).lstrip()
     return "jsonl" if text.startswith(b"{") else "trec-xml" if text.startswith(b"<") else "columns"
 
@@ -132,7 +132,7 @@ def _use(
 
 
 def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary) -> Iterator[SessionBlock]:
-    """The blocks, each put down in the summary before it is given out."""
+    """Yield the blocks, each put down in the summary before it is given out."""
     for block in blocks:
         sizes = np.diff(block.document_starts)
         summary.sessions += block.sessions

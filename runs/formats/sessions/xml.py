@@ -41,7 +41,7 @@ _SECONDS = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
 def read(
     open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
 ) -> Iterator[SessionBlock]:
-    """The sessions of a file in blocks; what is wrong goes to the report. DTDs and entities are refused."""
+    """Yield the sessions of a file in blocks; what is wrong goes to the report. DTDs and entities are refused."""
     found = SessionList(report, limits, seed)
     parser = make_parser()
     parser.forbid_dtd = True
@@ -196,7 +196,7 @@ def _id_of(document: dict[str, str]) -> str:
 
 
 def _in_order(query: QueryText) -> QueryText:
-    """The documents by rank, wherever in the file they stood."""
+    """Return the documents by rank, wherever in the file they stood."""
     ranks = query.ranks or []
     order = sorted(range(len(ranks)), key=ranks.__getitem__)
     query.documents = [query.documents[place] for place in order]

@@ -41,7 +41,7 @@ def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[To
 
 
 def detect_format(text: str) -> str:
-    """The format a text seems to have; what is neither JSON nor tags is taken for columns."""
+    """Return the format a text seems to have; what is neither JSON nor tags is taken for columns."""
     start = text.lstrip()[:1]
     if start in ("{", "["):
         return "jsonl"

@@ -46,7 +46,7 @@ def read(content: str, report: FileReport) -> list[TopicText]:
 
 
 def _blocks(content: str) -> Iterator[tuple[int, str]]:
-    """What each <top> holds, with the line the tag is in."""
+    """Yield what each <top> holds, with the line the tag is in."""
     line, position = 1, 0
     for tag, end in _tags(_TOP, content):
         line += content.count("\n", position, tag.start())
@@ -64,7 +64,7 @@ def _sections(block: str) -> Iterator[tuple[str, str]]:
 
 
 def _tags(pattern: re.Pattern[str], content: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Every tag with the position where the next one starts."""
+    """Yield every tag with the position where the next one starts."""
     earlier = None
     for tag in pattern.finditer(content):
         if earlier:

@@ -77,7 +77,7 @@ def read_number(data: Any, start: Any, end: Any) -> tuple[Any, Any]:
 
 @compiled
 def read_any_number(data: Any, start: Any, end: Any) -> tuple[float, int]:
-    """A decimal number, exact where 53 bits of mantissa and a power of ten up to 22 hold it; else a note.
+    """Return a decimal number, exact where 53 bits of mantissa and a power of ten up to 22 hold it; else a note.
 
     The grammar is [+-]?(digits[.digits]|.digits)([eE][+-]?digits)?, in ASCII digits: it is checked whole, so that a
     number noted as slow is a number.

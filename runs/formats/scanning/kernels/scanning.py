@@ -47,7 +47,7 @@ from runs.formats.scanning.kernels.decimal_numbers import UNREAD, read_any_numbe
 
 @compiled
 def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tuple[Any, int, Any]:
-    """A line's first columns, one more than wanted at most: how many there are, a note, where the line ends."""
+    """Return a line's first columns, one more than wanted at most: how many there are, a note, where the line ends."""
     count, note = NONE, 0
     while True:
         while data[position] == SPACE or data[position] == TAB:
@@ -76,7 +76,7 @@ def _split(data: Any, position: Any, starts: Any, ends: Any, wanted: Any) -> tup
 def _split_usual(
     data: Any, blanks: Any, block: Any, left: Any, position: Any, starts: Any, ends: Any, columns: Any
 ) -> tuple[bool, Any, Any, Any]:
-    """The columns of a line that has as many as wanted, one space or tab between them: False for any other line.
+    """Return the columns of a line that has as many as wanted, one space or tab between them: False for any other line.
 
     `left` holds the marks of blanks that are still ahead in their block of 64 bytes: one step a column, where looking
     at every byte would take a step and a guess for each. Also returns the block, its marks, and where the line ends.
