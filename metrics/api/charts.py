@@ -38,8 +38,8 @@ _KEPT_SECONDS = 600
 
 
 CHART_PARAMETERS = (
-    parameter("theme", "colours; light where left out", choices=tuple(PALETTES)),
-    parameter("size", "column where left out", choices=tuple(SIZES)),
+    parameter("theme", "colours; default: light", choices=tuple(PALETTES)),
+    parameter("size", "default: column", choices=tuple(SIZES)),
     parameter("live", "true: with what only a pointer can use, for json", OpenApiTypes.BOOL),
 )
 _OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)

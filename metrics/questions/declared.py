@@ -27,52 +27,52 @@ def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
     return [one.name for one in parameters]
 
 
-MEASURE_NAMES = parameter("measures", "measure names separated by commas; the collection's own where left out")
-SCORES = parameter("scores", "float64 or float32; the collection's own where left out")
-VERSION = parameter("qrels", "a qrels version; the active one where left out", OpenApiTypes.INT)
+MEASURE_NAMES = parameter("measures", "measure names separated by commas; default: the collection's own")
+SCORES = parameter("scores", "float64 or float32; default: the collection's own")
+VERSION = parameter("qrels", "a qrels version; default: the active one", OpenApiTypes.INT)
 FILTER = parameter("filter", "which rows to show: words, and fields such as team:a,b or status:failed; docs/api.md")
-CONFIDENCE = parameter("confidence", "of the intervals, 0.95 where left out", OpenApiTypes.NUMBER)
+CONFIDENCE = parameter("confidence", "of the intervals, default: 0.95", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
-RUNS = parameter("runs", "run ids separated by commas; all evaluated runs where left out")
+RUNS = parameter("runs", "run ids separated by commas; default: all evaluated runs")
 TEST = parameter("test", ", ".join(TESTS))
 CORRECTION = parameter("correction", ", ".join(CORRECTIONS))
-ALPHA = parameter("alpha", "significance level, 0.05 where left out", OpenApiTypes.NUMBER)
-RESAMPLES = parameter("resamples", "B of a test that draws, 100,000 where left out", OpenApiTypes.INT)
-SEED = parameter("seed", "of everything that is drawn, 0 where left out", OpenApiTypes.INT)
+ALPHA = parameter("alpha", "significance level, default: 0.05", OpenApiTypes.NUMBER)
+RESAMPLES = parameter("resamples", "B of a test that draws, default: 100,000", OpenApiTypes.INT)
+SEED = parameter("seed", "of everything that is drawn, default: 0", OpenApiTypes.INT)
 STATISTICS = (
-    parameter("statistics", "of intervals, tiers, ranks, baseline, separated by commas; or all; none where left out"),
+    parameter("statistics", "of intervals, tiers, ranks, baseline, separated by commas; or all; default: none"),
     parameter("baseline", "the id of a ranked run: hold every other one against it"),
     TEST,
     CORRECTION,
     ALPHA,
     CONFIDENCE,
     RESAMPLES,
-    parameter("rank_resamples", "B of the rank intervals, 2,000 where left out", OpenApiTypes.INT),
+    parameter("rank_resamples", "B of the rank intervals, default: 2,000", OpenApiTypes.INT),
     SEED,
 )
 # Those that say nothing where no statistics are asked for.
 HOW_MADE = tuple(name for name in names_of(STATISTICS) if name not in ("statistics", "baseline"))
-SORT = parameter("sort", "the measure to rank by; the first where left out")
-ORDER = parameter("order", "desc or asc; best first where left out")
+SORT = parameter("sort", "the measure to rank by; default: the first")
+ORDER = parameter("order", "desc or asc; default: best first")
 PAGE = (
-    parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
+    parameter("limit", "rows of a page, default: 50, at most 200", OpenApiTypes.INT),
     parameter("offset", "rows to pass over", OpenApiTypes.INT),
 )
-DEPTH = parameter("depth", "number of ranks, 100 where left out, at most 1000", OpenApiTypes.INT)
+DEPTH = parameter("depth", "number of ranks, default: 100, at most 1000", OpenApiTypes.INT)
 RECALL = (
-    parameter("points", "points of recall from 0 to 1, 11 where left out, 2 to 101", OpenApiTypes.INT),
-    parameter("rel", "lowest relevant levels separated by commas, or all: every level there is; 1 if left out"),
-    parameter("interp", "ceiling where left out", choices=("ceiling", "interval")),
-    parameter("rounding", "of recall into documents, for ceiling; 10 if left out", choices=("10", "9", "exact")),
+    parameter("points", "points of recall from 0 to 1, default: 11, 2 to 101", OpenApiTypes.INT),
+    parameter("rel", "lowest relevant levels separated by commas, or all: every level there is; default: 1"),
+    parameter("interp", "default: ceiling", choices=("ceiling", "interval")),
+    parameter("rounding", "of recall into documents, for ceiling; default: 10", choices=("10", "9", "exact")),
     CONFIDENCE,
 )
 # What a leaderboard is asked.
 BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, SCORES, *STATISTICS)
 # What a comparison is asked.
 COMPARISON = (
-    parameter("measures", "measure names separated by commas; the collection's first where left out"),
+    parameter("measures", "measure names separated by commas; default: the collection's first"),
     parameter("measure", "the same as measures, of which one is given"),
-    parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+    parameter("runs", "run ids separated by commas; default: all evaluated runs"),
     parameter("family", "run ids, or all: the runs that `runs` were found among, whose pairs are corrected together"),
     parameter("baseline", "a run id: compare every other run with this one only"),
     parameter("tests", f"one or several of {', '.join(TESTS)}"),
@@ -80,8 +80,8 @@ COMPARISON = (
     parameter("correction", ", ".join(CORRECTIONS)),
     ALPHA,
     CONFIDENCE,
-    parameter("resamples", "B of tests that draw, 100,000 where left out", OpenApiTypes.INT),
-    parameter("seed", "of tests that draw, 0 where left out", OpenApiTypes.INT),
+    parameter("resamples", "B of tests that draw, default: 100,000", OpenApiTypes.INT),
+    parameter("seed", "of tests that draw, default: 0", OpenApiTypes.INT),
     parameter("zeros", "what Wilcoxon's test does with equal values", choices=ZEROS),
     parameter("ties", "which differences tie for Wilcoxon's test", choices=TIES),
     parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
@@ -91,33 +91,33 @@ COMPARISON = (
 PAIRS = (
     parameter("run", "only the pairs with this run (its id)"),
     parameter("sort", "the order of the pairs", choices=PAIR_ORDERS),
-    parameter("limit", "pairs of a page, 200 where left out, at most 5,000", OpenApiTypes.INT),
+    parameter("limit", "pairs of a page, default: 200, at most 5,000", OpenApiTypes.INT),
     parameter("offset", "pairs to pass over", OpenApiTypes.INT),
 )
 # One or several boards under other gains, discounts and depths.
 WHAT_IF = (
-    parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; nDCG where left out"),
-    parameter("gains", "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;1:1,2:5; linear where left out"),
-    parameter("dis", "log2, jk, session, separated by commas; log2 where left out, jk where b is given"),
-    parameter("b", "bases of the logarithms of jk and session, separated by commas; 2 where left out"),
-    parameter("depths", "ranks separated by commas, all for the whole ranking; 10 where left out"),
+    parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; default: nDCG"),
+    parameter("gains", "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;1:1,2:5; default: linear"),
+    parameter("dis", "log2, jk, session, separated by commas; default: log2, jk where b is given"),
+    parameter("b", "bases of the logarithms of jk and session, separated by commas; default: 2"),
+    parameter("depths", "ranks separated by commas, all for the whole ranking; default: 10"),
     parameter("preset", f"of {', '.join(PRESETS)}, separated by commas"),
-    parameter("measures", f"measure names separated by commas; {MAX_COMBINATIONS} combinations in all"),
-    parameter("runs", "run ids separated by commas; all evaluated runs where left out"),
+    parameter("measures", f"measure names separated by commas; {MAX_COMBINATIONS} combinations in total"),
+    parameter("runs", "run ids separated by commas; default: all evaluated runs"),
     SCORES,
 )
-SESSION_MEASURES = parameter("measures", "session measures separated by commas; those of the board where left out")
-SESSION_MEASURE = parameter("measure", "a session measure, nsDCG where left out")
+SESSION_MEASURES = parameter("measures", "session measures separated by commas; default: those of the leaderboard")
+SESSION_MEASURE = parameter("measure", "a session measure, default: nsDCG")
 JUDGED_BY = parameter(
-    "judged_by", "which sets; the first there is where left out", choices=("topic", "session", "query", "own")
+    "judged_by", "which sets; default: the first there is", choices=("topic", "session", "query", "own")
 )
 # What a comparison of systems is asked.
 SESSION_COMPARISON = (
     SESSION_MEASURE,
-    parameter("sets", "session set ids separated by commas; all evaluated where left out"),
-    parameter("systems", "names separated by commas, as the board has them; all where left out"),
+    parameter("sets", "session set ids separated by commas; default: all evaluated"),
+    parameter("systems", "names separated by commas, as on the leaderboard; default: all"),
     parameter("baseline", "a system: compare every other one with it only"),
-    parameter("design", "the one that is recognised where left out", choices=DESIGNS),
+    parameter("design", "default: the one that is recognised", choices=DESIGNS),
     TEST,
     CORRECTION,
     ALPHA,

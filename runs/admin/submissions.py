@@ -71,12 +71,12 @@ class SubmissionAdmin(ReadOnlyAdmin):
     @admin.action(description="Withdraw", permissions=["withdraw"])
     def withdraw(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
         question = (
-            f"Withdraw these {self.opts.verbose_name_plural}? They leave boards and comparisons; "
-            "their files go after a day, for good."
+            f"Withdraw these {self.opts.verbose_name_plural}? They leave leaderboards and comparisons. "
+            "Their files are deleted after a day."
         )
         return self.carry_out(request, chosen.filter(deleted_at=None), _withdraw, done="Withdrawn", question=question)
 
-    @admin.action(description="Restore what was withdrawn", permissions=["withdraw"])
+    @admin.action(description="Restore withdrawn submissions", permissions=["withdraw"])
     def restore(self, request: HttpRequest, chosen: QuerySet[Any]) -> HttpResponse | None:
         return self.carry_out(request, chosen, _restore, done="Restored")
 

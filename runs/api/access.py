@@ -77,7 +77,7 @@ def managed_collection(request: Request, slug: str) -> Collection:
     """A collection whose organiser the user is; NotAllowed where the user may only see it."""
     found = visible_collection(request, slug)
     if not Collection.objects.managed_by(request.user).filter(pk=found.pk).exists():
-        raise NotAllowed(f"only owners of team {found.team} may do that with collection {slug}")
+        raise NotAllowed(f"only owners of team {found.team} can do this with collection {slug}")
     return found
 
 
@@ -127,7 +127,7 @@ def scored_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
 def visible_team(request: Request, slug: str) -> Team:
     found = Team.objects.visible_to(request.user).filter(slug=slug).first()
     if found is None:
-        raise Http404(f"you are in no team {slug!r}")
+        raise Http404(f"you are not a member of team {slug!r}")
     return cast(Team, found)
 
 
@@ -135,5 +135,5 @@ def led_team(request: Request, slug: str) -> Team:
     """A team whose members the user decides; NotAllowed where the user is only one of them."""
     found = visible_team(request, slug)
     if not (request.user.is_staff or Team.objects.led_by(request.user).filter(pk=found.pk).exists()):
-        raise NotAllowed(f"only owners of team {slug} may do that")
+        raise NotAllowed(f"only owners of team {slug} can do this")
     return found

@@ -57,7 +57,7 @@ class RunUpload(Upload[Run]):
     def check_same(self, there: Run, made: Run) -> None:
         super().check_same(there, made)
         if there.known_sha256 != made.known_sha256:
-            message = f"run {made.tag!r} of team {self.team} has other known documents; choose a new tag"
+            message = f"run {made.tag!r} of team {self.team} has different known documents; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
 
 

@@ -44,7 +44,7 @@ class SessionSetUpload(Upload[SessionSet]):
         if len(systems) > MAX_SYSTEMS:
             raise FileTooLarge(f"more than {MAX_SYSTEMS:,} systems", code="too_many_systems")
         if self.judged_by == _BY.OWN and not judged:
-            message = "judged_by=own needs judgements in the log, and it has none: 'judged' of a query in JSON"
+            message = "judged_by=own needs judgements in the log ('judged' of a query in JSON), which has none"
             raise InvalidInput(message, code="no_own_judgements", pointer="/judged_by")
         topics = _names(session.topic_id for session in summary.sessions)
         # As for runs: compared with the collection's topic list, never with the judgements.
@@ -76,9 +76,7 @@ class SessionSetUpload(Upload[SessionSet]):
             message = f"team {self.team} already has another session set with tag {made.tag!r}; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
         if there.judged_by != made.judged_by:
-            message = (
-                f"session set {there} is judged by {there.judged_by}; PATCH it to change that, or choose a new tag"
-            )
+            message = f"session set {there} is judged by {there.judged_by}; change it with PATCH, or choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/judged_by")
 
 

@@ -125,7 +125,7 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
     """
     with storing():
         if missing := [sha256 for sha256 in made.files if not stored_path(sha256).exists()]:
-            raise Conflict(f"the file of {made} ({missing[0][:12]}) is not in the store any more; submit it again")
+            raise Conflict(f"the file of {made} ({missing[0][:12]}) is no longer stored; submit it again")
         try:
             with transaction.atomic():
                 if not type(made).objects.filter(pk=made.pk).exclude(deleted_at=None).update(deleted_at=None):
@@ -136,7 +136,7 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
         except IntegrityError as error:
             if _namesake(made) is None:
                 raise
-            message = f"team {made.team} has another {made.tag!r} in {made.collection} now; withdraw that one first"
+            message = f"team {made.team} has another {made.tag!r} in {made.collection} now; withdraw it first"
             raise Conflict(message, code="tag_taken") from error
 
 

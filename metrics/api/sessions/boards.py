@@ -46,7 +46,7 @@ class SystemRow(TypedDict):
     name: Annotated[str, "team/tag:system, or team/tag where the log names no system"]
     session_set: SetName
     system: str
-    sessions: Annotated[int, "those that count: judged, with something to gain"]
+    sessions: Annotated[int, "sessions with a value: judged, with a relevant document"]
     qrels: int | None
     engine_version: str
     values: dict[str, SessionMean]
@@ -62,7 +62,7 @@ class SessionBoard(Paged):
     order: str
     states: Annotated[dict[str, int], "session sets by state"]
     cautions: MeasureCautions
-    judged_otherwise: Annotated[int, "session sets that are not on this board"]
+    judged_otherwise: Annotated[int, "session sets that are not on this leaderboard"]
     results: list[SystemRow]
 
 
@@ -125,10 +125,10 @@ class SessionBoardView(APIView):
         responses=shape(SessionBoard),
         parameters=[
             SESSION_MEASURES,
-            parameter("sort", "the measure to rank by; the first where left out"),
-            parameter("order", "desc or asc; best first where left out"),
+            parameter("sort", "the measure to rank by; default: the first"),
+            parameter("order", "desc or asc; default: best first"),
             JUDGED_BY,
-            parameter("limit", "rows of a page, 50 where left out, at most 200", OpenApiTypes.INT),
+            parameter("limit", "rows of a page, default: 50, at most 200", OpenApiTypes.INT),
             parameter("offset", "rows to pass over", OpenApiTypes.INT),
         ],
     )

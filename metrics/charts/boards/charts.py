@@ -46,7 +46,7 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     confidence = share_in(query, "confidence", 0.95)
     intervals = mean_intervals(board, confidence)
     if not intervals:
-        raise InvalidInput(f"no ranked run here has an interval of {board.sort.name}", code="nothing_to_draw")
+        raise InvalidInput(f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw")
     return means_figure(board, intervals, confidence)
 
 
@@ -68,7 +68,7 @@ COLLECTION_CHART_READS: Reads = {
     "significance": COMPARISON,
     "ranks": COMPARISON,
     "curves": (
-        parameter("measures", "one of nDCG, DCG, CG, P ...; nDCG where left out"),
+        parameter("measures", "one of nDCG, DCG, CG, P ...; default: nDCG"),
         parameter("measure", "the same as measures, of which one is given"),
         DEPTH,
         parameter("runs", "run ids separated by commas, 8 at most"),

@@ -41,7 +41,7 @@ def _session(asked: AskedOfSet) -> Figure:
 SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {"curves": _curves, "session": _session}
 
 
-_MEASURE = parameter("measure", "a session measure that is a vector, nsDCG where left out")
+_MEASURE = parameter("measure", "a session measure that is a vector, default: nsDCG")
 SESSION_CHART_READS: Reads = {
     "curves": (
         _MEASURE,
@@ -50,5 +50,5 @@ SESSION_CHART_READS: Reads = {
         parameter("searcher", "only those of this searcher"),
         parameter("least", "only sessions of at least so many queries", OpenApiTypes.INT),
     ),
-    "session": (_MEASURE, parameter("session", "its id or its number in the log, the first where left out")),
+    "session": (_MEASURE, parameter("session", "its id or its number in the log, default: the first")),
 }

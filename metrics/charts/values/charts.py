@@ -46,7 +46,9 @@ class Asked:
 def _curve(asked: Asked) -> Figure:
     query = curve_query(asked.query)
     if len(query.measures) > 1:
-        raise InvalidInput("one chart shows one measure; ask for each", code="too_many_measures", pointer="measure")
+        raise InvalidInput(
+            "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
+        )
     drawn = read_curves(evaluation=asked.evaluation, query=query)[0]
     return curve_figure(drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence)
 
@@ -99,17 +101,17 @@ RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {
 }
 
 
-_MEASURE = parameter("measure", "a measure; the collection's first where left out")
+_MEASURE = parameter("measure", "a measure; default: the collection's first")
 
 
 # The parameters of each chart, beside those of all; another chart's are refused.
 RUN_CHART_READS: Reads = {
-    "curve": (parameter("measure", "a measure that has a curve, nDCG where left out"), DEPTH, CONFIDENCE),
+    "curve": (parameter("measure", "a measure that has a curve, default: nDCG"), DEPTH, CONFIDENCE),
     "precision-recall": RECALL,
     "distribution": (_MEASURE,),
     "topics": (
         _MEASURE,
-        parameter("other", "another run, whose values are taken away from this one's"),
+        parameter("other", "another run, whose values are subtracted from this one's"),
         parameter("family", "with other: as in a comparison, for where the bars lead"),
         parameter("baseline", "with other: as in a comparison, for where the bars lead"),
         parameter("comparison", "with other: the stored comparison to which the bars lead"),

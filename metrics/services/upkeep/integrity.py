@@ -68,7 +68,7 @@ def _find_in_collections() -> Iterator[Finding]:
 def _find_in_qrels() -> Iterator[Finding]:
     active = Count("qrels", filter=Q(qrels__active=True))
     for collection in Collection.objects.annotate(active_versions=active).filter(active_versions__gt=1):
-        text = f"collection {collection} has several active versions of judgements; activate the one that counts"
+        text = f"collection {collection} has several active versions of judgements; activate one of them"
         yield Finding("several_active_qrels", text)
     for qrels in Qrels.objects.select_related("collection").iterator(50):
         if qrels.topics != len(qrels.topic_ids):
@@ -81,7 +81,7 @@ def _find_in_teams() -> Iterator[Finding]:
         text = f"user {user} has no team of their own; --repair makes one"
         yield Finding("no_personal_team", text, partial(Team.objects.create_personal, user))
     for team in Team.objects.exclude(personal_of=None).exclude(memberships__user=F("personal_of")):
-        text = f"user {team.personal_of} is no member of their own team {team}; --repair makes them its owner"
+        text = f"user {team.personal_of} is not a member of their own team {team}; --repair makes them its owner"
         owner = {"team": team, "user": team.personal_of, "role": Membership.Role.OWNER}
         yield Finding("not_in_personal_team", text, partial(Membership.objects.create, **owner))
     for team in Team.objects.filter(memberships=None, personal_of=None):
@@ -240,5 +240,5 @@ def _find_leftovers() -> Iterator[Finding]:
             yield Finding(code, f"{count} {what}; workers sweep every hour, evalhub sweep does now", sweep, note=True)
     old = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - 2 * AGE).count()
     if old:
-        text = f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep takes them away"
+        text = f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep removes them"
         yield Finding("old_keys", text, sweep, note=True)
