@@ -209,7 +209,7 @@ def test_files_that_cannot_be_read_are_named(call: Call, tiny: Files, tmp_path: 
         status, out, said = call(qrels, tmp_path / name)
         assert (status, out, said.count("\n")) == (1, "", 1)
         assert said.startswith(f"{tmp_path / name}: {message}")
-    assert call(tmp_path / "empty", run)[2] == f"{tmp_path / 'empty'}: empty_qrels: the file has no judgement\n"
+    assert call(tmp_path / "empty", run)[2] == f"{tmp_path / 'empty'}: empty_qrels: the file contains no judgements\n"
 
 
 def test_warnings_are_shown_on_demand(call: Call, tiny: Files) -> None:
@@ -220,7 +220,7 @@ def test_warnings_are_shown_on_demand(call: Call, tiny: Files) -> None:
     assert status == 0
     assert said.splitlines() == [
         f"{run}:2: warning: extra_columns: columns after the first 6 are ignored",
-        f"{run}:2: warning: mixed_tags: tag 'y' differs from 'x' above; the last line's is taken",
+        f"{run}:2: warning: mixed_tags: tag 'y' differs from 'x' above; the last one is used",
         f"{run}: warning: ties: 2 documents have tied scores; ties are broken by document id",
     ]
 
