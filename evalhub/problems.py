@@ -48,7 +48,7 @@ _FULL_DATABASE = ("disk is full", "No space left on device")
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler. An error it does not know is left to Django, which answers 500 and logs it."""
+    """Turn an exception into a problem response; unknown errors are left to Django, which answers 500 and logs them."""
     set_rollback()
     if isinstance(error, EvalHubError):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
@@ -168,7 +168,7 @@ class Pagination(LimitOffsetPagination):
 
 
 def _error_page(status: int, code: str, detail: str) -> Any:
-    """A view for Django's own errors: problem details under /api/, a page elsewhere."""
+    """Return a view for Django's own errors: problem details under /api/, a page elsewhere."""
 
     def view(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
         if request.path.startswith("/api/"):
@@ -211,7 +211,7 @@ _foreign_form = _error_page(
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's answer to a form from elsewhere, with advice to its reader and none to developers."""
+    """Answer a form from elsewhere, with advice for its reader and none for developers."""
     answer: HttpResponse = _foreign_form(request)
     return answer
 

@@ -176,13 +176,13 @@ class _Command:
             _say(f"{file.name}: warning: {caution.code}: {caution.message}")
 
     def _check_subtopics(self, file: LocalFile, qrels: QrelsSummary) -> None:
-        """Without subtopics their measures say little; that is said even without --verbose."""
+        """Warn where measures of subtopics meet judgements without any, even without --verbose."""
         names = ", ".join(measure.name for measure in self.measures if measure.definition.name in OF_SUBTOPICS)
         if names and qrels.judgements.subtopics is None:
             _say(f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration")
 
     def _check_topics(self, file: LocalFile, answers: Answers, topics: Iterable[str]) -> None:
-        """Without a topic there is nothing to average; that topics are left out is said even without --verbose."""
+        """Refuse a run without a judged topic, and warn about topics that are left out, even without --verbose."""
         if not answers.answered.any():
             problem = f"none of the run's topics has judgements{_other_case(topics, answers.topic_ids)}"
             if not len(answers.shown):

@@ -29,7 +29,7 @@ OWN_CHECKS = ("evalhub",)
 
 @checks.register(*OWN_CHECKS)
 def check_database(**options: Any) -> Messages:
-    """SQLite serves one machine, from a disk of its own."""
+    """Refuse SQLite for several machines and on a network file system."""
     if settings.EVALHUB_DATABASE_URL:
         return []
     found: Messages = []
@@ -62,7 +62,7 @@ def check_data_folder(**options: Any) -> Messages:
 
 @checks.register(*OWN_CHECKS)
 def check_lease(**options: Any) -> Messages:
-    """A lease outlives a few missed heartbeats and ends within the hour."""
+    """Check that a lease outlives a few missed heartbeats and ends within the hour."""
     if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:
         return []
     text = f"EVALHUB_LEASE_SECONDS={settings.EVALHUB_LEASE_SECONDS} is too short or too long for workers"

@@ -29,17 +29,17 @@ def begin_request(given: str) -> str:
 
 
 def begin_evaluation(evaluation_id: int) -> None:
-    """From here on, this thread's lines are about this evaluation."""
+    """Mark the following log lines of this thread as about this evaluation."""
     _context.set({"evaluation": evaluation_id})
 
 
 def begin_session_evaluation(session_evaluation_id: int) -> None:
-    """From here on, this thread's lines are about this evaluation of a session set."""
+    """Mark the following log lines of this thread as about this evaluation of a session set."""
     _context.set({"session_evaluation": session_evaluation_id})
 
 
 def begin_comparison(comparison_id: str) -> None:
-    """From here on, this thread's lines are about this comparison."""
+    """Mark the following log lines of this thread as about this comparison."""
     _context.set({"comparison": comparison_id})
 
 

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def _bare(probe: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """A probe, which only answers, and reads no parameters."""
+    """Wrap a probe, which reads no parameters."""
 
     @functools.wraps(probe)
     def answer(request: HttpRequest) -> HttpResponse:
@@ -41,13 +41,13 @@ def _bare(probe: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest
 
 @_bare
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while this process answers; asks nothing of anybody else."""
+    """Answer 200 while this process is alive; check nothing else."""
     return _fresh(JsonResponse({"alive": True}))
 
 
 @_bare
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when everything is there that a submission needs, else 503 with the reasons."""
+    """Answer 200 if everything is there that a submission needs, else 503 with the reasons."""
     reasons = list(_reasons())
     STANDING.note(reasons)
     warnings = [] if reasons else list(_warnings())

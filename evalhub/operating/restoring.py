@@ -60,7 +60,7 @@ class Backup:
         return [name.partition("/")[2] for name in self.manifest["members"] if name.startswith("files/")]
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with it: every member is read and compared with the manifest, every file with its name."""
+        """Yield what is wrong with it: every member is compared with the manifest, every file with its name."""
         there = {member.name for member in self._tar.getmembers()} - {MANIFEST}
         for name in sorted(there ^ set(self.manifest["members"])):
             yield f"{name}: {'not in the manifest' if name in there else 'missing'}"

@@ -59,7 +59,7 @@ def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150,
 
 
 def _sessions(topic_ids: list[str], levels: Ints) -> str:
-    """Every searcher searches every topic once, with the systems in a Latin square; who has found enough stops."""
+    """Simulate every searcher on every topic once, with systems in a Latin square, until enough is found."""
     rng = np.random.default_rng(20080330)
     names = list(_SYSTEMS)
     lines = []
@@ -78,7 +78,7 @@ def _sessions(topic_ids: list[str], levels: Ints) -> str:
 
 
 def _queries(topic: int, levels: Ints, skill: float, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Queries that are worded better from one to the next, until one lists enough that is relevant."""
+    """Simulate queries, each worded better than the last, until one lists enough relevant documents."""
     title, queries = _titles()[topic % len(_titles())], []
     for number in range(1, _MOST_QUERIES + 1):
         scores = skill * (0.5 + 0.2 * number) * levels + rng.normal(0, 1.2, len(levels))

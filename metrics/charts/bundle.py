@@ -33,7 +33,7 @@ def read_bundle() -> bytes:
 
 
 def _made() -> bytes:
-    """In a process of its own: vl-convert holds the interpreter's lock for those seconds, and others are served."""
+    """Make it in a separate process: vl-convert holds the interpreter's lock for seconds."""
     program = "import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle(sys.argv[1]))"
     made = subprocess.run([sys.executable, "-c", program, _SNIPPET], check=True, capture_output=True)  # noqa: S603
     return made.stdout
@@ -47,7 +47,7 @@ def _folder() -> Path:
 
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
-    """One process makes it; the others wait for the file. The kernel frees the lock on any death."""
+    """Let one process make it while others wait for the file. The kernel frees the lock if it dies."""
     with (_folder() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -94,7 +94,7 @@ def data(rows: Iterable[dict[str, Any]]) -> Any:
 
 
 def dressed(layers: list[Any], look: Look, title: str, subtitle: str) -> Any:
-    """Layers as one chart of the look's size and colours; a live one is as wide as the page has room."""
+    """Combine layers to one chart of the look's size and colours; a live one is as wide as its container."""
     width: Any = "container" if look.live else look.width
     size, small = (_TITLE_NARROW, _SUBTITLE_NARROW) if look.narrow else (_TITLE, _SUBTITLE)
     said = alt.TitleParams(wrapped(title, look.room, size, bold=True), subtitle=wrapped(subtitle, look.room, small))
@@ -134,7 +134,7 @@ def named_colours(names: list[str], colours: list[str], look: Look) -> Any:
 
 
 def named_dashes(names: list[str], dashed: list[str], look: Look) -> Any:
-    """Lines drawn through, and some that are dashed; in the same legend as the colours of the same names."""
+    """Return a dash for each name, in the same legend as the colours of the same names."""
     dashes = [[6, 4] if name in dashed else [1, 0] for name in names]
     scale = alt.Scale(domain=names, range=dashes)
     return alt.StrokeDash("line:N", scale=scale, sort=None, legend=_legend(names, look))

@@ -37,7 +37,7 @@ def _svg(specification: dict[str, Any]) -> bytes:
 
 
 def _png(specification: dict[str, Any]) -> bytes:
-    """At 300 dots to the inch on white, as journals ask for."""
+    """Render at 300 dots per inch on white, as journals require."""
     png: bytes = vl_convert.vegalite_to_png(_on_white(specification), scale=_PIXEL, ppi=_PAPER_PPI)
     return png
 

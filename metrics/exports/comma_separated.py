@@ -14,7 +14,7 @@ _ROWS = 500
 
 
 def neutral(text: str) -> str:
-    """A text cell that no spreadsheet runs as a formula: an apostrophe stands before what would begin one."""
+    """Put an apostrophe before a text cell that a spreadsheet would run as a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -40,7 +40,7 @@ def _taken(buffer: io.StringIO) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Numbers as they are, an empty cell for none."""
+    """Return numbers as they are, an empty cell for none."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -51,7 +51,7 @@ def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
 
 
 def _points(rows: list[dict[str, Any]], look: Look) -> Iterator[dict[str, Any]]:
-    """Each run on both sides, in the order of that side: runs of one rank have a row each."""
+    """Place each run on both sides, in the order of that side: tied runs have a row each."""
     room = 0.3 * look.room - width_of("999  ", _LETTERS) - 8
     runs = [row["run"] for row in rows]
     labels = dict(zip(runs, shortened_names(runs, room, _LETTERS), strict=True))

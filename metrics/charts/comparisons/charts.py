@@ -41,7 +41,7 @@ ANSWER_CHARTS: dict[str, Callable[[Answer, Query], Figure]] = {"significance": _
 
 
 def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
-    """The measure and the test of the answer that are named, or its first ones."""
+    """Return the named measure and test of the answer, or its first ones."""
     documents = answer.entrants.qrels.collection.documents
     measure = measure_in(query, "measures", answer.results[0].measure.name, documents)
     compared = next((one for one in answer.results if one.measure == measure), None)
@@ -55,7 +55,7 @@ def _chosen(answer: Answer, query: Query) -> tuple[Compared, Family]:
 
 
 def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Query], Figure]:
-    """The chart of a comparison that can be made at once, or was made by a worker."""
+    """Return the chart of a comparison that can be made at once, or was made by a worker."""
 
     def figure(collection: Collection, query: Query) -> Figure:
         asked = comparison_query(query, collection)

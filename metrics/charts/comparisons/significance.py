@@ -103,7 +103,7 @@ def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell
 
 
 def _table(order: list[str], cells: list[_Cell]) -> tuple[list[str], list[list[str]]]:
-    """Corrected p values with a sign for the direction; nothing for more runs than a table can have side by side."""
+    """Return corrected p values with a sign for the direction; nothing for more runs than a table can show."""
     if len(order) > _MOST_COLUMNS:
         return [], []
     texts = {(cell.row, cell.column): f"{_sign(cell)} {probability(cell.p_value)}".strip() for cell in cells}
@@ -176,7 +176,7 @@ def _labels_room(order: list[str], look: Look) -> float:
 
 
 def _columns_named(order: list[str], look: Look) -> bool:
-    """Names below each other need no less width side by side than a line of them has height."""
+    """Decide whether the names of columns have room."""
     return (look.room - _labels_room(order, look)) / len(order) >= _COLUMN
 
 

@@ -91,7 +91,7 @@ def _rows(depth: int, vectors: list[Floats]) -> list[list[str]]:
 
 
 def _colours(lines: list[_Line], palette: tuple[str, ...]) -> dict[str, str]:
-    """The colour of each line's place; one that is taken in this chart already gives way to the next that is free."""
+    """Return the colour of each line's place, or the next free one if it is taken in this chart."""
     colours: dict[str, str] = {}
     for line in lines:
         turned = [palette[(line.place + step) % len(palette)] for step in range(len(palette))]
@@ -200,7 +200,7 @@ def _points(name: str, values: Floats) -> list[dict[str, Any]]:
 
 
 def _x(length: int, depth: int | None, look: Look) -> Any:
-    """Places; with `depth` the ends of queries are marked, as far as there is room."""
+    """Return the axis of positions; with `depth` the ends of queries are marked, as far as there is room."""
     axis: dict[str, Any] = {"grid": depth is not None, "format": "d"}
     if depth and length >= depth:
         room = _TICKS_NARROW if look.narrow else _TICKS

@@ -23,7 +23,7 @@ _MOST_POINTS = 300
 
 
 def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float = 0.95) -> Figure:
-    """A run's mean curve over the ranks, its interval within the measure's range, and the ideal rankings' curve."""
+    """Draw a run's mean curve, its interval within the measure's range, and the ideal rankings' curve."""
     whole = curve.band(confidence)
     band = within(whole, measure.definition.bounds) if whole else None
     caption = (

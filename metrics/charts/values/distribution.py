@@ -37,7 +37,7 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
 
 
 def _bins(known: Floats) -> tuple[list[float], list[int]]:
-    """Edges and counts of even bins: from 0 to 1 where all values lie there."""
+    """Return edges and counts of even bins: from 0 to 1 if all values lie there."""
     top = 1.0 if not len(known) or (known.min() >= 0 and known.max() <= 1) else float(known.max())
     bottom = min(0.0, float(known.min(initial=0.0)))
     counts, edges = np.histogram(known, bins=_BINS, range=(bottom, top))

@@ -12,7 +12,7 @@ from metrics.engine.precision_recall import PrecisionRecall, recall_points
 
 
 def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confidence: float = 0.95) -> Figure:
-    """Interpolated precision at even points of recall, averaged over topics; one curve per lowest relevant level."""
+    """Draw interpolated precision at even points of recall, averaged over topics: a curve per lowest level."""
     recall = recall_points(len(curves[0].mean)).tolist()
     names = [_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]

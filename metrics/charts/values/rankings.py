@@ -13,7 +13,7 @@ from metrics.services.values.rankings import Ranking
 
 
 def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
-    """Cumulated gain of a topic's ranking at each rank, with a point for every relevant document, and the ideal's."""
+    """Draw the cumulated gain of a topic's ranking, with a point for every relevant document, and the ideal's."""
     found = [document for document in ranking.documents if document.gain > 0]
     depth = len(ranking.cumulated)
     caption = (

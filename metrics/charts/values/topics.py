@@ -19,7 +19,7 @@ Topics = list[tuple[str, float]]
 
 
 def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Figure:
-    """One bar for each topic that has a value, highest first; `ranking` and the topic is where it leads."""
+    """Draw a bar for each topic that has a value, highest first; `ranking` and the topic is where it leads."""
     ordered = _ordered(topics)
     caption = f"{measure} of {run} on each of {len(ordered)} topics, highest first."
     if ordered:
@@ -33,7 +33,7 @@ def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Fi
 
 
 def paired_topics_figure(topics: Topics, *, measure: str, run: str, other: str, ranking: str) -> Figure:
-    """One bar for each topic: how much the run has there above the other, largest difference first."""
+    """Draw a bar for each topic: by how much the run is above the other, largest difference first."""
     ordered = _ordered(topics)
     above, below = (sum(sign * value > 0 for _, value in ordered) for sign in (1, -1))
     caption = (

@@ -16,7 +16,7 @@ from metrics.services.values.two_rankings import Placed, RankingSide, TwoRanking
 
 
 def two_rankings_figure(rankings: TwoRankings) -> Figure:
-    """A point for each of the first documents of both sides; StatisticsError where neither run answers the topic."""
+    """Draw the first documents of both runs; StatisticsError where neither run answers the topic."""
     sides = (rankings.a, rankings.b)
     if not any(side.documents for side in sides):
         message = f"neither run has a document for topic {rankings.topic_id}"

@@ -12,5 +12,5 @@ from runs.models import Collection
 
 
 def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
-    """A table environment."""
+    """Render a table environment."""
     return iter([written(table_of(collection, board, standings), collection.slug)])

@@ -15,7 +15,7 @@ from runs.models import Collection, Run
 
 
 def table_of(collection: Collection, board: Leaderboard, standings: Standings | None) -> MeanTable:
-    """Runs without values of the board's judgements are left out; those on fewer topics come last, without a rank."""
+    """Build the table without runs of other judgements; runs on fewer topics come last, without a rank."""
     rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
     best = best_means(rows, board.measures)

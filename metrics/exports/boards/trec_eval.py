@@ -15,7 +15,7 @@ from runs.models import Collection
 
 
 def render(collection: Collection, board: Leaderboard, standings: Standings | None) -> Iterator[str]:
-    """One piece for each run; statistics have no place in these lines."""
+    """Yield one piece for each run, without statistics."""
     rows = [row for row in board.rows if row.current]
     names = names_of([row.run for row in rows])
     sheets = (Sheet(names[row.run], [], _columns(board, row, names[row.run])) for row in rows)
@@ -32,5 +32,5 @@ def _columns(board: Leaderboard, row: Row, name: str) -> list[Column]:
 
 
 def _figure(value: float | None, whole: bool) -> Value:
-    """Counts are whole, as trec_eval prints them."""
+    """Return counts as whole numbers, as trec_eval prints them."""
     return round(value) if whole and value is not None else value

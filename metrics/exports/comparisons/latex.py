@@ -19,17 +19,17 @@ _NO_MARK = r"\phantom{$^{\uparrow}$}"
 
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
-    """A table environment."""
+    """Render a table environment."""
     return iter([written(table_of(collection, answer), collection.slug)])
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX sets as it is, in one line; no two hyphens become a dash."""
+    """Escape text for LaTeX, in one line; two hyphens do not become a dash."""
     return "".join(_SPECIAL.get(character, character) for character in " ".join(text.split()))
 
 
 def written(table: MeanTable, label: str) -> str:
-    """A table environment, with what the document must load in a comment above it."""
+    """Render a table environment, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
     lines = [
         "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, \\usepackage[T1]{fontenc}",

@@ -21,7 +21,7 @@ def render(collection: Collection, answer: Answer, selection: PairSelection) -> 
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown shows as it is, in one line."""
+    """Escape text for Markdown, in one line."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 

@@ -61,7 +61,7 @@ class MeanTable:
 
 
 def table_of(collection: Collection, answer: Answer) -> MeanTable:
-    """InvalidInput for several tests: marks are of one."""
+    """Build the table; InvalidInput for several tests, because it marks the results of one."""
     if len(answer.query.tests) > 1:
         message = "a table marks the results of one test: name one with tests=, or use csv, which has all of them"
         raise InvalidInput(message, code="one_test_only", pointer="tests")
@@ -87,7 +87,7 @@ def _column(answer: Answer, compared: Compared) -> dict[Run, MeanCell]:
 
 
 def _letters(family: Family) -> dict[int, str]:
-    """By row; the number of the tier where there are more groups than letters. Nothing where no pair is tested."""
+    """Return letters by row, or the tier where groups exceed the letters; nothing where no pair is tested."""
     if family.tiers is None:
         return {}
     tiers = family.tiers

@@ -45,12 +45,12 @@ def too_few(topics: int) -> str:
 
 
 def verdict_text(significant: bool, withheld: str) -> str:
-    """Yes or no to the question whether a difference is significant, or why there is no answer."""
+    """Return whether a difference is significant, as yes or no, or why there is no verdict."""
     return WITHHELD.get(withheld) or ("yes" if significant else "no")
 
 
 def withheld_pairs(reasons: Iterable[str | None]) -> list[str]:
-    """A sentence for each reason for which pairs have no verdict, with how many."""
+    """Return a sentence with the number of pairs for each reason why they have no verdict."""
     counts = Counter(reasons)
     said = {
         NO_SPREAD: "could not be tested, as the differences do not vary",
@@ -88,7 +88,7 @@ def corrected_over(correction: str | None, pairs: int) -> str:
 
 
 def named_family(answer: Answer, test: str) -> str:
-    """The pairs that were tested together, as a sentence names them; some tests count for all pairs in any case."""
+    """Return the name of the pairs that were tested together; some tests account for all pairs in any case."""
     pairs, against = answer.entrants.pairs, ""
     if pairs.baseline is not None and not TESTS[test].simultaneous:
         against = " with the baseline"

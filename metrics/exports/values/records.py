@@ -21,7 +21,7 @@ def render_tsv(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Ite
 
 
 def render_json(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:
-    """An array of objects, one a line; an undefined value is null."""
+    """Yield an array of objects, one a line; an undefined value is null."""
     before = "[\n"
     for sheet in sheets:
         for record in _records(sheet, by_topic, summary):

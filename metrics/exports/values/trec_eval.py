@@ -9,14 +9,14 @@ from metrics.exports.sheet import Sheet
 
 
 def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterator[str]:
-    """One piece for each run."""
+    """Yield one piece for each run."""
     for sheet in sheets:
         lines = list(_topic_lines(sheet)) if by_topic else []
         yield "".join([*lines, *_summary(sheet)] if summary else lines)
 
 
 def _topic_lines(sheet: Sheet) -> Iterator[str]:
-    """The lines of each topic. Texts are made column by column: large runs have hundreds of thousands of values."""
+    """Yield the lines of each topic, made column by column: large runs have hundreds of thousands of values."""
     columns = [(_head(sheet, column), _texts(column.values)) for column in sheet.columns if column.values is not None]
     heads = [head for head, _ in columns]
     for topic, *texts in zip(sheet.topics, *(texts for _, texts in columns), strict=True):
@@ -41,7 +41,7 @@ def _texts(values: Sequence[Value]) -> list[str]:
 
 
 def _text(value: Value) -> str:
-    """Nothing for what has no value."""
+    """Return the value as text; nothing if there is none."""
     if isinstance(value, float):
         return f"{value:6.4f}"
     return "" if value is None else str(value)

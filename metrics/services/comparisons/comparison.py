@@ -150,8 +150,8 @@ def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
     if runs <= 2:
         return None
     message = (
-        f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen, and p is of this pair "
-        "alone: choose the pair beforehand, or open it from the comparison of all runs (family=all)"
+        f"one of {Pairs(runs).number:,} pairs of {runs:,} runs that could have been chosen; p is for this pair "
+        "alone: choose the pair in advance, or open it from the comparison of all runs (family=all)"
     )
     return Caution("one_of_many_pairs", message)
 
