@@ -85,7 +85,7 @@ def test_a_pinned_run_stands_out_and_keeps_the_ticks(board: Page) -> None:
     expect(header(board, f"Δ vs {second}")).to_be_visible()
     expect(board.get_by_label(f"compare {tags(board)[0]}")).to_be_checked()
     assert "baseline=" in board.url
-    board.get_by_role("link", name="no baseline").click()
+    board.get_by_role("link", name="remove the baseline").click()
     expect(board.locator("tr.pinned")).to_have_count(0, timeout=PATIENCE)
 
 

@@ -271,7 +271,7 @@ def test_the_board_is_ordered_without_scripts_by_a_button(chromium: Browser, sit
     with watched(context, site) as seen:
         seen.page.goto(address(site, "what-if"))
         seen.page.get_by_label("RBP").check()
-        seen.page.get_by_role("button", name="Order the runs").click()
+        seen.page.get_by_role("button", name="Rank the runs").click()
         expect(seen.page.locator("#result code").first).to_contain_text("RBP(p=0.8")
     context.close()
 
@@ -280,7 +280,7 @@ def test_two_runs_are_chosen_compared_and_looked_at_topic_by_topic(visitor: Brow
     with watched(visitor, site) as seen:
         page = seen.page
         page.goto(address(site, "comparison"))
-        page.get_by_text("Runs: all that are evaluated").click()
+        page.get_by_text("Runs: all evaluated runs").click()
         for tag in list(site.runs)[:2]:
             page.locator(f"input[name=runs][value='{site.runs[tag]}']").check()
         page.get_by_role("button", name="Compare").click()

@@ -50,7 +50,7 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(visitor: BrowserCo
         page.keyboard.press("Enter")
         expect(page.locator("#board")).to_contain_text("No runs match this filter")
         check_ticked(page, chosen)
-        page.get_by_role("link", name="All runs", exact=True).click()
+        page.get_by_role("link", name="Show all runs", exact=True).click()
         expect(page.locator("table.board")).to_be_visible()
         check_ticked(page, chosen)
         assert faults_of_access(page) == []
