@@ -163,7 +163,7 @@ def test_topics_without_an_answer_are_left_out_of_means_as_version_9_does(
     status, out, said = call("--compat", version, "-m", "num_q", "-m", "map", *files)
     value = {"10": "0.3333", "9.0.8": "0.2500"}[version]
     assert (status, out) == (0, columns(f"num_q all 3\nmap all {value}"))
-    assert said == f"{files[1]}: warning: 1 of 4 judged topics have no results in the run and are left out; see -c\n"
+    assert said == f"{files[1]}: warning: 1 of 4 judged topics have no results and are left out; see -c\n"
 
 
 def test_where_trec_eval_divides_by_zero_the_value_is_zero(call: Call, tmp_path: Path) -> None:
