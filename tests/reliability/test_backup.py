@@ -178,7 +178,7 @@ def test_a_file_cut_short_is_no_backup(filled: APIClient, tmp_path: Path) -> Non
     content = path.read_bytes()
     for size in (0, 100, len(content) // 2):
         path.write_bytes(content[:size])
-        with pytest.raises(BadBackup, match="cut short"):
+        with pytest.raises(BadBackup, match="truncated"):
             Backup(path)
 
 

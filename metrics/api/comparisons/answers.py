@@ -179,7 +179,7 @@ class ComparedRun(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Pairs of runs under some measures and tests, and everything that makes the figures again."""
+    """Pairs of runs under some measures and tests, and everything needed to compute the numbers again."""
 
     comparison: Annotated[ComparisonStatus | None, "null for one made on the spot"]
     collection: str

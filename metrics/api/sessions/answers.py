@@ -147,7 +147,7 @@ class ShownDocument(TypedDict):
     rank: int
     doc_id: str
     score: float | None
-    level: Annotated[int | None, "null for an unjudged session"]
+    level: Annotated[int | None, "null for an unjudged document"]
 
 
 class ShownQuery(TypedDict):

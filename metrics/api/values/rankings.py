@@ -42,7 +42,7 @@ class Ranking(ReadFrom):
 
 
 class RankingView(APIView):
-    """The documents of one topic in the order of the tie rule, each with its level or null for an unjudged session."""
+    """The documents of one topic in the order of the tie rule, each with its level or null for an unjudged document."""
 
     @extend_schema(
         responses=shape(Ranking),
