@@ -90,9 +90,15 @@ class BoundedReader:
         except _ERRORS as error:
             if self._encoding == "plain":
                 raise
-            raise _broken(self._encoding, error) from error
+            report = FileReport()
+            code = "bad_gzip" if self._encoding == "gzip" else "bad_zstd"
+            report.problem(0, code, f"the {self._encoding} data is truncated, damaged or not readable ({error})")
+            raise InvalidFile(report) from error
         if not self._given and self._encoding != "plain":
-            _refuse_inside(content, self._encoding)
+            _refuse_unread(content)
+            inside = encoding_of(content)
+            if inside != "plain":
+                raise UnsupportedFile(f"the {self._encoding} data holds {inside} data; compress the file once")
         self._given += len(content)
         if self._given > self._limits.bytes_out:
             message = f"more than {self._limits.bytes_out:,} bytes after decompression"
@@ -133,12 +139,6 @@ def _refuse_unread(start: bytes) -> None:
             raise UnsupportedFile(f"{name} files are not read; send plain text, gzip or Zstandard")
 
 
-def _refuse_inside(start: bytes, encoding: str) -> None:
-    _refuse_unread(start)
-    if encoding_of(start) != "plain":
-        raise UnsupportedFile(f"the {encoding} data holds {encoding_of(start)} data; compress the file once")
-
-
 def encoding_of(start: bytes) -> str:
     """'gzip', 'zstd' or 'plain', from a file's first bytes."""
     if start.startswith(_GZIP):
@@ -156,16 +156,12 @@ def content_size(raw: BinaryIO) -> int:
         raw.seek(-_GZIP_SIZE, io.SEEK_END)
         return max(size, int.from_bytes(raw.read(_GZIP_SIZE), "little"))
     if encoding == "zstd":
-        told = _zstandard_size(start)
+        try:
+            told = zstandard.frame_content_size(start)
+        except zstandard.ZstdError:
+            told = -1
         return told if told >= 0 else size * _USUAL_RATIO
     return size
-
-
-def _zstandard_size(start: bytes) -> int:
-    try:
-        return zstandard.frame_content_size(start)
-    except zstandard.ZstdError:
-        return -1
 
 
 def _decompressor(raw: BinaryIO, encoding: str) -> Reader:
@@ -174,13 +170,6 @@ def _decompressor(raw: BinaryIO, encoding: str) -> Reader:
     if encoding == "zstd":
         return _ZstandardReader(raw)
     return raw
-
-
-def _broken(encoding: str, error: Exception) -> InvalidFile:
-    report = FileReport()
-    code = "bad_gzip" if encoding == "gzip" else "bad_zstd"
-    report.problem(0, code, f"the {encoding} data is truncated, damaged or not readable ({error})")
-    return InvalidFile(report)
 
 
 def in_memory(content: bytes, limits: Limits) -> BoundedReader:

@@ -41,7 +41,12 @@ def read_ir_metadata(comment_lines: list[bytes]) -> tuple[dict[str, object] | No
     """Return the header's mapping, fit for JSON, or None; and why a header that is there cannot be used."""
     try:
         lines = _header_lines(comment_lines)
-        return (None if lines is None else _parse(lines)), None
+        if lines is None:
+            return None, None
+        plain = _plain(_load(_yaml_text(lines)))
+        if not isinstance(plain, dict):
+            raise _Unusable("it is not a mapping of keys to values")
+        return plain, None
     except _Unusable as error:
         return None, f"the ir_metadata header is ignored: {error}"
 
@@ -54,13 +59,6 @@ def _header_lines(comment_lines: list[bytes]) -> list[bytes] | None:
     if _END not in marks[start:]:
         raise _Unusable("it has no line ir_metadata.end")
     return comment_lines[start + 1 : marks.index(_END, start)]
-
-
-def _parse(lines: list[bytes]) -> dict[str, object]:
-    plain = _plain(_load(_yaml_text(lines)))
-    if not isinstance(plain, dict):
-        raise _Unusable("it is not a mapping of keys to values")
-    return plain
 
 
 def _yaml_text(lines: list[bytes]) -> str:
@@ -79,19 +77,19 @@ def _load(text: str) -> object:
     except _Unusable:
         raise
     except yaml.MarkedYAMLError as error:
-        raise _Unusable(f"bad YAML: {str(error.problem)[:200]}{_where(error)}") from error
+        where = f" in its line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise _Unusable(f"bad YAML: {str(error.problem)[:200]}{where}") from error
     except Exception as error:  # PyYAML lets KeyError, AttributeError and more out for odd scalars
         raise _Unusable("bad YAML") from error
-
-
-def _where(error: yaml.MarkedYAMLError) -> str:
-    return f" in its line {error.problem_mark.line + 1}" if error.problem_mark else ""
 
 
 def _plain(value: object) -> object:
     """Return the value in the types JSON has; nothing is dropped, what JSON lacks becomes a string."""
     if isinstance(value, dict):
-        return _plain_mapping(value)
+        plain = {str(_plain(key)): _plain(item) for key, item in value.items()}
+        if len(plain) != len(value):
+            raise _Unusable("two of its keys are the same")
+        return plain
     if isinstance(value, list | tuple | set):
         return [_plain(item) for item in value]
     if value is None or isinstance(value, bool):
@@ -99,30 +97,16 @@ def _plain(value: object) -> object:
     return _plain_scalar(value)
 
 
-def _plain_mapping(mapping: dict[object, object]) -> dict[str, object]:
-    plain = {str(_plain(key)): _plain(value) for key, value in mapping.items()}
-    if len(plain) != len(mapping):
-        raise _Unusable("two of its keys are the same")
-    return plain
-
-
 def _plain_scalar(value: object) -> object:
-    if isinstance(value, int) and value.bit_length() <= 64:
-        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= 64 else hex(value)
     if isinstance(value, float) and math.isfinite(value):
         return value
-    return _storable(_as_text(value))
-
-
-def _as_text(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    return hex(value) if isinstance(value, int) else str(value)
-
-
-def _storable(text: str) -> str:
+    text = str(value)
     if _UNSTORABLE.search(text):
         raise _Unusable("a text has a NUL or half a surrogate pair")
     return text

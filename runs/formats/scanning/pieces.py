@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Floats, Ints, spans_equal
+from metrics.engine.ranking import Flags, Ints, spans_equal
 from runs.errors import PROBLEMS_SHOWN, FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
@@ -163,7 +163,7 @@ class PieceReader:
     def _rows(self, columns: Columns) -> Columns:
         if (columns.notes & HASH).any():
             self._note_comments(columns)
-            columns = _without_comments(columns)
+            columns = keep_rows(columns, columns.notes & HASH == 0)
         _read_slow_numbers(columns)
         return columns
 
@@ -216,7 +216,9 @@ class PieceReader:
         for row in rows[:PROBLEMS_SHOWN].tolist():
             text = columns.text(row, NUMBER)
             shown = text[:40].decode(errors="replace")
-            self.report.problem(int(columns.line[row]), code, f"{shown!r} is not {number}{_hint(text)}")
+            header = text.lower() in (b"score", b"sim", b"relevance", b"rel", b"label")
+            hint = "; this looks like a header line: remove it" if header else ""
+            self.report.problem(int(columns.line[row]), code, f"{shown!r} is not {number}{hint}")
         self.count_rest(code, len(rows))
 
     def warn_extra_columns(self, columns: Columns) -> None:
@@ -284,10 +286,6 @@ def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, int, bool]:
     return b"".join([*parts, PADDING]), size, ended
 
 
-def _without_comments(columns: Columns) -> Columns:
-    return keep_rows(columns, columns.notes & HASH == 0)
-
-
 def _undecodable(content: bytes) -> int | None:
     """Where the first byte is that is not UTF-8. Some lines are decoded at a time, as text takes up to four times as
     much memory."""
@@ -326,23 +324,13 @@ def _read_slow_numbers(columns: Columns) -> None:
     if not len(slow):
         return
     starts, ends = columns.spans[slow, 4], columns.spans[slow, 5]
-    if int((ends - starts).max()) > _WIDE_NUMBER:
-        columns.number[slow] = [float(columns.text(row, NUMBER)) for row in slow.tolist()]
-    else:
-        columns.number[slow] = _text_array(columns, starts, ends).astype(np.float64)
-
-
-def _text_array(columns: Columns, starts: Ints, ends: Ints) -> Floats:
     width = int((ends - starts).max())
+    if width > _WIDE_NUMBER:
+        columns.number[slow] = [float(columns.text(row, NUMBER)) for row in slow.tolist()]
+        return
     at = starts[:, None] + np.arange(width)
     text = np.where(at < ends[:, None], columns.data[np.minimum(at, len(columns.data) - 1)], 0)
-    return np.ascontiguousarray(text, np.uint8).view(f"S{width}")[:, 0]
-
-
-def _hint(text: bytes) -> str:
-    if text.lower() in (b"score", b"sim", b"relevance", b"rel", b"label"):
-        return "; this looks like a header line: remove it"
-    return ""
+    columns.number[slow] = np.ascontiguousarray(text, np.uint8).view(f"S{width}")[:, 0].astype(np.float64)
 
 
 def _why_few(line: bytes) -> str:

@@ -62,7 +62,10 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
     notes[long_id] |= LONG_ID
     rank = np.full(len(notes), -1, np.int64)
     if layout.rank != ABSENT:
-        notes |= _read_ranks(lines.data, starts[:, layout.rank], ends[:, layout.rank], rank)
+        values, how = _numbers(lines.data, starts[:, layout.rank], ends[:, layout.rank])
+        whole = (how == 0) & (values >= 0)
+        rank[whole] = values[whole].astype(np.int64)
+        notes[~whole] |= NO_RANK
     hashes = np.empty(len(notes), np.uint64)
     columns = Columns(lines.data, (lines.line + first_line).astype(np.int32), notes, spans, hashes, number, rank)
     words = np.ndarray(len(columns.data) - WORD + 1, "<u8", columns.data, strides=(1,))
@@ -176,14 +179,6 @@ def _number(text: bytes) -> tuple[float, int]:
         return np.nan, note | SLOW_NUMBER
     value = int(digits or b"0") / float(_POWERS[len(fraction)])
     return (-value if match[1] == b"-" else value), note
-
-
-def _read_ranks(data: Bytes, starts: Ints, ends: Ints, ranks: Ints) -> Notes:
-    """Write the ranks that are whole numbers into `ranks`; returns a note for each row that has none."""
-    values, how = _numbers(data, starts, ends)
-    whole = (how == 0) & (values >= 0)
-    ranks[whole] = values[whole].astype(np.int64)
-    return np.where(whole, 0, NO_RANK).astype(np.int32)
 
 
 def _word(words: Hashes, starts: Positions, sizes: Positions, offset: int) -> Hashes:

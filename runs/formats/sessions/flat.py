@@ -54,13 +54,9 @@ def read(
         columns = columns if grouped else group_by_topic(columns)
         if len(columns.line):
             ensure_grouped(topic_segments(columns)[0], seen)
-            _check_sessions(limits, len(seen))
+            if len(seen) > limits.sessions:
+                raise FileTooLarge(f"more than {limits.sessions:,} sessions", code="too_many_sessions")
             yield _Piece.of(reader, columns).block()
-
-
-def _check_sessions(limits: Limits, sessions: int) -> None:
-    if sessions > limits.sessions:
-        raise FileTooLarge(f"more than {limits.sessions:,} sessions", code="too_many_sessions")
 
 
 def _good(reader: PieceReader, columns: Columns) -> Flags:
@@ -90,12 +86,9 @@ def _numbers(columns: Columns, most: int) -> Ints:
     new = np.ones(len(starts), np.bool_)
     new[1:] = ~spans_equal(columns.data, starts[1:], ends[1:], columns.data, starts[:-1], ends[:-1])
     rows = np.flatnonzero(new)
-    read = [_number(columns.text(row, LABEL), most) for row in rows.tolist()]
+    texts = (columns.text(row, LABEL) for row in rows.tolist())
+    read = [int(text) if text.isdigit() and len(text) <= 9 and int(text) <= most else 0 for text in texts]
     return np.repeat(np.array(read, np.int64), np.diff(np.append(rows, len(starts))))
-
-
-def _number(text: bytes, most: int) -> int:
-    return int(text) if text.isdigit() and len(text) <= 9 and int(text) <= most else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,8 @@ class _Piece:
         reader.add(columns.line[1:][same], "bad_rank", "the rank is given to two documents of the query")
         first, second = find_duplicates(columns, document_starts)
         for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):
-            say = f"document {_show(columns.text(row, DOCUMENT))} is listed twice for one query, first in line"
+            shown = columns.text(row, DOCUMENT)[:100].decode(errors="replace")
+            say = f"document {shown!r} is listed twice for one query, first in line"
             reader.report.problem(int(columns.line[row]), "duplicate_document", f"{say} {columns.line[earlier]}")
         reader.count_rest("duplicate_document", len(second))
         empty = int(np.count_nonzero(counts == 0))
@@ -179,7 +173,3 @@ def _names(reader: PieceReader, columns: Columns, starts: Ints, session: Ints) -
 
 def _session(session_id: bytes, system: bytes = b"", topic_id: bytes = b"", searcher: bytes = b"") -> Session:
     return Session(session_id, topic_id or session_id, searcher, system)
-
-
-def _show(text: bytes) -> str:
-    return repr(text[:100].decode(errors="replace"))

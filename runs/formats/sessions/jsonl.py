@@ -134,17 +134,13 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
             say = f"{key[:100]!r} of a session is not known and ignored"
             report.warning(line, "unknown_key", say, kind=say)
         elif value is not None:
-            setattr(session, _SESSION[key], _name(key, value))
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                raise _Refused("bad_value", f"`{key}` must be a string or a whole number")
+            setattr(session, _SESSION[key], str(value))
     if not isinstance(queries, list):
         raise _Refused("bad_queries", "`queries` must be a list of objects")
     session.queries = [_query(line, query, report) for query in queries]
     return session
-
-
-def _name(key: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise _Refused("bad_value", f"`{key}` must be a string or a whole number")
-    return str(value)
 
 
 def _query(line: int, record: object, report: FileReport) -> QueryText:
@@ -156,17 +152,13 @@ def _query(line: int, record: object, report: FileReport) -> QueryText:
             say = f"{key[:100]!r} of a query is not known and ignored"
             report.warning(line, "unknown_key", say, kind=say)
         elif value is not None:
-            _check(key, value)
+            fits, meaning = _QUERY[key]
+            if not fits(value):
+                raise _Refused("bad_value", f"`{key}` must be {meaning}")
             setattr(query, key, value)
     if not isinstance(record.get("documents"), list):
         raise _Refused("bad_value", "`documents` must be a list of document ids, empty where nothing was found")
     return query
-
-
-def _check(key: str, value: object) -> None:
-    fits, meaning = _QUERY[key]
-    if not fits(value):
-        raise _Refused("bad_value", f"`{key}` must be {meaning}")
 
 
 def _only(value: object, *types: type) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metrics.engine.measures.definition import MAX_LEVEL
-from metrics.engine.ranking import Bytes, Floats, Ints, hash_spans
+from metrics.engine.ranking import Ints, hash_spans
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import FileReport, FileTooLarge
 from runs.formats.limits import Limits
@@ -120,15 +120,21 @@ class SessionList:
 
     def _block(self, held: list[SessionText]) -> SessionBlock:
         queries = [query for session in held for query in session.queries]
-        data, starts, ends = _spans([doc for query in queries for doc in query.documents])
+        documents = [doc for query in queries for doc in query.documents]
+        # All document ids in one array; none has a newline in it.
+        data = np.frombuffer("\n".join([*documents, ""]).encode() or b"\n", np.uint8)
+        ends = np.flatnonzero(data == _LF)[: len(documents)]
+        starts = np.append(0, ends[:-1] + 1)[: len(documents)]
+        ranks = [np.arange(1, len(query.documents) + 1) if query.ranks is None else query.ranks for query in queries]
+        scores = [np.full(len(query.documents), np.nan) if query.scores is None else query.scores for query in queries]
         return SessionBlock(
             sessions=[_session(session) for session in held],
             queries=[_query(query) for query in queries],
             query_starts=_starts([len(session.queries) for session in held]),
             document_starts=_starts([len(query.documents) for query in queries]),
             scanned=np.array([query.scanned for query in queries], np.int64),
-            ranks=_ranks(queries),
-            scores=_scores(queries),
+            ranks=np.concatenate([np.zeros(0, np.int64), *(np.array(part, np.int64) for part in ranks)]),
+            scores=np.concatenate([np.zeros(0), *(np.array(part, np.float64) for part in scores)]),
             data=data,
             doc_starts=starts,
             doc_ends=ends,
@@ -154,7 +160,11 @@ def _wrong_with_query(query: QueryText, id_length: int) -> Iterator[tuple[str, s
     if query.judged:
         yield from _bad_documents(list(query.judged), id_length)
     if len(set(documents)) < len(documents):
-        yield from _repeated(documents)
+        first: dict[str, int] = {}
+        for place, name in enumerate(documents, 1):
+            if first.setdefault(name, place) != place:
+                say = f"document {_show(name)} is listed twice for one query, in places {first[name]} and {place}"
+                yield "duplicate_document", say
     yield from _wrong_numbers(query)
 
 
@@ -163,14 +173,6 @@ def _bad_documents(documents: list[str], most: int) -> Iterator[tuple[str, str]]
         wrong = _wrong_with_id(name, most) if name else "no characters"
         if wrong:
             yield "bad_doc_id", f"document id {_show(name)} has {wrong}"
-
-
-def _repeated(documents: list[str]) -> Iterator[tuple[str, str]]:
-    first: dict[str, int] = {}
-    for place, name in enumerate(documents, 1):
-        if first.setdefault(name, place) != place:
-            say = f"document {_show(name)} is listed twice for one query, in places {first[name]} and {place}"
-            yield "duplicate_document", say
 
 
 def _wrong_numbers(query: QueryText) -> Iterator[tuple[str, str]]:
@@ -197,23 +199,6 @@ def _query(query: QueryText) -> Query:
 
 def _starts(sizes: list[int]) -> Ints:
     return np.append(0, np.cumsum(np.array(sizes, np.int64)))
-
-
-def _spans(documents: list[str]) -> tuple[Bytes, Ints, Ints]:
-    """Return all document ids in one array, and where each begins and ends; none has a newline in it."""
-    data = np.frombuffer("\n".join([*documents, ""]).encode() or b"\n", np.uint8)
-    ends = np.flatnonzero(data == _LF)[: len(documents)]
-    return data, np.append(0, ends[:-1] + 1)[: len(documents)], ends
-
-
-def _ranks(queries: list[QueryText]) -> Ints:
-    parts = [np.arange(1, len(query.documents) + 1) if query.ranks is None else query.ranks for query in queries]
-    return np.concatenate([np.zeros(0, np.int64), *(np.array(part, np.int64) for part in parts)])
-
-
-def _scores(queries: list[QueryText]) -> Floats:
-    parts = [np.full(len(query.documents), np.nan) if query.scores is None else query.scores for query in queries]
-    return np.concatenate([np.zeros(0), *(np.array(part, np.float64) for part in parts)])
 
 
 def _show(text: str) -> str:

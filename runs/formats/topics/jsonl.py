@@ -37,21 +37,18 @@ def read(content: str, report: FileReport) -> list[TopicText]:
 def _read_line(found: TopicList, line: int, text: str) -> None:
     try:
         record = _parse(text)
-        topic_id = _take_id(record)
+        named = next((name for name in ID_NAMES if record.get(name) is not None), "")
+        topic_id = record.pop(named, "")
         texts = gather_texts(_texts(record))
     except RecursionError:
         found.report.problem(line, "bad_json", "the object is nested too deeply")
     except ValueError as error:
         found.report.problem(line, "bad_json", str(error))
     else:
-        _add(found, line, topic_id, texts)
-
-
-def _add(found: TopicList, line: int, topic_id: object, texts: dict[str, str]) -> None:
-    if isinstance(topic_id, bool) or not isinstance(topic_id, str | int):
-        found.report.problem(line, "bad_topic_id", "the topic id must be a string or a whole number")
-    else:
-        found.add(line, str(topic_id), texts)
+        if isinstance(topic_id, bool) or not isinstance(topic_id, str | int):
+            found.report.problem(line, "bad_topic_id", "the topic id must be a string or a whole number")
+        else:
+            found.add(line, str(topic_id), texts)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -62,11 +59,6 @@ def _parse(text: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise ValueError("each line must be a JSON object")
     return record
-
-
-def _take_id(record: dict[str, Any]) -> object:
-    named = next((name for name in ID_NAMES if record.get(name) is not None), "")
-    return record.pop(named, "")
 
 
 def _texts(record: dict[str, Any]) -> Iterator[tuple[str, str]]:

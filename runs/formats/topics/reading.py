@@ -30,7 +30,10 @@ def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[To
         raise UnsupportedFile(f"no topic format {format!r}; known are {known}", pointer="format")
     report = FileReport()
     text = _decode(content, report)
-    _check_controls(text, report)
+    if CONTROL.search(text):
+        for line, line_text in enumerate(text.split("\n"), 1):
+            if found := CONTROL.search(line_text):
+                report.problem(line, "control_character", f"the line has the control character {found[0]!r}")
     report.check()
     name = format or detect_format(text)
     topics = FORMATS[name](text, report)
@@ -62,11 +65,3 @@ def _decode(content: bytes, report: FileReport) -> str:
         say = f"byte {content[error.start]:#04x} is not UTF-8; send the file as UTF-8"
         report.problem(line, "undecodable_bytes", say)
         return ""
-
-
-def _check_controls(text: str, report: FileReport) -> None:
-    if not CONTROL.search(text):
-        return
-    for line, content in enumerate(text.split("\n"), 1):
-        if found := CONTROL.search(content):
-            report.problem(line, "control_character", f"the line has the control character {found[0]!r}")
