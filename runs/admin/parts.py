@@ -99,6 +99,7 @@ class ServiceAdmin(AnyAdmin):
 
     def _ask(self, request: HttpRequest, chosen: QuerySet[Any], question: str) -> HttpResponse:
         number = chosen.count()
+        action_fields = ("action", "select_across", "index", ACTION_CHECKBOX_NAME)
         context = {
             **self.admin_site.each_context(request),
             "title": "Are you sure?",
@@ -106,19 +107,13 @@ class ServiceAdmin(AnyAdmin):
             "question": question,
             "rows": [str(row) for row in chosen[:_NAMED]],
             "more": max(0, number - _NAMED),
-            "hidden": _sent_again(request),
+            "hidden": [(name, value) for name in action_fields for value in request.POST.getlist(name)],
         }
         return TemplateResponse(request, "runs/admin/confirm.html", context)
 
     def _permitted(self, request: HttpRequest, verb: str) -> bool:
         codename = get_permission_codename(verb, self.opts)
         return bool(request.user.has_perm(f"{self.opts.app_label}.{codename}"))
-
-
-def _sent_again(request: HttpRequest) -> list[tuple[str, str]]:
-    """The fields of a chosen action, for the form that confirms it."""
-    names = ("action", "select_across", "index", ACTION_CHECKBOX_NAME)
-    return [(name, value) for name in names for value in request.POST.getlist(name)]
 
 
 class ReadOnlyAdmin(ServiceAdmin):
@@ -150,7 +145,8 @@ class AuditedAdmin(ServiceAdmin):
         before, after = _form_changes(form)
         if change:
             # Only what the form changed: what another request moves in this moment, a release, must stay moved.
-            obj.save(update_fields=_own_fields(obj, form))
+            own = [field.name for field in obj._meta.concrete_fields if field.name in form.changed_data]
+            obj.save(update_fields=own)
         else:
             super().save_model(request, obj, form, change)
         if form.changed_data:
@@ -163,10 +159,6 @@ class AuditedAdmin(ServiceAdmin):
     def _record(self, request: HttpRequest, action: str, target: Model, before: Any, after: Any) -> None:
         collection = target if isinstance(target, Collection) and action != Action.COLLECTION_DELETED else None
         record(origin_of(request), action, target, collection=collection, before=before, after=after)
-
-
-def _own_fields(obj: Model, form: ModelForm[Any]) -> list[str]:
-    return [field.name for field in obj._meta.concrete_fields if field.name in form.changed_data]
 
 
 def _form_changes(form: ModelForm[Any]) -> tuple[dict[str, str], dict[str, str]]:
