@@ -3,7 +3,6 @@ host."""
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import gzip
 import hashlib
@@ -11,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,11 +22,17 @@ BUNDLE_NAME = hashlib.sha256(f"{version('vl-convert-python')} {_SNIPPET}".encode
 
 def read_bundle() -> bytes:
     """Return the script compressed with gzip; made at the first call on a data folder, which takes some seconds."""
-    path = _folder() / f"vega-{BUNDLE_NAME}.js.gz"
+    path: Path = settings.EVALHUB_DATA / "scripts" / f"vega-{BUNDLE_NAME}.js.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        with _lock():
+        # One process makes it while others wait for the file. The kernel frees the lock if it dies.
+        with (path.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
-                _keep(path, gzip.compress(_made(), 9, mtime=0))
+                content = gzip.compress(_made(), 9, mtime=0)
+                with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+                    file.write(content)
+                os.replace(file.name, path)
     return path.read_bytes()
 
 
@@ -37,23 +41,3 @@ def _made() -> bytes:
     program = "import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle(sys.argv[1]))"
     made = subprocess.run([sys.executable, "-c", program, _SNIPPET], check=True, capture_output=True)  # noqa: S603
     return made.stdout
-
-
-def _folder() -> Path:
-    folder: Path = settings.EVALHUB_DATA / "scripts"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@contextlib.contextmanager
-def _lock() -> Iterator[None]:
-    """Let one process make it while others wait for the file. The kernel frees the lock if it dies."""
-    with (_folder() / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _keep(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    os.replace(file.name, path)

@@ -9,7 +9,7 @@ import altair as alt
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, row_axis
-from metrics.services.boards.leaderboard import Leaderboard, Row
+from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.tables import with_minus
 
@@ -22,8 +22,11 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
     """Draw a point and a bar for each ranked run of the page of the board, 30 at most, in its order."""
     measure = board.sort.name
     ends = within_range(intervals, board.sort)
-    rows = [_drawn(row, measure, ends[row.evaluation.pk]) for row in board.rows if row.evaluation.pk in ends]
-    rows = rows[:MOST_RUNS]
+    rows: list[dict[str, Any]] = []
+    for row in [row for row in board.rows if row.evaluation.pk in ends][:MOST_RUNS]:
+        low, high = ends[row.evaluation.pk]
+        name = f"{row.rank}. {row.run.tag} ({row.run.team.slug})"
+        rows.append({"run": name, "mean": row.values[measure][0], "low": low, "high": high})
     interval = f"{100 * confidence:g}% confidence interval"
     caption = (
         f"Mean {measure} of {len(rows)} of {board.ranked} ranked runs with the {interval} of each over the topics"
@@ -39,29 +42,17 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
     )  # fmt: skip
 
 
-def _drawn(row: Row, measure: str, ends: Ends) -> dict[str, Any]:
-    name = f"{row.rank}. {row.run.tag} ({row.run.team.slug})"
-    return {"run": name, "mean": row.values[measure][0], "low": ends[0], "high": ends[1]}
-
-
 def _draw(rows: list[dict[str, Any]], title: str, subtitle: str, look: Look) -> Any:
     points = [{"row": place, **row} for place, row in enumerate(rows)]
     # In the order of the board; a line for the eye leads from each name.
     axis = row_axis([row["run"] for row in rows], _LETTERS, 0.4 * look.room)
     names = alt.Y("row:O", title=None, axis=alt.Axis(grid=True, **axis))
-    return dressed([_intervals(points, names, look), _points(points, names, look)], look, title, subtitle)
-
-
-def _intervals(rows: list[dict[str, Any]], names: Any, look: Look) -> Any:
-    scale = alt.Scale(zero=False, nice=True)
-    x = alt.X("low:Q", title=None, scale=scale, axis=alt.Axis(tickCount=5))
-    rule = alt.Chart(data(rows)).mark_rule(strokeWidth=2, color=look.palette.faint)
-    return rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip())
-
-
-def _points(rows: list[dict[str, Any]], names: Any, look: Look) -> Any:
-    point = alt.Chart(data(rows)).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)
-    return point.encode(x="mean:Q", y=names, tooltip=_tooltip())
+    x = alt.X("low:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
+    rule = alt.Chart(data(points)).mark_rule(strokeWidth=2, color=look.palette.faint)
+    interval = rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip())
+    point = alt.Chart(data(points)).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)
+    mean = point.encode(x="mean:Q", y=names, tooltip=_tooltip())
+    return dressed([interval, mean], look, title, subtitle)
 
 
 def _tooltip() -> list[Any]:

@@ -43,10 +43,17 @@ def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
 
 
 def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
-    points = list(_points(rows, look))
+    points, palette = list(_points(rows, look)), look.palette
+    tooltip = ["run:N", "before:Q", "after:Q"]
+    colour = alt.condition("datum.moved", alt.value(palette.run), alt.value(palette.faint))
+    line = alt.Chart(data(points)).mark_line(point=True, strokeWidth=2)
+    layers = [line.encode(**_axes(), detail="run:N", color=colour, tooltip=tooltip)]
+    for side, align, dx in zip(_SIDES, ("right", "left"), (-10, 10), strict=True):
+        own = alt.Chart(data([point for point in points if point["side"] == side]))
+        mark: dict[str, Any] = {"align": align, "dx": dx, "baseline": "middle", "fontSize": _LETTERS, "limit": 0}
+        layers.append(own.mark_text(**mark, color=palette.text).encode(**_axes(), text="label:N", tooltip=tooltip))
     same = measures[0] == measures[1]
     subtitle = f"{measures[0]} on both sides" if same else f"left by {measures[0]}, right by {measures[1]}"
-    layers = [_lines(points, look), *(_labels(points, side, look) for side in _SIDES)]
     return dressed(layers, look, "Ranks under the two measures", subtitle)
 
 
@@ -66,18 +73,3 @@ def _axes() -> dict[str, Any]:
         "x": alt.X("side:N", sort=_SIDES, title=None, axis=axis, scale=alt.Scale(padding=0.9)),
         "y": alt.Y("place:Q", axis=None, scale=alt.Scale(reverse=True, zero=False, nice=False, padding=8)),
     }
-
-
-def _lines(points: list[dict[str, Any]], look: Look) -> Any:
-    palette = look.palette
-    colour = alt.condition("datum.moved", alt.value(palette.run), alt.value(palette.faint))
-    line = alt.Chart(data(points)).mark_line(point=True, strokeWidth=2)
-    return line.encode(**_axes(), detail="run:N", color=colour, tooltip=["run:N", "before:Q", "after:Q"])
-
-
-def _labels(points: list[dict[str, Any]], side: str, look: Look) -> Any:
-    left = side == _SIDES[0]
-    own = [point for point in points if point["side"] == side]
-    mark: dict[str, Any] = {"align": "right" if left else "left", "dx": -10 if left else 10, "fontSize": _LETTERS}
-    text = alt.Chart(data(own)).mark_text(**mark, baseline="middle", limit=0, color=look.palette.text)
-    return text.encode(**_axes(), text="label:N", tooltip=["run:N", "before:Q", "after:Q"])

@@ -116,22 +116,19 @@ def _sign(cell: _Cell) -> str:
     return "\N{PLUS SIGN}" if cell.ahead > 0 else "\N{MINUS SIGN}"
 
 
-def _kinds(alpha: float) -> list[str]:
-    """From surely better to surely worse."""
-    bounds = [f"p < {step * alpha:g}" for step in _STEPS]
-    return [*(f"better, {bound}" for bound in reversed(bounds)), _NONE, *(f"worse, {bound}" for bound in bounds)]
-
-
 def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, address: str, look: Look) -> Any:
     palette = look.palette
     colours = [*reversed(palette.levels[:3]), palette.grid, *palette.losses]
     points = list(_points(cells, order, alpha, look))
     axes = _axes(order, look)
+    # From surely better to surely worse.
+    bounds = [f"p < {step * alpha:g}" for step in _STEPS]
+    kinds = [*(f"better, {bound}" for bound in reversed(bounds)), _NONE, *(f"worse, {bound}" for bound in bounds)]
     legend = alt.Legend(
         title=None, orient="bottom", columns=2 if look.narrow else 4, symbolType="square", columnPadding=26
     )
     encodings: dict[str, Any] = {
-        "color": alt.Color("kind:N", scale=alt.Scale(domain=_kinds(alpha), range=colours), legend=legend),
+        "color": alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
         "tooltip": ["run:N", "against:N", alt.Tooltip("difference:Q", format="+.4f"), "p:N"],
     }
     cells_drawn = alt.Chart(data(points))
@@ -141,7 +138,11 @@ def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, addres
         encodings["href"] = "address:N"
     layers = [cells_drawn.mark_rect().encode(**axes, **encodings)]
     if len(order) <= _SIGNED:
-        layers.append(_signs(points, axes, look))
+        # The direction as a sign, for readers who cannot tell the colours apart.
+        light = "#ffffff" if look.theme == "light" else "#12161c"
+        ink = alt.condition("datum.sure", alt.value(light), alt.value(palette.text))
+        signs = alt.Chart(data(points)).mark_text(fontSize=13, fontWeight="bold")
+        layers.append(signs.encode(**axes, text="sign:N", color=ink))
     told = "" if _columns_named(order, look) else "; columns are in the order of the rows"
     return dressed(layers, look, title, f"the row against the column, best first{told}")
 
@@ -178,10 +179,3 @@ def _labels_room(order: list[str], look: Look) -> float:
 def _columns_named(order: list[str], look: Look) -> bool:
     """Decide whether the names of columns have room."""
     return (look.room - _labels_room(order, look)) / len(order) >= _COLUMN
-
-
-def _signs(points: list[dict[str, Any]], axes: dict[str, Any], look: Look) -> Any:
-    """Return the direction as a sign, for readers who cannot tell the colours apart."""
-    light = "#ffffff" if look.theme == "light" else "#12161c"
-    ink = alt.condition("datum.sure", alt.value(light), alt.value(look.palette.text))
-    return alt.Chart(data(points)).mark_text(fontSize=13, fontWeight="bold").encode(**axes, text="sign:N", color=ink)

@@ -59,7 +59,10 @@ def session_curves_figure(
         caption += f" The first {len(shown)} of {len(lines)} systems."
     ideals = _ideals(shown)
     columns = ["Place", *(line.name for line in shown), *ideals]
-    rows = _rows(depth, [*(line.values for line in shown), *ideals.values()])
+    length, vectors = len(shown[0].values), [*(line.values for line in shown), *ideals.values()]
+    # At the first place and at the end of each query.
+    ends_of_queries = sorted({1, *range(depth, length + 1, depth), length})[:_MOST_ROWS]
+    rows = [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in ends_of_queries]
     subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, "dashed: the ideal"]))
     named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
     return Figure(
@@ -81,13 +84,6 @@ def _ideals(lines: list[_Line]) -> dict[str, Floats]:
     if all(np.array_equal(line.ideal, lines[0].ideal) for line in lines):
         return {"ideal": lines[0].ideal}
     return {f"ideal of {line.name}": line.ideal for line in lines}
-
-
-def _rows(depth: int, vectors: list[Floats]) -> list[list[str]]:
-    """Return the figures at the first place and at the end of each query."""
-    length = len(vectors[0])
-    places = sorted({1, *range(depth, length + 1, depth), length})[:_MOST_ROWS]
-    return [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in places]
 
 
 def _colours(lines: list[_Line], palette: tuple[str, ...]) -> dict[str, str]:

@@ -34,8 +34,11 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
         cut = "" if np.array_equal(band, whole or ()) else cut_words(measure)
         caption += f" The shaded area is the {100 * confidence:g}% confidence interval of the mean over topics{cut}."
     columns = ["Rank", run, "low", "high", "ideal"] if band else ["Rank", run, "ideal"]
+    ranks = sorted({rank for rank in RANKS_SHOWN if rank <= curve.depth} | {curve.depth})
+    vectors = [curve.mean, *(band or ()), curve.ideal_mean]
+    rows = [[str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)] for rank in ranks]
     return Figure(
-        "curve", caption, columns, _rows(curve, band), lambda look: _draw(curve, band, measure.name, run, look),
+        "curve", caption, columns, rows, lambda look: _draw(curve, band, measure.name, run, look),
         with_legend([run, "ideal"]),
     )  # fmt: skip
 
@@ -45,13 +48,6 @@ def mean_words(curve: Curve) -> str:
     if curve.pooled:
         return f"the ratio of the averages of {curve.n_topics} topics' vectors"
     return f"the mean of {curve.n_topics} topics"
-
-
-def _rows(curve: Curve, band: Band | None) -> list[list[str]]:
-    depth = curve.depth
-    ranks = sorted({rank for rank in RANKS_SHOWN if rank <= depth} | {depth})
-    vectors = [curve.mean, *(band or ()), curve.ideal_mean]
-    return [[str(rank), *(with_minus(f"{vector[rank - 1]:.4f}") for vector in vectors)] for rank in ranks]
 
 
 def _draw(curve: Curve, band: Band | None, measure: str, run: str, look: Look) -> Any:

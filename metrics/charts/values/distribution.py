@@ -14,19 +14,21 @@ from metrics.engine.ranking import Floats
 _BINS = 20
 
 
-def _zeros(number: int) -> str:
-    return "none is 0" if number == 0 else f"{number} {'is' if number == 1 else 'are'} 0"
-
-
 def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
     """Draw a histogram of the values of all topics that have one, with their mean and median; NaN where none has."""
     known = values[np.isfinite(values)]
-    edges, counts = _bins(known)
+    # Even bins: from 0 to 1 if all values lie there.
+    top = 1.0 if not len(known) or (known.min() >= 0 and known.max() <= 1) else float(known.max())
+    bottom = min(0.0, float(known.min(initial=0.0)))
+    histogram = np.histogram(known, bins=_BINS, range=(bottom, top))
+    counts, edges = histogram[0].tolist(), histogram[1].tolist()
     low, median, high = np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else (np.nan,) * 3
     mean = float(known.mean()) if len(known) else np.nan
+    zeros = int((known == 0).sum())
+    zeros_told = "none is 0" if zeros == 0 else f"{zeros} {'is' if zeros == 1 else 'are'} 0"
     caption = (
         f"{measure} of {run} on {len(known)} topics: mean {mean:.4f}, median {median:.4f}; half of the topics lie "
-        f"between {low:.4f} and {high:.4f}, and {_zeros(int((known == 0).sum()))}."
+        f"between {low:.4f} and {high:.4f}, and {zeros_told}."
     )
     rows = [[f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     marks = {"mean": mean, "median": float(median)}
@@ -34,14 +36,6 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
         "distribution", caption, [measure, "Topics"], rows,
         lambda look: _draw(edges, counts, marks, measure, run, look),
     )  # fmt: skip
-
-
-def _bins(known: Floats) -> tuple[list[float], list[int]]:
-    """Return edges and counts of even bins: from 0 to 1 if all values lie there."""
-    top = 1.0 if not len(known) or (known.min() >= 0 and known.max() <= 1) else float(known.max())
-    bottom = min(0.0, float(known.min(initial=0.0)))
-    counts, edges = np.histogram(known, bins=_BINS, range=(bottom, top))
-    return edges.tolist(), counts.tolist()
 
 
 def _draw(edges: list[float], counts: list[int], marks: dict[str, float], measure: str, run: str, look: Look) -> Any:

@@ -17,9 +17,12 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
     names = [_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]
     rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
+    relevant = "one curve for each lowest level that counts as relevant"
+    if len(curves) == 1:
+        relevant = f"documents of {names[0]} count as relevant"
     caption = (
         f"Interpolated precision of {run} at {len(recall)} points of recall, the mean of {len(curves[0].topics)} "
-        f"topics; {_counted(curves)}."
+        f"topics; {relevant}."
     )
     if len(curves) == 1 and curves[0].band(confidence):
         caption += (
@@ -29,12 +32,6 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
         "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, confidence, look),
         with_legend(names),
     )  # fmt: skip
-
-
-def _counted(curves: list[PrecisionRecall]) -> str:
-    if len(curves) > 1:
-        return "one curve for each lowest level that counts as relevant"
-    return f"documents of {_name(curves[0])} count as relevant"
 
 
 def _name(curve: PrecisionRecall) -> str:
@@ -53,7 +50,8 @@ def _draw(curves: list[PrecisionRecall], run: str, confidence: float, look: Look
     if band:
         low, high = (end.tolist() for end in band)
         ends = [{"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)]
-        layers.insert(0, _shade(ends, look))
+        shade = alt.Chart(data(ends)).mark_area(opacity=0.16, color=look.palette.run, clip=True)
+        layers.insert(0, shade.encode(x="recall:Q", y="low:Q", y2="high:Q"))
     subtitle = f"interpolated, mean of {len(curves[0].topics)} topics"
     return dressed(layers, look, f"Precision-recall curve of run {run}", subtitle)
 
@@ -77,12 +75,4 @@ def _lines(points: list[dict[str, Any]], names: list[str], look: Look) -> Any:
             color=named_colours(names, colours, look),
             tooltip=told,
         )
-    )
-
-
-def _shade(ends: list[dict[str, Any]], look: Look) -> Any:
-    return (
-        alt.Chart(data(ends))
-        .mark_area(opacity=0.16, color=look.palette.run, clip=True)
-        .encode(x="recall:Q", y="low:Q", y2="high:Q")
     )

@@ -56,13 +56,16 @@ def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
 
 
 def _draw(bars: Any, title: str, subtitle: str, look: Look) -> Any:
-    return dressed([bars, _zero(look)], look, title, subtitle)
+    zero = alt.Chart(data([{"at": 0}])).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")
+    return dressed([bars, zero], look, title, subtitle)
 
 
 def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> Any:
     rows = [{"place": place, "topic": topic, "value": value} for place, (topic, value) in enumerate(ordered, 1)]
+    within = bool(ordered) and all(0 <= value <= 1 for _, value in ordered)
+    scale = alt.Scale(domain=[0, 1]) if within else alt.Scale(zero=True)
     encodings: dict[str, Any] = {
-        "y": alt.Y("value:Q", title=axis, axis=alt.Axis(tickCount=5), scale=_scale(rows)),
+        "y": alt.Y("value:Q", title=axis, axis=alt.Axis(tickCount=5), scale=scale),
         "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f")],
     }
     hidden: dict[str, Any] = {"labels": False, "ticks": False}
@@ -79,12 +82,3 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> Any:
     x = alt.X("place:O", title="topics", axis=alt.Axis(**hidden), scale=alt.Scale(padding=0.15))
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
     return alt.Chart(data(rows)).mark_bar().encode(x=x, color=colour, **encodings)
-
-
-def _scale(rows: list[dict[str, Any]]) -> Any:
-    within = bool(rows) and all(0 <= row["value"] <= 1 for row in rows)
-    return alt.Scale(domain=[0, 1]) if within else alt.Scale(zero=True)
-
-
-def _zero(look: Look) -> Any:
-    return alt.Chart(data([{"at": 0}])).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")

@@ -57,7 +57,16 @@ def _draw(rankings: TwoRankings, names: list[str], look: Look) -> Any:
     both = [point for point in points if point["document"] in shown]
     twice = {point["document"] for point in both if point["side"] == "right"}
     lines = [point for point in both if point["document"] in twice]
-    layers = [_lines(lines, sides, look), *_dots(points, sides, look), *(_labels(points, side, look) for side in sides)]
+    axes = _axes(sides)
+    colour = alt.condition("datum.relevant", alt.value(look.palette.run), alt.value(look.palette.faint))
+    width = alt.condition("datum.relevant", alt.value(2.5), alt.value(1))
+    line = alt.Chart(data(lines)).mark_line()
+    layers = [line.encode(**axes, detail="document:N", color=colour, strokeWidth=width)]
+    for relevant in (True, False):
+        dots = alt.Chart(data([point for point in points if point["relevant"] == relevant]))
+        dots = dots.mark_point(filled=relevant, size=60, opacity=1)
+        layers.append(dots.encode(**axes, color=colour, tooltip=["document:N", "rank:Q", "level:N"]))
+    layers += (_labels(points, side, look) for side in sides)
     subtitle = f"left {names[0]}, right {names[1]}; filled: relevant, hollow: judged non-relevant or unjudged"
     return dressed(layers, look, f"Topic {rankings.topic_id} in both rankings", subtitle)
 
@@ -77,24 +86,6 @@ def _points(side: RankingSide, name: str) -> Iterator[dict[str, Any]]:
 def _axes(sides: list[str]) -> dict[str, Any]:
     x = alt.X("side:N", sort=sides, title=None, axis=None, scale=alt.Scale(padding=0.8))
     return {"x": x, "y": alt.Y("rank:Q", axis=None, scale=alt.Scale(reverse=True, zero=False))}
-
-
-def _colour(look: Look) -> Any:
-    return alt.condition("datum.relevant", alt.value(look.palette.run), alt.value(look.palette.faint))
-
-
-def _lines(points: list[dict[str, Any]], sides: list[str], look: Look) -> Any:
-    width = alt.condition("datum.relevant", alt.value(2.5), alt.value(1))
-    chart = alt.Chart(data(points)).mark_line()
-    return chart.encode(**_axes(sides), detail="document:N", color=_colour(look), strokeWidth=width)
-
-
-def _dots(points: list[dict[str, Any]], sides: list[str], look: Look) -> Iterator[Any]:
-    told = ["document:N", "rank:Q", "level:N"]
-    for relevant in (True, False):
-        own = [point for point in points if point["relevant"] == relevant]
-        chart = alt.Chart(data(own)).mark_point(filled=relevant, size=60, opacity=1)
-        yield chart.encode(**_axes(sides), color=_colour(look), tooltip=told)
 
 
 def _labels(points: list[dict[str, Any]], side: str, look: Look) -> Any:
