@@ -31,7 +31,8 @@ def table_of(collection: Collection, board: Leaderboard, standings: Standings | 
 
 
 def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standings: Standings | None) -> MeanLine:
-    mark = _mark(row, standings)
+    standing = standings.of(row.evaluation.pk) if standings else None
+    mark = (standing and standing.baseline and standing.baseline.mark) or ""
     cells = []
     for measure in board.measures:
         to_reach = best.get(measure.name) if row.rank is not None else None
@@ -39,19 +40,10 @@ def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standi
         cells.append(MeanCell(cell.text, cell.best, mark if measure == board.sort else ""))
     baseline = standings is not None and str(row.run.pk) == standings.query.baseline
     before = NOTHING if row.rank is None else str(row.rank)
-    return MeanLine(name, baseline, cells, before=(before,), after=_tier(row, standings))
-
-
-def _mark(row: Row, standings: Standings | None) -> str:
-    standing = standings.of(row.evaluation.pk) if standings else None
-    return (standing and standing.baseline and standing.baseline.mark) or ""
-
-
-def _tier(row: Row, standings: Standings | None) -> tuple[str, ...]:
-    if standings is None or standings.tiers is None:
-        return ()
-    standing = standings.of(row.evaluation.pk)
-    return (str(standing.tier) if standing else NOTHING,)
+    after: tuple[str, ...] = ()
+    if standings is not None and standings.tiers is not None:
+        after = (str(standing.tier) if standing else NOTHING,)
+    return MeanLine(name, baseline, cells, before=(before,), after=after)
 
 
 def _caption(

@@ -31,11 +31,13 @@ def escaped(text: str) -> str:
 def written(table: MeanTable, label: str) -> str:
     """Render a table environment, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
+    caption = " ".join(map(escaped, table.caption)).replace("alpha =", r"$\alpha$ =")
+    caption = caption.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)")
     lines = [
         "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, \\usepackage[T1]{fontenc}",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_caption(table)}}}",
+        rf"  \caption{{{caption}}}",
         rf"  \label{{tab:{label}}}",
         rf"  \begin{{tabular}}{{{form}}}",
         r"    \toprule",
@@ -47,11 +49,6 @@ def written(table: MeanTable, label: str) -> str:
         r"\end{table}",
     ]
     return "\n".join([*lines, ""])
-
-
-def _caption(table: MeanTable) -> str:
-    text = " ".join(map(escaped, table.caption))
-    return text.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)").replace("alpha =", r"$\alpha$ =")
 
 
 def _line(table: MeanTable, place: int) -> str:

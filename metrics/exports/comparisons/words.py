@@ -56,11 +56,11 @@ def withheld_pairs(reasons: Iterable[str | None]) -> list[str]:
         NO_SPREAD: "could not be tested, as the differences do not vary",
         OTHER_DIRECTION: "had no verdict, as the test and the difference of means point in opposite directions",
     }
-    return [f"{_pairs(counts[reason])} {words}." for reason, words in said.items() if counts[reason]]
-
-
-def _pairs(number: int) -> str:
-    return f"{number:,} pair{'s' if number != 1 else ''}"
+    return [
+        f"{counts[reason]:,} pair{'s' if counts[reason] != 1 else ''} {words}."
+        for reason, words in said.items()
+        if counts[reason]
+    ]
 
 
 def how_tested(answer: Answer, family: Family | None = None) -> str:

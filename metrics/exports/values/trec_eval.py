@@ -12,7 +12,10 @@ def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterato
     """Yield one piece for each run."""
     for sheet in sheets:
         lines = list(_topic_lines(sheet)) if by_topic else []
-        yield "".join([*lines, *_summary(sheet)] if summary else lines)
+        for column in sheet.columns:
+            if summary and column.figure is not None:
+                lines.append(f"{_head(sheet, column)}all\t{_text(column.figure)}\n")
+        yield "".join(lines)
 
 
 def _topic_lines(sheet: Sheet) -> Iterator[str]:
@@ -21,12 +24,6 @@ def _topic_lines(sheet: Sheet) -> Iterator[str]:
     heads = [head for head, _ in columns]
     for topic, *texts in zip(sheet.topics, *(texts for _, texts in columns), strict=True):
         yield "".join([f"{head}{topic}\t{text}\n" for head, text in zip(heads, texts, strict=True) if text])
-
-
-def _summary(sheet: Sheet) -> Iterator[str]:
-    for column in sheet.columns:
-        if column.figure is not None:
-            yield f"{_head(sheet, column)}all\t{_text(column.figure)}\n"
 
 
 def _head(sheet: Sheet, column: Column) -> str:
