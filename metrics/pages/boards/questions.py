@@ -35,13 +35,13 @@ class Choice:
 
 
 def measure_chips(measures: list[Measure], sort: Measure, query: Query) -> list[Chip]:
-    return [Chip(measure, _without(measure, measures, sort, query)) for measure in measures]
-
-
-def _without(measure: Measure, measures: list[Measure], sort: Measure, query: Query) -> str:
-    rest = ",".join(other.name for other in measures if other != measure)
-    order = {"sort": None, "order": None} if measure == sort else {}
-    return changed(query, measures=rest, add=None, offset=None, **order) if rest else ""
+    chips = []
+    for measure in measures:
+        rest = ",".join(other.name for other in measures if other != measure)
+        order = {"sort": None, "order": None} if measure == sort else {}
+        without = changed(query, measures=rest, add=None, offset=None, **order) if rest else ""
+        chips.append(Chip(measure, without))
+    return chips
 
 
 def filter_choices(collection: Collection, board: Leaderboard, own_teams: set[int], query: Query) -> list[Choice]:

@@ -101,7 +101,9 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
     except StatisticsError as error:
         if error.pointer == "baseline":
             raise
-        return BoardStatistics(_with_caution(_read(board, _without(asked, _COMPARED)), error))
+        standings = _read(board, _without(asked, _COMPARED))
+        cautions = [*standings.cautions, Caution(error.code, error.message)]
+        return BoardStatistics(replace(standings, cautions=cautions))
 
 
 def _seconds(board: Leaderboard, asked: StandingsQuery) -> float:
@@ -120,7 +122,3 @@ def _read(board: Leaderboard, asked: StandingsQuery) -> Standings:
     if board.ranked <= MAX_RUNS or asked.baseline:
         return read_standings(board=board, query=asked)
     return Standings(asked, board.sort, {}, intervals=mean_intervals(board, asked.confidence))
-
-
-def _with_caution(standings: Standings, error: StatisticsError) -> Standings:
-    return replace(standings, cautions=[*standings.cautions, Caution(error.code, error.message)])

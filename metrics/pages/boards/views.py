@@ -25,7 +25,7 @@ from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_le
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.errors import InvalidInput
-from runs.models import Collection, Qrels, Team, can_see_scores
+from runs.models import Collection, Team, can_see_scores
 from runs.views import leave_out, page, problem_of, reads
 
 # Which measures a board has and how they order it.
@@ -64,7 +64,10 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
         leave_out(request, ["compare"])
     context, status = _context(request, collection, query, at_once=False)
     context["few"] = bool(compared)
-    qrels = context["board"]["board"].qrels if "board" in context else _qrels(request, collection)
+    if "board" in context:
+        qrels = context["board"]["board"].qrels
+    else:
+        qrels = collection.active_qrels if can_see_scores(request.user, collection) else None
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels)}
     return render(request, "metrics/collection.html", context, status=status)
 
@@ -90,10 +93,6 @@ def _with_added(collection: Collection, query: Query) -> str | None:
         return None
     names = ",".join(dict.fromkeys(measure.name for measure in measures))
     return changed(query, measures=names or query.get("measures"), add=None) + "#leaderboard"
-
-
-def _qrels(request: HttpRequest, collection: Collection) -> Qrels | None:
-    return collection.active_qrels if can_see_scores(request.user, collection) else None
 
 
 def _context(
@@ -172,7 +171,8 @@ def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dic
     shown = None
     if sure and sure.standings.intervals:
         figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
-        shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, _of_chart(query), "rows")
+        kept = {name: text for name, text in query.items() if name in _DRAWN}
+        shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, kept, "rows")
     table = BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query)
     return {"table": table, "shown": shown}
 
@@ -189,7 +189,3 @@ def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
         (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole) for kind, name in _EXPORTS.items()
     ]
     return [("JSON", reverse("leaderboard", args=[collection.slug]) + page_address), *files]
-
-
-def _of_chart(query: Query) -> Query:
-    return {name: text for name, text in query.items() if name in _DRAWN}

@@ -26,7 +26,7 @@ from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQu
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection
 from runs.errors import InvalidInput
-from runs.models import Collection, Qrels, can_see_scores
+from runs.models import Collection, can_see_scores
 from runs.views import page, reads
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
@@ -105,7 +105,8 @@ def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
 def _controls(request: HttpRequest, collection: Collection, query: Query) -> Controls:
     check_scores(request, collection)
     qrels = active_qrels(collection)
-    levels = _levels(qrels)
+    # The levels above 0 that occur, lowest first.
+    levels = sorted(int(level) for level in qrels.levels if int(level) > 0)[:_MOST_LEVELS]
     gains = {level: _number(query, f"g{level}", float(level), 0, MAX_GAIN) for level in levels}
     unjudged = [name for name in query if re.fullmatch(r"g[0-9]+", name) and name not in {f"g{one}" for one in levels}]
     if unjudged:
@@ -121,13 +122,9 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
         Slider("b", "base of the logarithm", 1.5, 20, 0.5, _number(query, "b", 2, 1.5, 20)),
         Slider("depth", "cutoff rank", 1, 200, 1, float(int(_number(query, "depth", 10, 1, 200)))),
         Slider("p", "persistence p", 0.05, 0.95, 0.05, _number(query, "p", 0.8, 0.05, 0.95)),
-        _shortcuts(levels),
+        # The presets as query strings of this page.
+        {name: urlencode(_settings(parse_measure(PRESETS[preset]), levels)) for name, preset in _PRESETS.items()},
     )
-
-
-def _levels(qrels: Qrels) -> list[int]:
-    """The levels above 0 that occur, lowest first."""
-    return sorted(int(level) for level in qrels.levels if int(level) > 0)[:_MOST_LEVELS]
 
 
 def _level_label(level: int, labels: Mapping[str, Any]) -> str:
@@ -144,11 +141,6 @@ def _number(query: Query, name: str, default: float, low: float, high: float) ->
     if not low <= value <= high:
         raise InvalidInput(f"{name}={text[:40]}: {name} is a number from {low:g} to {high:g}", pointer=name)
     return value
-
-
-def _shortcuts(levels: list[int]) -> dict[str, str]:
-    """The presets as query strings of this page."""
-    return {name: urlencode(_settings(parse_measure(PRESETS[preset]), levels)) for name, preset in _PRESETS.items()}
 
 
 def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:

@@ -104,7 +104,9 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
     try:
         measure = parse_measure(last) if last else None
     except MeasureError as error:
-        context |= {"problem": error.message, "found": [MeasureLine(one) for one in _similar(last)]}
+        # What stands before its parameters says which measures a name not yet complete may mean.
+        similar = find_measures(last.partition("(")[0].partition("@")[0])[:_SUGGESTED]
+        context |= {"problem": error.message, "found": [MeasureLine(one) for one in similar]}
     else:
         context |= {"name": measure.name, "found": [MeasureLine(measure.definition)]} if measure else {}
     return render(request, "metrics/_measure_suggestions.html", context)
@@ -115,8 +117,3 @@ def _last_name(text: str) -> str:
         return split_names(text)[-1]
     except (MeasureError, IndexError):
         return text[-40:]
-
-
-def _similar(text: str) -> list[MeasureDefinition]:
-    """Measures that a name not yet complete may mean: what stands before its parameters counts."""
-    return find_measures(text.partition("(")[0].partition("@")[0])[:_SUGGESTED]

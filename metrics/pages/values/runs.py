@@ -27,7 +27,6 @@ from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
 from metrics.tables import (
     Paging,
-    TopicLine,
     columns_of,
     figure,
     mean_cell,
@@ -96,8 +95,10 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     run = scored_run(request, run_id)
     query = query_of(request)
     evaluation = _evaluation(request, run, query)
-    topic_id = query.get("topic") or evaluation.qrels.topic_ids[0]
+    topic_ids: list[str] = evaluation.qrels.topic_ids
+    topic_id = query.get("topic") or topic_ids[0]
     ranking = read_ranking(evaluation=evaluation, topic_id=topic_in({"topic": topic_id}))
+    place = topic_ids.index(topic_id)
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     paging = Paging(offset, _DOCUMENTS_OF_A_PAGE, len(ranking.documents))
     context: dict[str, Any] = {
@@ -110,7 +111,9 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "paging": paging,
         "lines": _documents(run.collection, ranking, paging),
         "values": _of_topic(run, evaluation, topic_id),
-        **_neighbours(evaluation, topic_id),
+        # The topics before and after this one in the judgements' order.
+        "before": topic_ids[place - 1] if place else None,
+        "after": topic_ids[place + 1] if place + 1 < len(topic_ids) else None,
     }
     if ranking.documents:
         kept = _kept(query, qrels=evaluation.qrels.version, topic=topic_id)
@@ -145,11 +148,13 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     wanted = list(dict.fromkeys([*measures, *([sort] if sort else [])]))
     values = replace(read_values(evaluation=evaluation, measures=wanted), measures=measures)
     lines = topic_lines(values, sort, descending, slice(paging.offset, paging.offset + paging.limit))
+    named = run.collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
+    titles = dict(named.values_list("topic_id", "title"))
     return {
         "columns": columns_of(measures, sort, descending),
         "means": _means(values),
         "cautions": [caution.message for caution in qrels_cautions(measures, evaluation.qrels)],
-        "lines": _titled(run.collection, lines),
+        "lines": [replace(line, title=titles.get(line.topic_id, "")) for line in lines],
         "paging": paging,
     }
 
@@ -163,12 +168,6 @@ def _means(values: RunValues) -> list[tuple[str, str, Any]]:
         note = "; ".join(part for part in (aggregate, cell.note) if part)
         found.append((measure.name, measure.definition.name, replace(cell, note=note)))
     return found
-
-
-def _titled(collection: Collection, lines: list[TopicLine]) -> list[TopicLine]:
-    named = collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
-    titles = dict(named.values_list("topic_id", "title"))
-    return [replace(line, title=titles.get(line.topic_id, "")) for line in lines]
 
 
 def _kept(query: Query, **asked: Any) -> dict[str, str]:
@@ -250,10 +249,3 @@ def _of_topic(run: Run, evaluation: Evaluation, topic_id: str) -> list[tuple[str
     values = read_values(evaluation=evaluation, measures=measures)
     place = values.topic_ids.index(topic_id)
     return [(measure.name, figure(measure, float(values.vectors[measure.name][place]))) for measure in measures]
-
-
-def _neighbours(evaluation: Evaluation, topic_id: str) -> dict[str, str | None]:
-    """The topics before and after this one in the judgements' order."""
-    ids: list[str] = evaluation.qrels.topic_ids
-    place = ids.index(topic_id)
-    return {"before": ids[place - 1] if place else None, "after": ids[place + 1] if place + 1 < len(ids) else None}
