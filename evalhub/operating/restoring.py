@@ -113,7 +113,10 @@ def install(backup: Backup) -> None:
     _check_fit(backup)
     with storing():
         for sha256 in backup.files:
-            _install_file(backup, sha256)
+            with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file:
+                backup.copy(sha256, file)
+                os.utime(file.name)
+                keep_file(Path(file.name), sha256)
         with transaction.atomic():
             for model in saved_models():
                 # What migrate made by itself: content types and permissions.
@@ -122,7 +125,9 @@ def install(backup: Backup) -> None:
                 _install_rows(backup, model)
             ContentType.objects.clear_cache()
             queue_interrupted()
-            _reset_sequences()
+            with connection.cursor() as cursor:
+                for statement in connection.ops.sequence_reset_sql(no_style(), saved_models()):
+                    cursor.execute(statement)
 
 
 def _check_fit(backup: Backup) -> None:
@@ -135,13 +140,6 @@ def _check_fit(backup: Backup) -> None:
             f"the backup was made by another version of EvalHub (migrations {other}); restore it with that version, "
             "then upgrade"
         )
-
-
-def _install_file(backup: Backup, sha256: str) -> None:
-    with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file:
-        backup.copy(sha256, file)
-        os.utime(file.name)
-        keep_file(Path(file.name), sha256)
 
 
 def _install_rows(backup: Backup, model: Model) -> None:
@@ -173,12 +171,6 @@ def _decode(field: Any, value: Any) -> Any:
     if isinstance(field, models.BinaryField):
         return base64.b64decode(value)
     return field.target_field.to_python(value) if field.is_relation else field.to_python(value)
-
-
-def _reset_sequences() -> None:
-    with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(no_style(), saved_models()):
-            cursor.execute(statement)
 
 
 def describe(backup: Backup) -> str:
