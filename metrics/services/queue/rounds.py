@@ -38,7 +38,8 @@ class RoundNotes:
         row = {"at": Now(), "failed": self.failed}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
-            _forget_ended()
+            newest = DispatcherRound.objects.latest("at").at
+            DispatcherRound.objects.filter(at__lt=newest - _FORGET_AFTER).delete()
         self._next = time.monotonic() + NOTE_SECONDS
 
 
@@ -59,8 +60,3 @@ def last_rounds() -> list[LastRound]:
     """The last round of every worker of the last hour, the newest first; ages by the database's clock."""
     rows = DispatcherRound.objects.order_by("-at").annotate(now=Now()).values_list("worker", "at", "failed", "now")
     return [LastRound(worker, max(0.0, (now - at).total_seconds()), failed) for worker, at, failed, now in rows]
-
-
-def _forget_ended() -> None:
-    newest = DispatcherRound.objects.latest("at").at
-    DispatcherRound.objects.filter(at__lt=newest - _FORGET_AFTER).delete()

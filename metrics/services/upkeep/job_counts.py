@@ -60,8 +60,12 @@ class Figures:
 def read_figures() -> Figures:
     """All figures, in five queries."""
     figures = Figures(read_queue(), last_rounds(), Counter(dict.fromkeys(_STATE.values, 0)))
+    bounds = [Q(seconds__lte=SECONDS[0])]
+    bounds += [Q(seconds__gt=low, seconds__lte=high) for low, high in pairwise(SECONDS)]
+    bounds += [Q(seconds__gt=SECONDS[-1])]
+    classes: dict[str, Any] = {f"class_{i}": Count("pk", filter=bound) for i, bound in enumerate(bounds)}
     rows = Evaluation.objects.order_by().values("state", "error_code").annotate(
-        count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **_classes()
+        count=Count("pk"), tried=Sum("attempts"), spent=Sum("seconds"), **classes
     )  # fmt: skip
     for row in rows:
         figures.states[row["state"]] += row["count"]
@@ -104,10 +108,3 @@ def read_queue() -> Queue:
 
 def _ago(moment: str) -> ExpressionWrapper[Any]:
     return ExpressionWrapper(Now() - F(moment), output_field=DurationField())
-
-
-def _classes() -> dict[str, Any]:
-    bounds = [Q(seconds__lte=SECONDS[0])]
-    bounds += [Q(seconds__gt=low, seconds__lte=high) for low, high in pairwise(SECONDS)]
-    bounds += [Q(seconds__gt=SECONDS[-1])]
-    return {f"class_{i}": Count("pk", filter=bound) for i, bound in enumerate(bounds)}

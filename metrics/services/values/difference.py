@@ -58,12 +58,8 @@ def read_difference(*, collection: Collection, query: DifferenceQuery) -> Differ
     a, b = (Side(evaluation.run, vectors[evaluation.pk, query.measure.name]) for evaluation in pair)
     lower = query.measure.definition.lower_is_better
     topics = differences(a.vector.values, b.vector.values, lower_is_better=lower)
-    return Difference(query, qrels, scores, a, b, topics, _order(topics, query.by_difference))
-
-
-def _order(topics: Differences, by_difference: bool) -> list[int]:
     values: list[float] = topics.values.tolist()
     order = list(range(len(values)))
-    if by_difference:
+    if query.by_difference:
         order.sort(key=lambda index: (math.isnan(values[index]), -values[index]))
-    return order
+    return Difference(query, qrels, scores, a, b, topics, order)

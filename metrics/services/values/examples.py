@@ -59,11 +59,19 @@ def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
     names = [_written(definition, given, suffix) for suffix in suffixes]
     if of_what(definition) == "sessions":
         names += [_written(definition, [*given, f"{name}={set_to}"], "") for name, set_to in _SESSION_VARIANTS]
-        return [_session_value(measure) for measure in _understood(names, parse_session_measure)]
+        session = _judged_session()
+        return [
+            ExampleValue(measure, measure.aggregate(session_values(session, measure))[0])
+            for measure in _understood(names, parse_session_measure)
+        ]
     names += [
         _written(definition, [*given, f"{name}={set_to}"], suffixes[-1]) for name, set_to in _VARIANTS if name in known
     ]
-    return [_value(measure) for measure in _understood(names, parse_measure)]
+    run = _judged()
+    return [
+        ExampleValue(measure, measure.aggregate(measure.compute(run), run)[0])
+        for measure in _understood(names, parse_measure)
+    ]
 
 
 def _written(definition: MeasureDefinition, arguments: list[str], suffix: str) -> str:
@@ -77,15 +85,6 @@ def _understood(names: list[str], parse: Callable[[str], Measure]) -> list[Measu
         with contextlib.suppress(MeasureError):
             found[parse(name)] = None
     return list(found)
-
-
-def _value(measure: Measure) -> ExampleValue:
-    run = _judged()
-    return ExampleValue(measure, measure.aggregate(measure.compute(run), run)[0])
-
-
-def _session_value(measure: Measure) -> ExampleValue:
-    return ExampleValue(measure, measure.aggregate(session_values(_judged_session(), measure))[0])
 
 
 @cache

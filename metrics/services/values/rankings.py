@@ -52,7 +52,8 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     if topic_id not in topic_ids:
         message = f"topic {topic_id[:40]!r} has no judgements in qrels v{evaluation.qrels.version}"
         raise NotFound(message, code="unknown_topic", pointer="topic")
-    topic, run, scores = topic_ids.index(topic_id), evaluation.run, _score_type(evaluation)
+    topic, run = topic_ids.index(topic_id), evaluation.run
+    scores: ScoreType = "float32" if evaluation.scores == "float32" else "float64"
     listed = read_stored(
         run.sha256, lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores)
     )
@@ -61,11 +62,10 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
     depth = max(1, min(len(documents), MAX_SUMS))
     own = np.zeros(depth)
     own[: len(documents)] = [document.gain for document in documents[:depth]]
-    return Ranking(topic_id, documents, np.cumsum(own).tolist(), _ideal_sums(view, topic, gains, depth))
-
-
-def _score_type(evaluation: Evaluation) -> ScoreType:
-    return "float32" if evaluation.scores == "float32" else "float64"
+    ideal = view.ideal_gains(gains)
+    best = ideal.gain[ideal.topic == topic][:depth]
+    ideal_sums = np.cumsum(np.pad(best, (0, depth - len(best))))
+    return Ranking(topic_id, documents, np.cumsum(own).tolist(), ideal_sums.tolist())
 
 
 Listed = list[tuple[str, float]]
@@ -97,10 +97,3 @@ def _judged(listed: Listed, view: JudgedRun, topic: int, gains: GainMap) -> list
         RankedDocument(rank, doc_id, score, levels.get(rank), worth.get(rank, 0.0), tied[rank - 1])
         for rank, (doc_id, score) in enumerate(listed, 1)
     ]
-
-
-def _ideal_sums(view: JudgedRun, topic: int, gains: GainMap, depth: int) -> list[float]:
-    ideal = view.ideal_gains(gains)
-    best = ideal.gain[ideal.topic == topic][:depth]
-    sums: list[float] = np.cumsum(np.pad(best, (0, depth - len(best)))).tolist()
-    return sums
