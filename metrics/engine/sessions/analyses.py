@@ -95,7 +95,10 @@ def mean_session_curves(
     def make(part: JudgedSessions) -> SessionVectors:
         return normalised_vectors(part, setting, *normalised) if normalised else session_vectors(part, setting)
 
-    taking = (group >= 0) & (view.queries >= least) & _defined(view, setting, normalised is not None)
+    defined = view.is_judged
+    if normalised:
+        defined = np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
+    taking = (group >= 0) & (view.queries >= least) & defined
     return _mean_curves(view, setting, np.where(taking, group, -1), groups, make, length)
 
 
@@ -148,13 +151,6 @@ def _add(total: Matrix, row: Ints, column: Ints, values: Floats) -> None:
     inside = column < total.shape[1]
     cell = row[inside] * total.shape[1] + column[inside]
     total += np.bincount(cell, values[inside], total.size).reshape(total.shape)
-
-
-def _defined(view: JudgedSessions, setting: Setting, normalised: bool) -> Flags:
-    if not normalised:
-        return view.is_judged
-    defined: Flags = np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
-    return defined
 
 
 def mean_query_curves(view: JudgedSessions, setting: Setting, which: Which, group: Ints, groups: int) -> MeanCurves:

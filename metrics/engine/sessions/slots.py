@@ -63,19 +63,14 @@ def slots_of(view: JudgedSessions, setting: Setting) -> Slots:
 
 
 def _slots(view: JudgedSessions, setting: Setting) -> Slots:
-    depth = _depths(view, setting)
+    # How far each query's list is read.
+    depth = np.full(view.n_queries, setting.depth)
+    if setting.scan == "recorded":
+        depth = np.where(view.scanned >= 0, np.minimum(view.scanned, depth), depth)
     seen = np.minimum(view.length, depth)
     count = depth if setting.short == "pad" else np.maximum(seen, setting.least)
     starts = np.append(0, np.cumsum(count))[view.starts]
     return Slots(seen, count, starts, np.flatnonzero(view.rank <= seen[view.query]))
-
-
-def _depths(view: JudgedSessions, setting: Setting) -> Ints:
-    """How far each query's list is read."""
-    depth = np.full(view.n_queries, setting.depth)
-    if setting.scan == "recorded":
-        depth = np.where(view.scanned >= 0, np.minimum(view.scanned, depth), depth)
-    return depth
 
 
 def gains_of(view: JudgedSessions, setting: Setting) -> SlotGains:

@@ -96,7 +96,10 @@ def normalised_vectors(
     and puts the results one after another.
     """
     if norm == "query":
-        return _normalised_by_query(view, setting)
+        slots = slots_of(view, setting)
+        found = running_sum(slots.query, _actual(view, setting))
+        ideal_found = running_sum(slots.query, _repeated(view, replace(setting, bq=None)))
+        return SessionVectors(ratio(found, ideal_found), slots.starts)
     actual, best = session_vectors(view, setting), ideal_vectors(view, setting, ideal)
     return SessionVectors(ratio(actual.values, best.values), actual.starts)
 
@@ -159,10 +162,3 @@ def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints
     there = above < size[topic]
     gain: Floats = np.append(best.gain, 0.0)[np.where(there, start[topic] + above, -1)]
     return gain
-
-
-def _normalised_by_query(view: JudgedSessions, setting: Setting) -> SessionVectors:
-    slots = slots_of(view, setting)
-    actual = running_sum(slots.query, _actual(view, setting))
-    best = running_sum(slots.query, _repeated(view, replace(setting, bq=None)))
-    return SessionVectors(ratio(actual, best), slots.starts)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from metrics.engine.kernels.sizes import TILE
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.ranking import Ints
 from metrics.engine.significance.cautions import few_resamples, few_topics, smallest_p
 from metrics.engine.significance.paired_t import mean_interval
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
@@ -34,26 +34,16 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     check(values, "a randomisation test")
     topics = values.shape[1]
     exact = topics < options.resamples.bit_length()
-    p_value = _every_flip(values, first, second, options) if exact else _flips(values, first, second, options)
+    if exact:
+        # A pattern and its opposite are equally extreme: the last topic keeps its sign.
+        plan = Plan(_patterns, 2 ** (topics - 1), 0, options.threads, options.watch)
+    else:
+        plan = Plan(draw_flips, options.resamples, options.seed, options.threads, options.watch)
+    counts = apart_from_huge(values, first, second, partial(_count, plan=plan))[0]
+    p_value = counts / plan.resamples if exact else (counts + 1) / (options.resamples + 1)
     difference, low, high = mean_interval(values, first, second, options.confidence)
     cautions = (*few_topics(topics, smallest_p(2.0 ** (1 - topics))), *few_resamples(options, len(first), not exact))
     return PairedResult(difference, low, high, difference, p_value, np.full(len(first), exact), cautions)
-
-
-def _flips(values: Matrix, first: Ints, second: Ints, options: Options) -> Floats:
-    plan = Plan(draw_flips, options.resamples, options.seed, options.threads, options.watch)
-    counts = apart_from_huge(values, first, second, partial(_count, plan=plan))[0]
-    p_value: Floats = (counts + 1) / (options.resamples + 1)
-    return p_value
-
-
-def _every_flip(values: Matrix, first: Ints, second: Ints, options: Options) -> Floats:
-    # A pattern and its opposite are equally extreme: the last topic keeps its sign.
-    patterns = 2 ** (values.shape[1] - 1)
-    plan = Plan(_patterns, patterns, 0, options.threads, options.watch)
-    counts = apart_from_huge(values, first, second, partial(_count, plan=plan))[0]
-    p_value: Floats = counts / patterns
-    return p_value
 
 
 def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:

@@ -131,14 +131,9 @@ def apart_from_huge(values: Matrix, first: Ints, second: Ints, compare: Callable
     """What `compare` counts for each pair; where values lose digits beside huge ones of another run, without that."""
     found = compare(values, first, second)
     largest = np.abs(whole_numbers(values)).max(axis=1)
-    coarse = (np.maximum(largest[first], largest[second]) < _COARSE) & (_sizes(values, first, second) > 0)
+    sizes = np.abs(values).max(axis=1)
+    coarse = (np.maximum(largest[first], largest[second]) < _COARSE) & (np.maximum(sizes[first], sizes[second]) > 0)
     if coarse.any() and not coarse.all():
         runs, places = np.unique([first[coarse], second[coarse]], return_inverse=True)
         found[:, coarse] = apart_from_huge(values[runs], places[0], places[1], compare)
     return found
-
-
-def _sizes(values: Matrix, first: Ints, second: Ints) -> Floats:
-    largest = np.abs(values).max(axis=1)
-    sizes: Floats = np.maximum(largest[first], largest[second])
-    return sizes

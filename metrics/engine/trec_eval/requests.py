@@ -53,7 +53,8 @@ def read_requests(
         if name in NICKNAMES and not point:
             given = dict.fromkeys(member for member in NICKNAMES[name] if _has(version, member)) | given
         elif name in ENTRIES:
-            _check(version, name)
+            if not _has(version, name):
+                raise MeasureError(f"trec_eval {version} has no {name}; it came with version {ENTRIES[name].since}")
             given[name] = given.get(name) or (parameters if point else None)
         elif name.startswith(PREFERENCES) or name.endswith(GROUPS):
             raise MeasureError(f"{name}: preferences and judgement groups are not read here; use trec_eval for them")
@@ -71,11 +72,6 @@ def _at_level(measure: Measure, text: str, level: int) -> Measure:
 
 def _has(version: Version, name: str) -> bool:
     return version in ("10", ENTRIES[name].since)
-
-
-def _check(version: Version, name: str) -> None:
-    if not _has(version, name):
-        raise MeasureError(f"trec_eval {version} has no {name}; it came with version {ENTRIES[name].since}")
 
 
 def _read(entry: Entry, parameters: str | None) -> Request:
