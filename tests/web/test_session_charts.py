@@ -25,7 +25,7 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     subtitle = " ".join(figure.draw(Look()).to_dict()["title"]["subtitle"])
     said = "topic 1, searcher u1, sessions of at least 2 queries"
     assert subtitle == f"sDCG(b=2,bq=4)@10; {said}; dashed: the ideal"
-    assert f"Only {said}. At place 20: B at " in figure.caption
+    assert f"Only {said}. At position 20: B at " in figure.caption
     assert "(1 session)" in figure.caption
     one = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2", "measure": "sDCG"}))
     whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
