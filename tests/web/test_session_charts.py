@@ -29,7 +29,7 @@ def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
     assert "(1 session)" in figure.caption
     one = SESSION_CHARTS["session"](AskedOfSet(evaluation, {"session": "s2", "measure": "sDCG"}))
     whose = " ".join(one.draw(Look()).to_dict()["title"]["subtitle"])
-    assert whose.startswith("topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: discounted gain")
+    assert whose.startswith("topic 1, searcher u1, system B; sDCG(b=2,bq=4)@10: cumulated discounted gain")
 
 
 def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:

@@ -171,7 +171,7 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
     session = shown.session
     named = (("topic", session.topic_id), ("searcher", session.searcher), ("system", session.system))
     whose = ", ".join(f"{what} {name.decode()}" for what, name in named if name)
-    subtitle = f"{whose}; {measure.name}: cumulated discounted gain over {setting.depth:,} places of each query"
+    subtitle = f"{whose}; {measure.name}: cumulated discounted gain over {setting.depth:,} positions of each query"
     return dressed(layers, look, f"Session {session.session_id.decode()}", subtitle)
 
 
