@@ -20,7 +20,7 @@ from evalhub.operating.logs import begin_request
 from evalhub.operating.probes import PROBES
 from evalhub.operating.request_counters import count_request
 from evalhub.problems import slow_down, token_in_address
-from runs.api.origin import address_of, network_of
+from runs.api.origin import network_of, sender_of
 from runs.services.rates import RATES
 
 # Swagger's page styles itself inline; nothing else does, and no page runs a script that is not a file of ours.
@@ -189,8 +189,8 @@ class AddressRate:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        network = network_of(address_of(request))
+        network = network_of(sender_of(request))
         wait = RATES.take(f"address:{network}", settings.EVALHUB_ADDRESS_RATE)
-        if request.method == "POST" and request.path in _PASSWORDS:
+        if request.method == "POST" and request.path_info in _PASSWORDS:
             wait = wait or RATES.take(f"password:{network}", settings.EVALHUB_LOGIN_RATE)
         return slow_down(request, wait) if wait else self.get_response(request)

@@ -10,7 +10,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from runs.api.origin import address_of, network_of
+from runs.api.origin import network_of, sender_of
 from runs.errors import LimitReached
 from runs.models import ApiToken, User
 from runs.services.rates import RATES
@@ -33,7 +33,7 @@ class TokenAuthentication(BaseAuthentication):
         text = parts[1].decode("ascii", errors="replace") if len(parts) == 2 else ""
         token = ApiToken.objects.find(text)
         if token is None:
-            refuse_often(address_of(request))
+            refuse_often(network_of(sender_of(request)))
             raise AuthenticationFailed("the token is unknown, expired or revoked")
         _note_use(token)
         return token.user, token
@@ -42,9 +42,9 @@ class TokenAuthentication(BaseAuthentication):
         return "Bearer"
 
 
-def refuse_often(address: str | None) -> None:
-    """Count a failed login; LimitReached for an address that has too many of them in this minute."""
-    wait = RATES.take(f"login:{network_of(address)}", settings.EVALHUB_LOGIN_RATE)
+def refuse_often(network: str) -> None:
+    """Count a failed login; LimitReached for a network that has too many of them in this minute."""
+    wait = RATES.take(f"login:{network}", settings.EVALHUB_LOGIN_RATE)
     if wait:
         raise LimitReached("too many failed logins from this address; try again later", wait=wait)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import ipaddress
 import re
 import uuid
@@ -16,6 +17,8 @@ from runs.services.audit import Origin
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _NETWORK_BITS = 64
+# As some proxies write an address: 192.0.2.1:443, [2001:db8::1]:443, [2001:db8::1].
+_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
 def origin_of(request: HttpRequest | Request) -> Origin:
@@ -36,18 +39,35 @@ def request_id_of(request: HttpRequest | Request) -> str:
 
 
 def address_of(request: HttpRequest | Request) -> str | None:
-    """The client's address: the connection's, or the one that the outermost of EVALHUB_PROXIES proxies saw."""
-    address = request.META.get("REMOTE_ADDR", "")
+    """Return the client's address without port and zone, or None where what names the client is no address."""
+    address = _parsed(sender_of(request))
+    return str(address) if address else None
+
+
+def sender_of(request: HttpRequest | Request) -> str:
+    """Return what names the client: the connection, or what the outermost of EVALHUB_PROXIES proxies saw."""
     if settings.EVALHUB_PROXIES:
         seen = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-        address = seen[-min(settings.EVALHUB_PROXIES, len(seen))].strip() or address
+        if said := seen[-min(settings.EVALHUB_PROXIES, len(seen))].strip():
+            return str(said)
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+def network_of(sender: str) -> str:
+    """Return what limits count a client by: its IPv4 address, the 64 bits of an IPv6 address that a provider gives one
+    customer, or a digest of what is no address."""
+    address = _parsed(sender)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _NETWORK_BITS), strict=False))
+    if address:
+        return str(address)
+    return f"text:{hashlib.sha256(sender.encode(errors='surrogatepass')).hexdigest()[:32]}" if sender else "unknown"
+
+
+def _parsed(sender: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Read an address, with or without a port; one of IPv4 that came as IPv6 is one of IPv4."""
+    host = found[1] or found[2] if (found := _WITH_PORT.fullmatch(sender)) else sender
     with contextlib.suppress(ValueError):
-        return str(ipaddress.ip_address(address))
+        address = ipaddress.ip_address(host.partition("%")[0])
+        return getattr(address, "ipv4_mapped", None) or address
     return None
-
-
-def network_of(address: str | None) -> str:
-    """What limits count by: an IPv4 address, or the 64 bits of an IPv6 address that a provider gives one customer."""
-    if address and ":" in address:
-        return str(ipaddress.ip_network((address.partition("%")[0], _NETWORK_BITS), strict=False))
-    return address or "unknown"

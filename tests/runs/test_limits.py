@@ -196,8 +196,41 @@ def test_an_address_is_believed_from_proxies_only(
     assert address_of(RequestFactory().get("/", HTTP_X_FORWARDED_FOR=forwarded)) == address
 
 
+@pytest.mark.parametrize(
+    ("sender", "address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1", "192.0.2.1"),
+        ("192.0.2.1:50123", "192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.1"),
+        ("[::ffff:192.0.2.1]:443", "192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2:3::4]", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2:3::4]:50123", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::1", "fe80::/64"),
+        ("", None, "unknown"),
+    ],
+)
+def test_an_address_is_read_in_every_spelling(sender: str, address: str | None, network: str) -> None:
+    assert address_of(RequestFactory().get("/", REMOTE_ADDR=sender)) == address
+    assert network_of(sender) == network
+
+
 def test_a_network_of_version_six_is_one_address() -> None:
-    assert network_of("2001:db8:1:2:3::4") == network_of("2001:db8:1:2:9::9") == "2001:db8:1:2::/64"
+    assert network_of("2001:db8:1:2:3::4") == network_of("2001:db8:1:2:9::9")
     assert network_of("2001:db8:1:3::4") != network_of("2001:db8:1:2::4")
-    assert network_of("fe80::1%eth0") == "fe80::/64"
-    assert (network_of("192.0.2.1"), network_of(None)) == ("192.0.2.1", "unknown")
+    assert network_of("::ffff:192.0.2.1") != network_of("::ffff:192.0.2.2")
+
+
+def test_what_is_no_address_is_not_one_client() -> None:
+    senders = ("_hidden", "_other", "unknown", "192.0.2.1:x", "[192.0.2.1", "x" * 5000)
+    networks = {network_of(sender) for sender in senders}
+    assert len(networks) == len(senders)
+    assert max(len(network) for network in networks) <= 64
+
+
+def test_clients_behind_one_socket_for_both_versions_do_not_share_a_limit(db: None, settings: Any) -> None:
+    settings.EVALHUB_ADDRESS_RATE = 3
+    codes = [Client().get("/measures/", REMOTE_ADDR=f"::ffff:192.0.2.{number}").status_code for number in range(9)]
+    assert codes == [200] * 9
+    again = [Client().get("/measures/", REMOTE_ADDR="192.0.2.1").status_code for _ in range(8)]
+    assert again.count(200) == 2

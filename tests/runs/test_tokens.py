@@ -195,3 +195,15 @@ def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) 
         assert token.split("_", 2)[2] not in ApiToken.objects.get(user=user).digest
     with pytest.raises(CommandError):
         call_command("create_admin", "first")
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [("docs/", "text/html"), ("docs/", "*/*"), ("schema/", "*/*"), ("measures/", "*/*")],
+)
+def test_whoever_guesses_too_often_is_told_to_wait_everywhere(db: None, settings: Any, path: str, accept: str) -> None:
+    settings.EVALHUB_LOGIN_RATE = 1
+    client = APIClient(headers={"Authorization": "Bearer evh_00000000_wrong", "Accept": accept})
+    answers = [client.get(f"/api/v1/{path}") for _ in range(3)]
+    assert answers[-1].status_code == 429
+    assert (answers[-1].json()["code"], answers[-1]["Content-Type"]) == ("throttled", "application/problem+json")
