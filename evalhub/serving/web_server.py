@@ -27,6 +27,10 @@ max_requests = 20_000
 max_requests_jitter = 2_000
 worker_tmp_dir = SHARED_MEMORY
 control_socket_disable = True
+# No header moves an address or makes a request one of https: gunicorn would believe SCRIPT_NAME and X-Forwarded-Proto
+# of whatever runs on the same machine. Django reads X-Forwarded-Proto where EVALHUB_HTTPS says that a proxy sets it.
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
 loglevel = settings.EVALHUB_LOG_LEVEL.lower()
 _LOGGER = {"level": settings.EVALHUB_LOG_LEVEL, "handlers": [], "propagate": True}
 # The lines of requests are the middleware's: it knows the view, the user and the id, and leaves the query out.
