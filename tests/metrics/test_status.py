@@ -13,7 +13,8 @@ from rest_framework.test import APIClient
 
 from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import lifecycle
-from tests.conftest import GOOD, POOR, evaluate_all, upload
+from runs.models import Collection, User
+from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
 
 
 def submit(api: APIClient, content: str, tag: str, collection: str = "small") -> str:
@@ -34,7 +35,7 @@ def three(api: APIClient, collection: str) -> list[str]:
     return [submit(api, GOOD, "one"), submit(api, POOR, "two"), submit(api, GOOD, "three", "other")]
 
 
-def test_positions_count_the_queue_of_the_whole_service_in_its_order(api: APIClient, three: list[str]) -> None:
+def test_positions_count_the_queue_of_all_collections_in_its_order(api: APIClient, three: list[str]) -> None:
     assert [queue_of(api, run)["position"] for run in three] == [1, 2, 3]
     # As the dispatcher would take them.
     order = [str(Evaluation.objects.get(pk=pk).run_id) for pk in lifecycle.take_due(10, 30)]
@@ -42,6 +43,19 @@ def test_positions_count_the_queue_of_the_whole_service_in_its_order(api: APICli
     lifecycle.claim(Evaluation.objects.get(run=three[0]).pk)
     assert queue_of(api, three[0]) is None
     assert [queue_of(api, run)["position"] for run in three[1:]] == [1, 2]
+
+
+@pytest.mark.parametrize("hidden", [{"blind": True}, {"visibility": "private"}, {"visibility": "team"}])
+def test_a_position_does_not_tell_of_what_its_reader_may_not_see(
+    api: APIClient, bob: User, three: list[str], hidden: dict[str, Any]
+) -> None:
+    own = submit(client_of(bob), GOOD, "four", "other")
+    assert queue_of(client_of(bob), own)["position"] == 4
+    Collection.objects.filter(slug="small").update(**hidden)
+    assert queue_of(client_of(bob), own)["position"] == 2
+    assert queue_of(api, own)["position"] == 4
+    assert queue_of(client_of(User.objects.create_user("staff", is_staff=True)), own)["position"] == 4
+    assert queue_of(client_of(None), own)["position"] == 2
 
 
 def test_waiting_is_measured_from_when_the_run_came_into_the_queue(api: APIClient, three: list[str]) -> None:

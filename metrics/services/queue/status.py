@@ -12,12 +12,13 @@ from django.db.models.functions import Coalesce, Now
 
 from metrics.models import EVALUATIONS, Job, SubmissionEvaluation
 from metrics.services.queue.rounds import last_rounds
-from runs.models import Qrels, Run, SessionSet, can_see_scores
+from runs.models import Collection, Qrels, Run, SessionSet, can_see_scores
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Where a queued run stands: its position (1 is next), the seconds it has waited, and what it waits for."""
+    """Where a queued run stands: its position among what the reader may see (1 is next), the seconds it has waited, and
+    what it waits for."""
 
     position: int
     seconds: float
@@ -72,7 +73,7 @@ def detailed_statuses(made: Run | SessionSet, viewer: Any) -> dict[str, RunStatu
     queries more."""
     status = statuses([made], viewer)[str(made.pk)]
     if status.state == _QUEUED:
-        status = replace(status, queue=_place(made.evaluations.counting()))
+        status = replace(status, queue=_place(made.evaluations.counting(), viewer))
     return {str(made.pk): status}
 
 
@@ -94,15 +95,21 @@ def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
     return made.filter(Exists(counting.filter(state=state)))
 
 
-def _place(evaluations: QuerySet[Any]) -> Waiting | None:
-    """Position among its kind by the time of queueing, as the dispatcher takes them; None where none of these is in the
-    queue."""
+def _place(evaluations: QuerySet[Any], viewer: Any) -> Waiting | None:
+    """Return the position among its kind by the time of queueing, as the dispatcher takes them, or None where none of
+    these is in the queue.
+
+    What waits in collections whose scores the viewer may not see is not counted: it would tell how many runs they have,
+    and when their judgements changed.
+    """
     queued = evaluations.filter(state=Job.QUEUED).annotate(now=Now())
     own = queued.values_list("created_at", "since", "not_before", "now").first()
     if own is None:
         return None
     created_at, since, not_before, now = own
-    before = evaluations.model._default_manager.filter(state=Job.QUEUED, created_at__lt=created_at)
+    kind, seen = evaluations.model, Collection.objects.visible_to(viewer).scored_for(viewer)
+    waiting = kind._default_manager.filter(state=Job.QUEUED, **{f"{kind.OF.KEY}__collection__in": seen})
+    before = waiting.filter(created_at__lt=created_at)
     if not_before and not_before > now:
         waits_for = "retry"
     else:
