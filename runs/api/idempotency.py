@@ -44,25 +44,34 @@ class RequestKey:
     digest: str
 
 
-def idempotent(post: View) -> View:
-    """A view that creates something, and calls `remember` with its answer in the transaction that does so."""
+def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
+    """Make a view answer once that creates something and calls `remember` with its answer in the same transaction.
 
-    @wraps(post)
-    def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
-        if HEADER not in request.headers or request.user.pk is None:
-            return post(view, request, *args, **kwargs)
-        try:
-            return _answer_once(request, _key_of(request), lambda: post(view, request, *args, **kwargs))
-        finally:
-            for upload in request.FILES.values():
-                upload.close()
+    `allowed` says of the request, the remembered body and the parameters of the address whether the user may still do
+    what was asked. Who may no longer is answered as without a key: with the refusal of the view.
+    """
 
-    return answer  # type: ignore[return-value]
+    def decorate(post: View) -> View:
+        @wraps(post)
+        def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+            if HEADER not in request.headers or request.user.pk is None:
+                return post(view, request, *args, **kwargs)
+            try:
+                key = _key_of(request)
+                remembered = _find(key)
+                if remembered and allowed(request, remembered.body, **kwargs):
+                    return _again(remembered)
+                return _answer_once(request, key, lambda: post(view, request, *args, **kwargs))
+            finally:
+                for upload in request.FILES.values():
+                    upload.close()
+
+        return answer  # type: ignore[return-value]
+
+    return decorate
 
 
 def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Response]) -> Response:
-    if remembered := _find(key):
-        return _again(remembered)
     request._request.idempotency_key = key  # type: ignore[attr-defined]
     try:
         return answer()

@@ -26,7 +26,7 @@ from runs.api.serializers import CheckedRunSerializer, RunSerializer, RunUploadS
 from runs.api.session_serializers import CheckedSessionsSerializer, SessionSetSerializer, SessionUploadSerializer
 from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
 from runs.api.views import FILE, download, either, upload_fields
-from runs.models import Run, Scope, SessionSet, User
+from runs.models import Collection, Run, Scope, SessionSet, Team, User
 from runs.services.runs import RunUpload
 from runs.services.session_sets import SessionSetUpload, change_session_set
 from runs.services.submissions import Upload, change, submit, withdraw
@@ -85,6 +85,11 @@ SESSION_SETS = Kind(
 )
 
 
+def _may_submit(request: Request, body: Any, collection: str) -> bool:
+    seen = Collection.objects.visible_to(request.user).filter(slug=collection).exists()
+    return seen and Team.objects.of(request.user).filter(slug=body["team"]).exists()
+
+
 class SubmissionList(generics.ListAPIView[Any]):
     """The submissions of a collection, newest first; POST makes one."""
 
@@ -104,7 +109,7 @@ class SubmissionList(generics.ListAPIView[Any]):
         context = {"request": request, "statuses": statuses(made, request.user)}
         return self.get_paginated_response(self.kind.serializer(made, many=True, context=context).data)
 
-    @idempotency.idempotent
+    @idempotency.idempotent(_may_submit)
     def post(self, request: Request, collection: str) -> Response:
         kind, found = self.kind, visible_collection(request, collection)
 

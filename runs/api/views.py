@@ -39,7 +39,7 @@ from runs.api.serializers import (
 )
 from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
 from runs.errors import InvalidInput
-from runs.models import Collection, Qrels, Scope, Topic, User
+from runs.models import Collection, Qrels, Scope, Team, Topic, User
 from runs.services.collections import change_collection, create_collection, import_topics, release_collection
 from runs.services.files import open_stored_file
 from runs.services.qrels import activate_qrels, check_qrels, import_qrels, record_reading
@@ -76,6 +76,14 @@ def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str,
         yield serializer.validated_data
 
 
+def _may_create(request: Request, body: Any) -> bool:
+    return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
+
+
+def _may_judge(request: Request, body: Any, collection: str) -> bool:
+    return Collection.objects.managed_by(request.user).filter(slug=collection).exists()
+
+
 class CollectionList(generics.ListCreateAPIView[Collection]):
     """Collections that the caller may see; POST makes one that belongs to one of the caller's teams."""
 
@@ -87,7 +95,7 @@ class CollectionList(generics.ListCreateAPIView[Collection]):
         return collections_of(self.request.user)
 
     @extend_schema(parameters=[idempotency.PARAMETER])
-    @idempotency.idempotent
+    @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
         return self.create(request)
 
@@ -180,7 +188,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
         responses={201: QrelsSerializer, 200: either("QrelsOrCheck", QrelsSerializer, CheckedQrelsSerializer)},
         parameters=[*query_fields(QrelsUploadSerializer), idempotency.PARAMETER],
     )
-    @idempotency.idempotent
+    @idempotency.idempotent(_may_judge)
     def post(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         with upload_fields(request, QrelsUploadSerializer) as fields:

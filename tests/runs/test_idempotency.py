@@ -14,12 +14,13 @@ from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
 from runs.api import submissions
-from runs.models import Collection, Qrels, RememberedAnswer, Run, User
+from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
 from runs.services.files import stored_files
 from runs.services.sweeping import sweep
 from tests.conftest import GOOD, POOR, QRELS, client_of
 
 RUNS, QRELS_PATH = "/api/v1/collections/small/runs/", "/api/v1/collections/small/qrels/"
+COLLECTIONS = "/api/v1/collections/"
 
 
 def send(client: APIClient, path: str, content: str | bytes, key: str | None = "one", **query: str) -> Any:
@@ -88,6 +89,32 @@ def test_a_key_belongs_to_its_user(api: APIClient, bob: User, collection: str) -
     ours, theirs = send(api, RUNS, GOOD), send(client_of(bob), RUNS, POOR)
     assert (ours.status_code, theirs.status_code) == (202, 202)
     assert ours.json()["id"] != theirs.json()["id"]
+
+
+def test_who_may_no_longer_do_it_is_answered_as_without_a_key(api: APIClient, bob: User, collection: str) -> None:
+    """Out of the team, or out of sight of the collection: what was remembered is not given out, nor done again."""
+    lab = Team.objects.create(slug="lab", name="Lab")
+    membership = {"team": lab, "user": bob, "role": "owner"}
+    Membership.objects.create(**membership)
+    guest, new = client_of(bob), {"slug": "new", "name": "N", "team": "lab"}
+    Collection.objects.update(team=lab)
+    asked = (
+        lambda **kept: send(guest, RUNS, GOOD, team="lab", **kept),
+        lambda **kept: send(guest, QRELS_PATH, QRELS + "9 0 a 1\n", **{"key": "two", **kept}),
+        lambda key="three": guest.post(COLLECTIONS, new, headers={"Idempotency-Key": key} if key else {}),
+    )
+    first = [ask() for ask in asked]
+    assert [answer.status_code for answer in first] == [202, 201, 201]
+    for visibility, codes in (("public", [400, 403, 400]), ("team", [404, 404, 400])):
+        Membership.objects.filter(team=lab).delete()
+        Collection.objects.update(visibility=visibility)
+        again, without = [ask() for ask in asked], [ask(key=None) for ask in asked]
+        assert [answer.status_code for answer in again] == codes
+        assert [answer.json() for answer in again] == [answer.json() for answer in without]
+        # Back in the team: as if nothing had been.
+        Membership.objects.create(**membership)
+        assert [ask().json() for ask in asked] == [answer.json() for answer in first]
+    assert (Run.objects.count(), Qrels.objects.count(), Collection.objects.count()) == (1, 2, 2)
 
 
 def test_an_error_is_not_remembered(api: APIClient, collection: str) -> None:
