@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from runs.api.access import led_team, visible_team
 from runs.api.origin import origin_of
 from runs.api.serializers import (
+    InvitationSerializer,
     MembershipSerializer,
     NewMembershipSerializer,
     NewTeamSerializer,
@@ -23,8 +24,16 @@ from runs.api.serializers import (
     TeamSerializer,
     TokenSerializer,
 )
-from runs.models import ApiToken, Membership, Scope, Team, User
-from runs.services.teams import add_member, change_role, create_team, remove_member
+from runs.models import ApiToken, Invitation, Membership, Scope, Team, User
+from runs.services.teams import (
+    accept_invitation,
+    change_role,
+    create_team,
+    delete_team,
+    end_invitation,
+    invite,
+    remove_member,
+)
 from runs.services.tokens import issue_token, revoke_token
 
 
@@ -49,7 +58,7 @@ class TeamList(generics.ListAPIView[Team]):
 
 
 class MemberList(generics.ListAPIView[Membership]):
-    """Who is in a team; POST adds a user by name. Owners of the team add, members read."""
+    """Who is in a team; POST invites a user by name. Owners of the team invite, members read."""
 
     serializer_class = MembershipSerializer
     signed_in = True
@@ -62,13 +71,90 @@ class MemberList(generics.ListAPIView[Membership]):
         members = visible_team(self.request, self.kwargs["team"]).memberships
         return members.select_related("user").order_by("user__username")
 
-    @extend_schema(request=NewMembershipSerializer, responses={201: MembershipSerializer})
+    @extend_schema(request=NewMembershipSerializer, responses={201: InvitationSerializer})
     def post(self, request: Request, team: str) -> Response:
         found = led_team(request, team)
         serializer = NewMembershipSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        made = add_member(team=found, origin=origin_of(request), **serializer.validated_data)
+        by, origin = cast(User, request.user), origin_of(request)
+        made = invite(team=found, by=by, origin=origin, **serializer.validated_data)
+        return Response(InvitationSerializer(made).data, status.HTTP_201_CREATED)
+
+
+class TeamDetail(APIView):
+    """One team; DELETE deletes one that has no collection and never submitted anything."""
+
+    scopes = {"DELETE": Scope.MANAGE}
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, team: str) -> Response:
+        delete_team(team=led_team(request, team), origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TeamInvitationList(generics.ListAPIView[Invitation]):
+    """Who is invited into a team and has not answered yet."""
+
+    serializer_class = InvitationSerializer
+    signed_in = True
+    queryset = Invitation.objects.none()
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        if getattr(self, "swagger_fake_view", False):
+            return Invitation.objects.none()
+        return _invitations(team=visible_team(self.request, self.kwargs["team"])).order_by("user__username")
+
+
+class TeamInvitationDetail(APIView):
+    """One invitation into a team; DELETE takes it back."""
+
+    scopes = {"DELETE": Scope.MANAGE}
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, team: str, invited: str) -> Response:
+        found = _invitations(team=led_team(request, team), user__username=invited).first()
+        if found is None:
+            raise Http404(f"{invited!r} is not invited to team {team}")
+        end_invitation(invitation=found, origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class InvitationList(generics.ListAPIView[Invitation]):
+    """The caller's invitations into teams."""
+
+    serializer_class = InvitationSerializer
+    signed_in = True
+    queryset = Invitation.objects.none()
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        return _invitations(user=self.request.user.pk).order_by("team__slug")
+
+
+class InvitationDetail(APIView):
+    """One of the caller's invitations: POST accepts it, DELETE declines it."""
+
+    scopes = {"POST": Scope.MANAGE, "DELETE": Scope.MANAGE}
+    without_body = ("POST",)
+
+    @extend_schema(request=None, responses={201: MembershipSerializer})
+    def post(self, request: Request, team: str) -> Response:
+        made = accept_invitation(invitation=self._found(request, team), origin=origin_of(request))
         return Response(MembershipSerializer(made).data, status.HTTP_201_CREATED)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, team: str) -> Response:
+        end_invitation(invitation=self._found(request, team), origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _found(self, request: Request, team: str) -> Invitation:
+        found = _invitations(user=request.user.pk, team__slug=team).first()
+        if found is None:
+            raise Http404(f"you are not invited to team {team!r}")
+        return found
+
+
+def _invitations(**of: Any) -> QuerySet[Invitation]:
+    return Invitation.objects.filter(**of).select_related("team", "user", "invited_by")
 
 
 class MemberDetail(APIView):

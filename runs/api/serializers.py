@@ -13,7 +13,7 @@ from metrics.services.queue.status import RUN_STATES
 from runs.api.fields import FileReportSerializer, FileWarningSerializer, JSONObjectField, MeasureListField, ReportField
 from runs.api.parameters import KnownFields
 from runs.formats.trec_run import TAG_RULE
-from runs.models import ApiToken, AuditEvent, Collection, Membership, Qrels, Run, Scope, Team, Topic
+from runs.models import ApiToken, AuditEvent, Collection, Invitation, Membership, Qrels, Run, Scope, Team, Topic
 from runs.models.collections import check_labels, check_measures
 
 
@@ -79,6 +79,17 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
     class Meta:
         model = Membership
         fields = ("username", "role")
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    team = serializers.CharField(source="team.slug", read_only=True)
+    team_name = serializers.CharField(source="team.name", read_only=True)
+    username = serializers.CharField(source="user.username", read_only=True)
+    invited_by = serializers.CharField(source="invited_by.username", read_only=True, allow_null=True, default=None)
+
+    class Meta:
+        model = Invitation
+        fields = ("team", "team_name", "username", "role", "invited_by", "created_at")
 
 
 class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection]):

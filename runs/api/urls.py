@@ -24,8 +24,15 @@ urlpatterns = [
     path("runs/<uuid:run>/file/", submissions.RunFile.as_view(), name="run-file"),
     path("runs/<uuid:run>/known/", submissions.RunKnown.as_view(), name="run-known"),
     path("teams/", accounts.TeamList.as_view(), name="teams"),
+    path("teams/<slug:team>/", accounts.TeamDetail.as_view(), name="team"),
     path("teams/<slug:team>/members/", accounts.MemberList.as_view(), name="members"),
     path("teams/<slug:team>/members/<str:username>/", accounts.MemberDetail.as_view(), name="member"),
+    path("teams/<slug:team>/invitations/", accounts.TeamInvitationList.as_view(), name="team-invitations"),
+    path(
+        "teams/<slug:team>/invitations/<str:invited>/", accounts.TeamInvitationDetail.as_view(), name="team-invitation"
+    ),
+    path("invitations/", accounts.InvitationList.as_view(), name="invitations"),
+    path("invitations/<slug:team>/", accounts.InvitationDetail.as_view(), name="invitation"),
     path("tokens/", accounts.TokenList.as_view(), name="tokens"),
     path("tokens/<slug:key>/", accounts.TokenDetail.as_view(), name="token"),
     path("audit/", audit.AuditList.as_view(), name="audit"),

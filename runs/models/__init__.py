@@ -1,6 +1,6 @@
 """What people bring, as tables."""
 
-from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Membership, Scope, Team, User
+from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Invitation, Membership, Scope, Team, User
 from runs.models.answers import RememberedAnswer
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
@@ -17,6 +17,7 @@ __all__ = [
     "AuditEvent",
     "Collection",
     "Immutable",
+    "Invitation",
     "Membership",
     "Qrels",
     "QuotaCounter",

@@ -120,6 +120,22 @@ class Membership(models.Model):
             raise ValidationError(f"{self.team} is the team of one user alone")
 
 
+class Invitation(models.Model):
+    """What an owner offers a user: a place in a team, which the user takes or declines. Until then it gives nothing."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=10, choices=Membership.Role.choices, default=Membership.Role.MEMBER)
+    invited_by = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("team", "user"), name="one_invitation_per_team"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} to {self.team}"
+
+
 class Scope(models.TextChoices):
     """What a token may be used for."""
 

@@ -52,6 +52,8 @@ class AuditEvent(models.Model):
         TEAM_CREATED = "team.created"
         TEAM_CHANGED = "team.changed"
         TEAM_DELETED = "team.deleted"
+        INVITATION_MADE = "invitation.made"
+        INVITATION_ENDED = "invitation.ended"
         MEMBER_ADDED = "member.added"
         MEMBER_CHANGED = "member.changed"
         MEMBER_REMOVED = "member.removed"

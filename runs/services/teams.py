@@ -1,24 +1,23 @@
-"""Teams and who is in them."""
+"""Teams, who is in them, and who is invited."""
 
 from __future__ import annotations
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, models, transaction
 
-from runs.errors import Conflict, InvalidInput
-from runs.models import AuditEvent, Membership, Team, User
+from runs.errors import Conflict, InvalidInput, NotFound
+from runs.models import AuditEvent, Collection, Invitation, Membership, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, record
 
 MAX_TEAMS = 20
 _OWNER = Membership.Role.OWNER
+_HOLDINGS: tuple[type[models.Model], ...] = (Collection, Run, SessionSet)
 
 
 def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -> Team:
-    """A new team with its first owner; Conflict where the slug is taken, or the user has many teams already."""
+    """Return a new team with its first owner; Conflict where the slug is taken or the user is in many teams already."""
     try:
         with transaction.atomic():
-            User.objects.select_for_update().get(pk=owner.pk)
-            if Team.objects.led_by(owner).count() >= MAX_TEAMS:
-                raise Conflict(f"you own {MAX_TEAMS} teams already", code="too_many_teams")
+            _check_room(owner)
             team: Team = Team.objects.create(slug=slug, name=name)
             Membership.objects.create(team=team, user=owner, role=_OWNER)
             after = {"name": name, "owner": owner.username}
@@ -30,8 +29,21 @@ def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -
     return team
 
 
-def add_member(*, team: Team, username: str, role: str, origin: Origin = SYSTEM) -> Membership:
-    """Put a user into a team; Conflict for a team of one, and for who is in it already."""
+def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
+    """Delete a team with its memberships and invitations; Conflict where it holds anything, and for a team of one."""
+    try:
+        with transaction.atomic():
+            _lock(team)
+            if not _is_empty(team):
+                raise _not_empty(team)
+            _delete(team, origin)
+    except IntegrityError as error:
+        # Something was submitted in its name at this moment.
+        raise _not_empty(team) from error
+
+
+def invite(*, team: Team, username: str, role: str, by: User, origin: Origin = SYSTEM) -> Invitation:
+    """Offer a user a place in a team; Conflict for a team of one, and for who is in it or invited already."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInput(f"there is no user {username!r}", code="unknown_user", pointer="/username")
@@ -39,45 +51,113 @@ def add_member(*, team: Team, username: str, role: str, origin: Origin = SYSTEM)
         _lock(team)
         if team.memberships.filter(user=user).exists():
             raise Conflict(f"{username} is in team {team} already", code="already_member", pointer="/username")
-        membership = Membership.objects.create(team=team, user=user, role=role)
-        record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": role})
+        if team.invitations.filter(user=user).exists():
+            raise Conflict(f"{username} is invited already", code="already_invited", pointer="/username")
+        invitation = Invitation.objects.create(team=team, user=user, role=role, invited_by=by)
+        record(origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role})
+    return invitation
+
+
+def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
+    """Make the invited user a member; NotFound where the invitation is gone, Conflict for who is in many teams."""
+    with transaction.atomic():
+        _check_room(invitation.user)
+        _lock(invitation.team)
+        # As it is now: it may have been withdrawn meanwhile.
+        found = Invitation.objects.select_related("team", "user").filter(pk=invitation.pk).first()
+        if found is None:
+            raise NotFound(f"you are not invited to team {invitation.team}")
+        found.delete()
+        membership = Membership.objects.create(team=found.team, user=found.user, role=found.role)
+        record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
     return membership
+
+
+def end_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> None:
+    """Decline an invitation, or take it back."""
+    with transaction.atomic():
+        if Invitation.objects.filter(pk=invitation.pk).delete()[0]:
+            record(origin, AuditEvent.Action.INVITATION_ENDED, invitation, before={"role": invitation.role})
 
 
 def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -> None:
     """Make a member an owner or the other way round; Conflict where no owner would be left."""
     with transaction.atomic():
-        before = _owners_kept(membership, role)
+        before, others = _roles(membership)
+        if role != _OWNER:
+            if _OWNER not in others:
+                raise _last_owner(membership)
+            _end_invitations_by(membership)
         Membership.objects.filter(pk=membership.pk).update(role=role)
         record(origin, AuditEvent.Action.MEMBER_CHANGED, membership, before={"role": before}, after={"role": role})
     membership.role = role
 
 
 def remove_member(*, membership: Membership, origin: Origin = SYSTEM) -> None:
-    """Take a user out of a team; Conflict where no owner would be left. The runs stay the team's."""
+    """Take a user out of a team, whose runs stay the team's; Conflict where no owner would be left.
+
+    Who is alone in a team that holds nothing may leave, and the team goes.
+    """
     with transaction.atomic():
-        before = {"role": _owners_kept(membership, None)}
-        record(origin, AuditEvent.Action.MEMBER_REMOVED, membership, before=before)
+        before, others = _roles(membership)
+        alone_in_nothing = not others and _is_empty(membership.team)
+        if _OWNER not in others and not alone_in_nothing:
+            raise _last_owner(membership)
+        _end_invitations_by(membership)
+        record(origin, AuditEvent.Action.MEMBER_REMOVED, membership, before={"role": before})
         membership.delete()
+        if alone_in_nothing:
+            _delete(membership.team, origin)
 
 
-def _owners_kept(membership: Membership, role: str | None) -> str:
-    """The role that a membership has now; Conflict where `role` in its place would leave no owner."""
+def _roles(membership: Membership) -> tuple[str, list[str]]:
+    """Return the role that a membership has now, and those of the team's others; Conflict where it is no more."""
     team = membership.team
     _lock(team)
     roles = dict(team.memberships.values_list("pk", "role"))
     if membership.pk not in roles:
         raise Conflict(f"{membership} no longer exists", code="conflict")
-    others = [other for pk, other in roles.items() if pk != membership.pk]
-    if role != _OWNER and _OWNER not in others:
-        message = f"{membership.user} is the last owner of team {team}; make another member an owner first"
-        raise Conflict(message, code="last_owner")
-    return str(roles[membership.pk])
+    return str(roles[membership.pk]), [str(role) for pk, role in roles.items() if pk != membership.pk]
+
+
+def _last_owner(membership: Membership) -> Conflict:
+    message = f"{membership.user} is the last owner of team {membership.team}; make another member an owner first"
+    return Conflict(message, code="last_owner")
+
+
+def _not_empty(team: Team) -> Conflict:
+    return Conflict(f"team {team} has collections, runs or session sets; they stay, and so does it", code="not_empty")
+
+
+def _is_empty(team: Team) -> bool:
+    """Say whether nothing is the team's, not even what was withdrawn."""
+    return not any(kind._default_manager.filter(team=team).exists() for kind in _HOLDINGS)
+
+
+def _delete(team: Team, origin: Origin) -> None:
+    record(origin, AuditEvent.Action.TEAM_DELETED, team, before={"name": team.name})
+    # By its key: the object still says which team it was.
+    Team.objects.filter(pk=team.pk).delete()
+
+
+def _end_invitations_by(membership: Membership) -> None:
+    """Who is no owner any more lets nobody in."""
+    Invitation.objects.filter(team=membership.team, invited_by=membership.user).delete()
+
+
+def _check_room(user: User) -> None:
+    """Conflict for who is in as many teams as one may be, the own one among them. Locks the user's row."""
+    User.objects.select_for_update().get(pk=user.pk)
+    if Team.objects.of(user).count() >= MAX_TEAMS:
+        raise Conflict(f"you are in {MAX_TEAMS} teams already; leave one first", code="too_many_teams")
 
 
 def _lock(team: Team) -> None:
-    """Against two changes at once, of which each would leave the other's owner; Conflict for a team of one."""
-    locked = Team.objects.select_for_update().get(pk=team.pk)
+    """Against two changes at once, of which each would leave the other's owner; Conflict for a team of one, NotFound for
+    one that was deleted meanwhile."""
+    locked = Team.objects.select_for_update().filter(pk=team.pk).first()
+    if locked is None:
+        raise NotFound(f"there is no team {team}")
     if locked.personal_of_id is not None:
         message = f"{team} is the personal team of {locked.personal_of}; create a team to add members"
         raise Conflict(message, code="personal_team")

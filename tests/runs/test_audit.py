@@ -12,7 +12,19 @@ from django.db import transaction
 from django.test import Client
 from rest_framework.test import APIClient
 
-from runs.models import ApiToken, AuditEvent, Collection, Immutable, Membership, Qrels, Run, SessionSet, Team, User
+from runs.models import (
+    ApiToken,
+    AuditEvent,
+    Collection,
+    Immutable,
+    Invitation,
+    Membership,
+    Qrels,
+    Run,
+    SessionSet,
+    Team,
+    User,
+)
 from runs.services.audit import SYSTEM, record
 from tests.conftest import GOOD, QRELS, SESSIONS, client_of, upload
 
@@ -28,6 +40,11 @@ def staff(db: None) -> APIClient:
 def submit(client: APIClient) -> str:
     run: str = upload(client, "collections/small/runs/", GOOD).json()["id"]
     return run
+
+
+def make_lab(api: APIClient) -> Team:
+    api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})
+    return Team.objects.get(slug="lab")
 
 
 # What is done by whom, what must be there before, and the one event that it leaves.
@@ -50,9 +67,18 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "run.changed": (submit, lambda api: api.patch(f"/api/v1/runs/{Run.objects.get().pk}/", {"description": "x"})),
     "run.deleted": (submit, lambda api: api.delete(f"/api/v1/runs/{Run.objects.get().pk}/")),
     "team.created": (lambda api: None, lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})),
-    "member.added": (
-        lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"}),
+    "team.deleted": (make_lab, lambda api: api.delete("/api/v1/teams/lab/")),
+    "invitation.made": (
+        make_lab,
         lambda api: api.post("/api/v1/teams/lab/members/", {"username": "bob"}),
+    ),
+    "invitation.ended": (
+        lambda api: make_lab(api).invitations.create(user=User.objects.get(username="bob")),
+        lambda api: api.delete("/api/v1/teams/lab/invitations/bob/"),
+    ),
+    "member.added": (
+        lambda api: Team.objects.create(slug="lab").invitations.create(user=User.objects.get(username="alice")),
+        lambda api: api.post("/api/v1/invitations/lab/"),
     ),
     "member.changed": (
         lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
@@ -80,18 +106,13 @@ ACTS: dict[str, tuple[Act, Act]] = {
 # Those that only the administration makes.
 ADMINISTRATION = {
     "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",
-    "comparison.cancelled", "team.changed", "team.deleted", "token.changed", "user.created", "user.changed",
+    "comparison.cancelled", "team.changed", "token.changed", "user.created", "user.changed",
     "user.deleted",
 }  # fmt: skip
 
 
 def set_address() -> str:
     return f"/api/v1/session-sets/{SessionSet.objects.get().pk}/"
-
-
-def make_lab(api: APIClient) -> Team:
-    api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})
-    return Team.objects.get(slug="lab")
 
 
 def test_every_action_is_tried() -> None:
@@ -132,7 +153,7 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 
 def state() -> list[Any]:
-    models: tuple[Any, ...] = (Collection, Qrels, Run, Team, Membership, ApiToken)
+    models: tuple[Any, ...] = (Collection, Qrels, Run, Team, Membership, Invitation, ApiToken)
     hidden = {"last_used_at"}
     return [
         sorted(

@@ -36,10 +36,22 @@ _OF_A_COLLECTION = (
 )  # fmt: skip
 LISTS = (
     *(f"/api/v1/collections/one/{part}" for part in _OF_A_COLLECTION),
-    *(f"/api/v1/{part}/" for part in ("collections", "teams", "teams/lab/members", "tokens", "audit")),
+    *(f"/api/v1/{part}/" for part in ("collections", "teams", "teams/lab/members", "invitations", "tokens", "audit")),
     "/", "/collections/one/", "/collections/one/comparison/",
 )  # fmt: skip
-COUNTED = ("Collection", "Topic", "Qrels", "Run", "SessionSet", "Team", "Membership", "ApiToken", "User", "AuditEvent")
+COUNTED = (
+    "Collection",
+    "Topic",
+    "Qrels",
+    "Run",
+    "SessionSet",
+    "Team",
+    "Membership",
+    "Invitation",
+    "ApiToken",
+    "User",
+    "AuditEvent",
+)
 CODE = re.compile(r"[a-z][a-z0-9_]{2,60}")
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 # Of the parameters and files, so many are ones that mean something.

@@ -62,6 +62,14 @@ MATRIX: dict[str, dict[str, str]] = {
     "session-set-file":   {"GET":    ALL},
     "teams":              {"GET":    "401 200 200 200 200 200 200",
                            "POST":   "401 201 201 201 201 201 403"},
+    # It has a collection.
+    "team":               {"DELETE": "401 404 403 409 404 409 403"},
+    "team-invitations":   {"GET":    "401 404 200 200 404 200 200"},
+    "team-invitation":    {"DELETE": "401 404 403 204 404 204 403"},
+    # It is the other organiser who is invited.
+    "invitations":        {"GET":    "401 200 200 200 200 200 200"},
+    "invitation":         {"POST":   "401 404 404 404 201 404 403",
+                           "DELETE": "401 404 404 404 204 404 403"},
     "members":            {"GET":    "401 404 200 200 404 200 200",
                            "POST":   "401 404 403 201 404 201 403"},
     "member":             {"PATCH":  "401 404 403 200 404 200 403",
@@ -227,7 +235,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("session-set", "PATCH"): lambda: {"description": "changed"},
     ("run", "PATCH"): lambda: {"description": "changed"},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
-    ("members", "POST"): lambda: {"username": "other"},
+    ("members", "POST"): lambda: {"username": "participant"},
     ("member", "PATCH"): lambda: {"role": "owner"},
     ("comparison", "POST"): lambda: {"tests": ["sign"], "seed": 1},
     ("tokens", "POST"): lambda: {"name": "new"},
@@ -376,6 +384,6 @@ def make_hidden_run(people: People) -> str:
 def test_sessions_and_tokens_have_the_same_rights(people: People, values: dict[str, Any]) -> None:
     for role in ("participant", "member", "other", "staff"):
         browser: Client = people.browsers[role]
-        for name in ("collection-audit", "members", "audit", "teams"):
+        for name in ("collection-audit", "members", "audit", "teams", "invitations", "team-invitations"):
             path = address(name, parameters_of()[name], values)
             assert browser.get(path).status_code == people.api[role].get(path).status_code, (role, name)

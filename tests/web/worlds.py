@@ -15,7 +15,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
-from runs.models import ApiToken, Collection, Membership, Run, Team, User
+from runs.models import ApiToken, Collection, Invitation, Membership, Run, Team, User
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
 
 # The reader is the owner with a token that may only read.
@@ -36,7 +36,8 @@ class People:
 
 
 def make_people() -> People:
-    """`lab` organises: an owner and a member; `guests` submit: the participant; the other owns a team of their own."""
+    """`lab` organises: an owner and a member; `guests` submit: the participant; the other owns a team of their own,
+    and is invited to the lab."""
     users = {role: User.objects.create_user(role) for role in ("participant", "member", "owner", "other")}
     users["staff"] = User.objects.create_user("staff", is_staff=True)
     for slug, members in {
@@ -47,6 +48,8 @@ def make_people() -> People:
         team = Team.objects.create(slug=slug, name=slug)
         for name, role in members.items():
             Membership.objects.create(team=team, user=users[name], role=role)
+    lab = Team.objects.get(slug="lab")
+    Invitation.objects.create(team=lab, user=users["other"], invited_by=users["owner"])
     api = {"anonymous": client_of(None), **{role: client_of(user) for role, user in users.items()}}
     api["reader"] = client_of(users["owner"], ["read"])
     users["reader"] = users["owner"]
@@ -100,6 +103,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "measure": "AP",
         "team": "lab",
         "username": "member",
+        "invited": "other",
         "key": spare.key,
         "comparison": make_comparison(slug),
         "kind": "csv",
