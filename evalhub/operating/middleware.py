@@ -24,7 +24,10 @@ from runs.api.origin import network_of, sender_of
 from runs.services.rates import RATES
 
 # Swagger's page styles itself inline; nothing else does, and no page runs a script that is not a file of ours.
-_POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
 _DOCS_POLICY = f"{_POLICY}; style-src 'self' 'unsafe-inline'"
 
 _log = logging.getLogger("evalhub.access")
@@ -159,6 +162,7 @@ class PrivateAnswers:
 # A token of ours anywhere, or a parameter that is meant to be one.
 _NAMES = "token|access_token|auth_token|api_key|apikey|authorization"
 _TOKEN = re.compile(rf"evh_[0-9a-f]{{8}}_|(?:^|[&;])(?:{_NAMES})=", re.IGNORECASE)
+_IN_PATH = re.compile(r"evh_[0-9a-f]{8}_[^/]*", re.IGNORECASE)
 # What servers log of an address.
 _LOGGED = ("QUERY_STRING", "RAW_URI", "REQUEST_URI")
 
@@ -170,11 +174,18 @@ class NoTokenInAddress:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not _TOKEN.search(unquote_plus(request.META.get("QUERY_STRING", ""))):
+        in_path = _IN_PATH.search(request.path_info)
+        if not in_path and not _TOKEN.search(unquote_plus(request.META.get("QUERY_STRING", ""))):
             return self.get_response(request)
+        if in_path:
+            request.path, request.path_info = (
+                _IN_PATH.sub("evh_...", path) for path in (request.path, request.path_info)
+            )
+            request.META["PATH_INFO"] = request.path_info
         for name in _LOGGED:
             request.META[name] = "" if name == "QUERY_STRING" else request.path
         answer: HttpResponse = token_in_address(request)
+        patch_cache_control(answer, private=True, no_cache=True)
         return answer
 
 

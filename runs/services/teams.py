@@ -153,8 +153,8 @@ def _check_room(user: User) -> None:
 
 
 def _lock(team: Team) -> None:
-    """Against two changes at once, of which each would leave the other's owner; Conflict for a team of one, NotFound for
-    one that was deleted meanwhile."""
+    """Against two changes at once, of which each would leave the other's owner; Conflict for a team of one, NotFound
+    for one that was deleted meanwhile."""
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()
     if locked is None:
         raise NotFound(f"there is no team {team}")

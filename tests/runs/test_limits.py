@@ -173,6 +173,7 @@ def test_an_address_that_asks_too_often_waits_on_pages_as_well(db: None, setting
     refused = next(answer for answer in answers if answer.status_code == 429)
     assert refused["Content-Type"].startswith("text/html")
     assert int(refused["Retry-After"]) >= 1
+    assert refused["Cache-Control"] == "private, no-cache"
     assert browser.get("/api/v1/measures/AP/")["Content-Type"] == "application/problem+json"
     assert browser.get("/measures/", REMOTE_ADDR="192.0.2.9").status_code == 200
 
@@ -228,7 +229,10 @@ def test_what_is_no_address_is_not_one_client() -> None:
     assert max(len(network) for network in networks) <= 64
 
 
-def test_clients_behind_one_socket_for_both_versions_do_not_share_a_limit(db: None, settings: Any) -> None:
+def test_clients_behind_one_socket_for_both_versions_do_not_share_a_limit(
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     settings.EVALHUB_ADDRESS_RATE = 3
     codes = [Client().get("/measures/", REMOTE_ADDR=f"::ffff:192.0.2.{number}").status_code for number in range(9)]
     assert codes == [200] * 9

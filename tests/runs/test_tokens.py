@@ -128,6 +128,25 @@ def test_a_token_in_an_address_is_refused_and_not_logged(
     assert answer.wsgi_request.META["RAW_URI"] == "/api/v1/collections/"
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/tokens/{0}/", "/api/v1/runs/{0}/", "/api/v1/collections/{0}/", "/{0}", "/tokens/{0}/", "/static/{0}.css"],
+)
+@pytest.mark.parametrize("method", ["get", "post", "delete"])
+def test_a_token_in_a_path_is_refused_and_not_repeated(
+    api: APIClient, path: str, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A13."""
+    with caplog.at_level(logging.DEBUG):
+        answer = getattr(api, method)(path.format(SECRET))
+    assert answer.status_code == 400
+    assert "sss" not in caplog.text + answer.content.decode()
+    assert answer["Cache-Control"] == "private, no-cache"
+    if path.startswith("/api/"):
+        assert answer.json()["code"] == "token_in_address"
+    assert "sss" not in str({name: answer.wsgi_request.META[name] for name in ("PATH_INFO", "RAW_URI", "REQUEST_URI")})
+
+
 def test_an_innocent_address_is_not_refused(api: APIClient, collection: str) -> None:
     assert api.get("/api/v1/collections/small/runs/?tag=token&team=evh_x").status_code == 200
 
@@ -201,7 +220,10 @@ def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) 
     ("path", "accept"),
     [("docs/", "text/html"), ("docs/", "*/*"), ("schema/", "*/*"), ("measures/", "*/*")],
 )
-def test_whoever_guesses_too_often_is_told_to_wait_everywhere(db: None, settings: Any, path: str, accept: str) -> None:
+def test_whoever_guesses_too_often_is_told_to_wait_everywhere(
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch, path: str, accept: str
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     settings.EVALHUB_LOGIN_RATE = 1
     client = APIClient(headers={"Authorization": "Bearer evh_00000000_wrong", "Accept": accept})
     answers = [client.get(f"/api/v1/{path}") for _ in range(3)]

@@ -34,6 +34,7 @@ def test_a_download_is_an_attachment_that_no_browser_runs(api: APIClient, collec
         assert answer["Content-Disposition"].startswith('attachment; filename="'), path
         assert answer["Content-Type"] == "text/plain", path
         assert answer["X-Content-Type-Options"] == "nosniff", path
+        assert "form-action 'self'" in answer["Content-Security-Policy"], path
         assert "default-src 'self'" in answer["Content-Security-Policy"], path
 
 
