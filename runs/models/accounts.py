@@ -159,11 +159,17 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return self.filter(alive, revoked_at=None, user__is_active=True)
 
     def issue(
-        self, *, user: User, name: str, expires_at: datetime | None = None, scopes: Iterable[str] = DEFAULT_SCOPES
+        self,
+        *,
+        user: User,
+        name: str,
+        expires_at: datetime | None = None,
+        scopes: Iterable[str] = DEFAULT_SCOPES,
+        maker: ApiToken | None = None,
     ) -> tuple[ApiToken, str]:
         """A new token and its text, which is shown once and kept only as a hash."""
         key, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
-        fields = {"name": name, "expires_at": expires_at, "scopes": list(scopes)}
+        fields = {"name": name, "expires_at": expires_at, "scopes": list(scopes), "maker": maker}
         token = self.create(user=user, key=key, digest=_digest(secret), **fields)
         return token, f"evh_{key}_{secret}"
 
@@ -189,6 +195,9 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    maker = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, editable=False, related_name="made", help_text="the token used"
+    )
 
     objects = ApiTokenQuerySet.as_manager()
 

@@ -33,23 +33,31 @@ def issue_token(
         _check_maker(maker, scopes, expires_at)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)
+        if maker and not ApiToken.objects.usable().filter(pk=maker.pk).exists():
+            raise NotAllowed("the token that was to create one has been revoked")
         if ApiToken.objects.usable().filter(user=user).count() >= MAX_TOKENS:
             raise Conflict(f"you have {MAX_TOKENS} tokens already; revoke one first", code="too_many_tokens")
-        token, text = ApiToken.objects.issue(user=user, name=name, expires_at=expires_at, scopes=scopes)
+        token, text = ApiToken.objects.issue(user=user, name=name, expires_at=expires_at, scopes=scopes, maker=maker)
         after = {"user": user.username, "name": name, "scopes": scopes, "expires_at": expires_at}
         record(origin, AuditEvent.Action.TOKEN_CREATED, token, after=after)
     return token, text
 
 
 def revoke_token(*, user: User, key: str, origin: Origin = SYSTEM) -> None:
-    """End a token of the user's; NotFound where there is none that works."""
+    """End a token of the user's and those that it made, and so on; NotFound where there is none that works."""
     with transaction.atomic():
-        token = ApiToken.objects.filter(user=user, key=key, revoked_at=None).first()
-        now = timezone.now()
-        if token is None or not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        # Against a token that is made with this one at the same time.
+        User.objects.select_for_update().get(pk=user.pk)
+        ended = list(ApiToken.objects.filter(user=user, key=key, revoked_at=None))
+        if not ended:
             raise NotFound(f"you have no token {key!r}")
-        after = {"revoked_at": now}
-        record(origin, AuditEvent.Action.TOKEN_REVOKED, token, before={"user": user.username}, after=after)
+        now = timezone.now()
+        while ended:
+            ApiToken.objects.filter(pk__in=[token.pk for token in ended]).update(revoked_at=now)
+            for token in ended:
+                before, after = {"user": user.username}, {"revoked_at": now}
+                record(origin, AuditEvent.Action.TOKEN_REVOKED, token, before=before, after=after)
+            ended = list(ApiToken.objects.filter(maker__in=ended, revoked_at=None))
 
 
 def _check_maker(maker: ApiToken, scopes: list[str], expires_at: datetime | None) -> None:

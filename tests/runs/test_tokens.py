@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 
 from runs.api.parameters import KnownParameters
 from runs.api.permissions import Scoped
-from runs.models import ALL_SCOPES, ApiToken, Collection, Membership, Run, Team, User
+from runs.models import ALL_SCOPES, ApiToken, AuditEvent, Collection, Membership, Run, Team, User
 from runs.services import rates
 from tests.conftest import GOOD, client_of, upload
 from tests.web.test_matrix import patterns
@@ -61,6 +61,28 @@ def test_a_token_makes_none_that_is_more_than_itself(alice: User) -> None:
     assert client.post("/api/v1/tokens/", {**body, "expires_at": None}).json()["code"] == "not_allowed"
     assert client.post("/api/v1/tokens/", body).status_code == 201
     assert ApiToken.objects.count() == 2
+
+
+def test_a_token_ends_with_the_one_that_made_it(alice: User) -> None:
+    """However long the chain, whoever ends it, and none beside it."""
+
+    def with_token(text: str) -> APIClient:
+        return APIClient(headers={"Authorization": f"Bearer {text}"})
+
+    beside, text = (ApiToken.objects.issue(user=alice, name="x", scopes=["manage"])[1] for _ in range(2))
+    texts = [text]
+    for _ in range(3):
+        answer = with_token(texts[-1]).post("/api/v1/tokens/", {"name": "y", "scopes": ["manage"]})
+        assert answer.status_code == 201
+        texts.append(answer.json()["token"])
+    assert with_token(beside).delete(f"/api/v1/tokens/{texts[1].split('_')[1]}/").status_code == 204
+    assert [ApiToken.objects.find(text) is not None for text in (beside, *texts)] == [True, True, False, False, False]
+    assert AuditEvent.objects.filter(action="token.revoked").count() == 3
+    # Beside the account's own session, which makes tokens that belong to none.
+    browser = Client()
+    browser.force_login(alice)
+    browser.post("/tokens/", {"name": "z", "scopes": ["read"]})
+    assert ApiToken.objects.get(name="z").maker is None
 
 
 def test_tokens_from_before_the_scopes_keep_what_they_could_do(alice: User) -> None:
