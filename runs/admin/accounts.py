@@ -111,8 +111,10 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
         return answer
 
     def _is_within_reach(self, request: HttpRequest, user: Any) -> bool:
-        """A superuser's account is changed by superusers."""
-        return user is None or not user.is_superuser or bool(request.user.is_superuser)
+        """Superusers change the accounts of superusers and staff: whoever sets a password has its permissions.
+        One's own account is within reach."""
+        mighty = user is not None and (user.is_superuser or user.is_staff) and user.pk != request.user.pk
+        return not mighty or bool(request.user.is_superuser)
 
 
 def _disable(user: User, origin: Origin) -> None:

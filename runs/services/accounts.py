@@ -12,7 +12,8 @@ from runs.services.audit import SYSTEM, Origin, record
 def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
     """Keep an account out: its password, sessions and tokens open nothing from now on; what it submitted stays.
 
-    Conflict for one's own account and one that is disabled; NotAllowed for a superuser's, unless one is one.
+    Conflict for one's own account and one that is disabled; NotAllowed for superusers' and staff's, unless one is a
+    superuser.
     """
     if origin.actor and origin.actor.pk == user.pk:
         raise Conflict("you cannot disable your own account")
@@ -25,8 +26,8 @@ def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
 
 
 def _switch(user: User, active: bool, origin: Origin) -> None:
-    if user.is_superuser and origin.actor and not origin.actor.is_superuser:
-        raise NotAllowed(f"{user} is a superuser; only a superuser can do this")
+    if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
+        raise NotAllowed(f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this")
     with transaction.atomic():
         if not User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active):
             raise Conflict(f"{user} is {'active' if active else 'disabled'} already")

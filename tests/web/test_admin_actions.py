@@ -334,6 +334,8 @@ def test_nobody_disables_themselves_or_somebody_mightier(people: People, root: C
     staff.user_permissions.set(Permission.objects.filter(codename__in=names))
     assert "only a superuser can do this" in act(people.browsers["staff"], "disable", chief)
     assert "you cannot disable your own account" in act(people.browsers["staff"], "disable", staff)
+    colleague = User.objects.create_user("colleague", is_staff=True)
+    assert "only a superuser can do this" in act(people.browsers["staff"], "disable", colleague)
     assert not User.objects.filter(is_active=False).exists()
 
 

@@ -314,6 +314,13 @@ def test_whoever_changes_accounts_makes_nobody_mightier(people: People) -> None:
     assert browser.post(form_of(chief).replace("/change/", "/password/"), new).status_code == 403
     assert browser.post(form_of(chief), {"username": "gone"}).status_code == 403
     assert browser.post(form_of(chief).replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403
+    colleague = User.objects.create_user("colleague", is_staff=True, password="a long passphrase")
+    for path, sent in (("password", new), ("change", {"username": "gone"}), ("delete", {"post": "yes"})):
+        assert browser.post(form_of(colleague).replace("/change/", f"/{path}/"), sent).status_code == 403, path
+    colleague.refresh_from_db()
+    assert (colleague.username, colleague.check_password("a long passphrase")) == ("colleague", True)
+    owner = people.users["owner"]
+    assert browser.post(form_of(owner).replace("/change/", "/password/"), new).status_code == 302
     group = Group.objects.create(name="x")
     assert browser.post(form_of(group), {"name": "y", "permissions": every}).status_code == 403
     assert browser.post(form_of(staff).replace("/change/", "/password/"), new).status_code == 302
