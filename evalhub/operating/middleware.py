@@ -3,15 +3,17 @@ log and its figures; the headers of every answer."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import time
+import unicodedata
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import quote, unquote_plus
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.urls import Resolver404, resolve
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import SimpleLazyObject
@@ -194,7 +196,8 @@ _PASSWORDS = (settings.LOGIN_URL, "/admin/login/")
 
 
 class AddressRate:
-    """EVALHUB_ADDRESS_RATE requests a minute for each address, EVALHUB_LOGIN_RATE passwords."""
+    """EVALHUB_ADDRESS_RATE requests a minute for each address; EVALHUB_LOGIN_RATE passwords for each address and, from
+    wherever they come, for each account."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -204,4 +207,15 @@ class AddressRate:
         wait = RATES.take(f"address:{network}", settings.EVALHUB_ADDRESS_RATE)
         if request.method == "POST" and request.path_info in _PASSWORDS:
             wait = wait or RATES.take(f"password:{network}", settings.EVALHUB_LOGIN_RATE)
+            if account := _account_of(request):
+                wait = wait or RATES.take(f"account:{account}", settings.EVALHUB_LOGIN_RATE)
         return slow_down(request, wait) if wait else self.get_response(request)
+
+
+def _account_of(request: HttpRequest) -> str:
+    """Return a digest of the user name that a password is sent for, as the form reads it; empty without one."""
+    try:
+        name = unicodedata.normalize("NFKC", request.POST.get("username", "")).strip()
+    except UnreadablePostError:
+        return ""
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest() if name else ""

@@ -210,6 +210,24 @@ def test_guessing_passwords_is_slowed_down(alice: User, settings: Any) -> None:
     assert "nobody" not in answers[0].content.decode()
 
 
+def test_guessing_the_password_of_one_account_from_many_addresses_is_slowed_down(
+    alice: User, bob: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever spelling of the name the form reads as the same, and whether there is such an account or not."""
+    settings.EVALHUB_LOGIN_RATE = 5
+    monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
+    for name, other in (("alice", "\uff41lice "), ("nobody", " nobody")):
+        codes = [
+            Client().post("/login/", {"username": spelt, "password": "x"}, REMOTE_ADDR=f"192.0.2.{number}").status_code
+            for number, spelt in enumerate([name, other] * 5)
+        ]
+        assert codes == [200] * 5 + [429] * 5
+    bob.set_password("right password")
+    bob.save()
+    sent = {"username": "bob", "password": "right password"}
+    assert Client().post("/login/", sent, REMOTE_ADDR="192.0.2.1").status_code == 302
+
+
 def test_an_account_cannot_be_told_from_none_at_login(alice: User) -> None:
     alice.set_password("right password")
     alice.save()
