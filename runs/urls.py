@@ -5,11 +5,13 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from runs import views
+from runs.pages.account import AccountPage
 from runs.pages.submit import SubmitPage
 from runs.pages.tokens import TokensPage
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
     path("collections/<slug:slug>/submit/", SubmitPage.as_view(), name="submit-page"),
+    path("account/", AccountPage.as_view(), name="account-page"),
     path("tokens/", TokensPage.as_view(), name="tokens-page"),
 ]

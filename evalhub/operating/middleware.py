@@ -192,7 +192,7 @@ class NoTokenInAddress:
 
 
 # Where passwords are asked for.
-_PASSWORDS = (settings.LOGIN_URL, "/admin/login/")
+_PASSWORDS = (settings.LOGIN_URL, "/account/", "/admin/login/", "/admin/password_change/")
 
 
 class AddressRate:

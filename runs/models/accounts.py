@@ -39,7 +39,17 @@ class PersonManager(UserManager["User"]):
 class User(AbstractUser):
     """Somebody with an account; submits as one of their teams."""
 
+    sessions_ended = models.PositiveIntegerField(
+        default=0, editable=False, help_text="how often all sessions were ended"
+    )
+
     objects: ClassVar[PersonManager] = PersonManager()
+
+    def _get_session_auth_hash(self, secret: str | bytes | None = None) -> str:
+        """Return what a session must know of its account: Django's digest of the password, which ends with it, and a
+        number that ends sessions without a new password."""
+        known: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
+        return f"{known}:{self.sessions_ended}" if self.sessions_ended else known
 
 
 class TeamQuerySet(models.QuerySet["Team"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import F
 
 from runs.errors import Conflict, NotAllowed
 from runs.models import AuditEvent, User
@@ -21,7 +22,7 @@ def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
 
 
 def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
-    """Let an account in again, with the tokens it had. Conflict where it is not disabled."""
+    """Let an account in again, with the tokens it had and without its sessions. Conflict where it is not disabled."""
     _switch(user, True, origin)
 
 
@@ -29,7 +30,25 @@ def _switch(user: User, active: bool, origin: Origin) -> None:
     if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
         raise NotAllowed(f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this")
     with transaction.atomic():
-        if not User.objects.filter(pk=user.pk, is_active=not active).update(is_active=active):
+        # Sessions that were open before stay closed, also when the account is enabled again.
+        changes = {"is_active": active, "sessions_ended": F("sessions_ended") + 1}
+        if not User.objects.filter(pk=user.pk, is_active=not active).update(**changes):
             raise Conflict(f"{user} is {'active' if active else 'disabled'} already")
         before, after = {"is_active": not active}, {"is_active": active}
         record(origin, AuditEvent.Action.USER_CHANGED, user, before=before, after=after)
+
+
+def change_password(*, user: User, password: str, origin: Origin = SYSTEM) -> None:
+    """Set a password that was checked before; it ends the account's sessions, and leaves its tokens."""
+    with transaction.atomic():
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        record(origin, AuditEvent.Action.USER_CHANGED, user, after={"password": "changed"})
+
+
+def end_sessions(*, user: User, origin: Origin = SYSTEM) -> None:
+    """End all sessions of an account, on every device."""
+    with transaction.atomic():
+        User.objects.filter(pk=user.pk).update(sessions_ended=F("sessions_ended") + 1)
+        record(origin, AuditEvent.Action.USER_CHANGED, user, after={"sessions": "ended"})
+    user.refresh_from_db(fields=["sessions_ended"])

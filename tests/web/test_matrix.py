@@ -143,6 +143,8 @@ MATRIX: dict[str, dict[str, str]] = {
     # Whoever is not logged in is sent to log in; a session has no scopes, so the reader is the owner here.
     "submit-page":        {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 303 303 303 303 303 303"},
+    "account-page":       {"GET":    "302 200 200 200 200 200 200",
+                           "POST":   "401 404 404 404 200 404 404"},
     "tokens-page":        {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 201 201 201 201 201 201"},
     # For machines: no worker goes round here, and no token for the figures is set.
@@ -216,7 +218,7 @@ PAGES = (
     "home", "collection-page", "board-piece", "comparison-page", "queue-comparison", "stored-comparison-page",
     "stored-comparison-status", "what-if-page", "run-page", "run-status", "ranking-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
-    "measure-suggestions", "submit-page", "tokens-page", "login", "logout", "vega-script",
+    "measure-suggestions", "submit-page", "account-page", "tokens-page", "login", "logout", "vega-script",
 )  # fmt: skip
 
 
@@ -242,6 +244,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("evaluations", "POST"): lambda: {"scores": "float32"},
     ("run-evaluations", "POST"): lambda: {"scores": "float32"},
     ("submit-page", "POST"): lambda: file_of(GOOD.replace("good", "another")),
+    ("account-page", "POST"): lambda: {"action": "decline", "team": "lab"},
     ("tokens-page", "POST"): lambda: {"name": "new", "scopes": ["read"]},
 }
 

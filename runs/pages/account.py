@@ -1,0 +1,77 @@
+"""The page of the reader's own account: answer invitations, change the password, end other sessions."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import HttpResponse
+from django.shortcuts import render
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from runs.api.origin import origin_of
+from runs.errors import NotFound
+from runs.models import ApiToken, Invitation, Scope, User
+from runs.pages.forms import FormPage
+from runs.services.accounts import change_password, end_sessions
+from runs.services.audit import Origin
+from runs.services.teams import accept_invitation, end_invitation
+from runs.views import problem_of
+
+
+class AccountPage(FormPage):
+    """The account of whoever is logged in; `action` answers an invitation, changes the password or ends the other
+    sessions."""
+
+    scopes = {"POST": Scope.MANAGE}
+    fields = ("action", "team", "old_password", "new_password1", "new_password2")
+
+    def get(self, request: Request) -> HttpResponse:
+        return _page(request)
+
+    def post(self, request: Request) -> HttpResponse:
+        user, origin = cast(User, request.user), origin_of(request)
+        if request.data.get("action") in ("accept", "decline"):
+            return _answer_invitation(request, user, origin)
+        if request.data.get("action") == "sessions":
+            end_sessions(user=user, origin=origin)
+            done = "All other sessions have been ended."
+        else:
+            form = PasswordChangeForm(user, request.data)
+            if not form.is_valid():
+                refused = [str(message) for messages in form.errors.values() for message in messages]
+                return _page(request, 400, refused=refused)
+            change_password(user=user, password=form.cleaned_data["new_password1"], origin=origin)
+            done = "Password changed. All other sessions have been ended."
+        # This session goes on.
+        update_session_auth_hash(request._request, user)
+        return _page(request, done=done)
+
+
+def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResponse:
+    team = str(request.data.get("team", ""))
+    try:
+        invitation = user.invitations.select_related("team", "user").filter(team__slug=team).first()
+        if invitation is None:
+            raise NotFound(f"you are not invited to team {team!r}")
+        if request.data.get("action") == "decline":
+            end_invitation(invitation=invitation, origin=origin)
+            return _page(request, done=f"Invitation to {team} declined.")
+        accept_invitation(invitation=invitation, origin=origin)
+    except EvalHubError as error:
+        status, detail = problem_of(error)
+        return _page(request, status, refused=[detail])
+    return _page(request, done=f"You are now in team {team}.")
+
+
+def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
+    context = {
+        "invitations": Invitation.objects.filter(user=request.user.pk).select_related("team", "invited_by"),
+        "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
+        **told,
+    }
+    response = render(request._request, "runs/account.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,111 @@
+"""The page of one's own account: its password, its other sessions, and what outlives both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from runs.models import ApiToken, AuditEvent, Team, User
+from runs.services.accounts import disable_user, enable_user
+from tests.conftest import client_of
+from tests.web.test_pages import page
+
+OLD, NEW = "correct horse battery", "staple battery horse"
+
+
+@pytest.fixture
+def browsers(alice: User) -> tuple[Client, Client]:
+    """Two sessions of Alice's."""
+    alice.set_password(OLD)
+    alice.save()
+    pair = Client(), Client()
+    for browser in pair:
+        assert browser.login(username="alice", password=OLD)
+    return pair
+
+
+def send(browser: Client, **fields: str) -> Any:
+    return browser.post("/account/", fields)
+
+
+def logged_in(browser: Client) -> bool:
+    return bool(browser.get("/tokens/").status_code == 200)
+
+
+def test_a_new_password_ends_the_other_sessions_and_no_token(alice: User, browsers: tuple[Client, Client]) -> None:
+    here, there = browsers
+    api = client_of(alice)
+    assert "1 token will keep working" in " ".join(page(here, "/account/").split())
+    answer = send(here, action="password", old_password=OLD, new_password1=NEW, new_password2=NEW)
+    assert "Password changed" in answer.content.decode()
+    assert answer["Cache-Control"] == "no-store"
+    assert (logged_in(here), logged_in(there)) == (True, False)
+    assert api.get("/api/v1/teams/").status_code == 200
+    assert (Client().login(username="alice", password=OLD), Client().login(username="alice", password=NEW)) == (
+        False, True,
+    )  # fmt: skip
+    event = AuditEvent.objects.get(action="user.changed")
+    assert (event.actor, event.object_id, event.after) == ("alice", "alice", {"password": "changed"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"old_password": "wrong"}, "Your old password was entered incorrectly"),
+        ({"new_password2": "another one here"}, "The two password fields"),
+        ({"new_password1": "short", "new_password2": "short"}, "at least 10 characters"),
+        ({"old_password": ""}, "This field is required"),
+    ],
+)
+def test_a_password_that_does_not_fit_is_refused(
+    browsers: tuple[Client, Client], fields: dict[str, str], says: str
+) -> None:
+    sent = {"action": "password", "old_password": OLD, "new_password1": NEW, "new_password2": NEW, **fields}
+    answer = send(browsers[0], **sent)
+    assert answer.status_code == 400
+    assert says in answer.content.decode()
+    assert all(logged_in(browser) for browser in browsers)
+    assert not AuditEvent.objects.filter(action="user.changed").exists()
+
+
+def test_other_sessions_are_ended(browsers: tuple[Client, Client]) -> None:
+    here, there = browsers
+    assert "ended" in send(here, action="sessions").content.decode()
+    assert (logged_in(here), logged_in(there)) == (True, False)
+    assert there.login(username="alice", password=OLD)
+    assert logged_in(there)
+
+
+def test_an_account_that_is_enabled_again_has_none_of_its_old_sessions(
+    alice: User, browsers: tuple[Client, Client]
+) -> None:
+    _, text = ApiToken.objects.issue(user=alice, name="x")
+    disable_user(user=alice)
+    enable_user(user=alice)
+    assert not any(logged_in(browser) for browser in browsers)
+    assert browsers[0].login(username="alice", password=OLD)
+    assert logged_in(browsers[0])
+    assert ApiToken.objects.find(text)
+
+
+def test_invitations_are_answered(alice: User, browsers: tuple[Client, Client]) -> None:
+    for slug, name in (("lab", "The <Lab>"), ("guild", "Guild")):
+        Team.objects.create(slug=slug, name=name).invitations.create(user=alice, role="owner")
+    html = page(browsers[0], "/account/")
+    assert "The &lt;Lab&gt; (lab) as owner" in " ".join(html.split())
+    assert "You are now in team lab" in send(browsers[0], action="accept", team="lab").content.decode()
+    assert "declined" in send(browsers[0], action="decline", team="guild").content.decode()
+    assert set(Team.objects.of(alice).values_list("slug", flat=True)) == {"alice", "lab"}
+    assert "Invitations" not in page(browsers[0], "/account/")
+    assert send(browsers[0], action="accept", team="guild").status_code == 404
+
+
+def test_guessing_the_old_password_is_slowed_down(
+    browsers: tuple[Client, Client], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVALHUB_LOGIN_RATE = 3
+    monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
+    codes = [send(browsers[0], action="password", old_password="x").status_code for _ in range(5)]
+    assert codes == [400] * 3 + [429] * 2
