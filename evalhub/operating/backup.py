@@ -2,7 +2,8 @@
 
     rows/<app>.<model>.jsonl    a line for each row: a JSON object of its columns, binary ones in base64
     files/<SHA-256>             a stored file as it was uploaded
-    manifest.json               last: versions, rows of each model, size and SHA-256 of every member
+    altered/<SHA-256>           one that is not what its name says any more; it is never restored
+    manifest.json               last: versions, rows of each model, size and SHA-256 of every member, its own SHA-256
 
 A file without its manifest was cut short. Sessions are left out: people log in again. So is the secret key.
 """
@@ -31,12 +32,14 @@ from django.utils import timezone
 from metrics.engine import ENGINE_VERSION
 from metrics.services.snapshots import one_snapshot
 from runs.models import Qrels, Run, SessionSet
-from runs.services.files import stored_path, storing
+from runs.services.files import examine_stored, stored_path, storing
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 # What means nothing in another installation: who is logged in, who asked how often, whose worker went round.
 LEFT_OUT = frozenset({"sessions.session", "runs.ratecounter", "metrics.dispatcherround"})
+# What can be wrong with a stored file: lists of the manifest, and how to say it.
+LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "is not what its name says any more"}
 _BATCH = 100
 
 Model = type[models.Model]
@@ -68,7 +71,8 @@ def schema() -> list[str]:
 def write_backup(target: Path) -> dict[str, Any]:
     """Write a backup, as of one moment, while the service runs; returns its manifest.
 
-    Written aside and renamed when it is whole. `missing` of the manifest names stored files that were not there.
+    Written aside and renamed when it is whole. `missing`, `unreadable` and `altered` of the manifest name the stored
+    files that a restored install will lack.
     """
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}-", delete=False) as file:
         try:
@@ -91,10 +95,12 @@ class _Writer:
         self._tar = tar
         self._folder = folder
         self._members: dict[str, dict[str, Any]] = {}
+        self._lacking: dict[str, list[str]] = {state: [] for state in LACKING}
 
     def write(self) -> dict[str, Any]:
         counts = {model._meta.label_lower: self._add_rows(model) for model in saved_models()}
-        missing = [sha256 for sha256 in sorted(_named_files()) if not self._add_file(sha256)]
+        for sha256 in sorted(_named_files()):
+            self._add_file(sha256)
         manifest = {
             "format": FORMAT,
             "made_at": timezone.now().isoformat(),
@@ -102,7 +108,7 @@ class _Writer:
             "database": connection.vendor,
             "schema": schema(),
             "rows": counts,
-            "missing": missing,
+            **self._lacking,
             "members": self._members,
         }
         content = json.dumps(manifest, indent=1).encode()
@@ -120,14 +126,23 @@ class _Writer:
             self._add(rows_member(model), file, size)
         return count
 
-    def _add_file(self, sha256: str) -> bool:
-        try:
-            file = stored_path(sha256).open("rb")
-        except FileNotFoundError:
-            return False
-        with file:
-            self._add(f"files/{sha256}", file, os.fstat(file.fileno()).st_size)
-        return True
+    def _add_file(self, sha256: str) -> None:
+        """Add a stored file, or note what is wrong with it: no single file keeps the others out of the backup."""
+        state = examine_stored(sha256).state
+        end = self._tar.offset
+        if state in ("sound", "altered"):
+            try:
+                with stored_path(sha256).open("rb") as file:
+                    folder = "files" if state == "sound" else "altered"
+                    self._add(f"{folder}/{sha256}", file, os.fstat(file.fileno()).st_size)
+            except Unreadable:
+                # What was written of it goes again.
+                state = "unreadable"
+                self._tar.offset = end
+                cast(Any, self._tar.fileobj).seek(end)
+                cast(Any, self._tar.fileobj).truncate()
+        if state != "sound":
+            self._lacking[state].append(sha256)
 
     def _add(self, name: str, content: Any, size: int) -> None:
         member = tarfile.TarInfo(name)
@@ -138,6 +153,10 @@ class _Writer:
         self._members[name] = {"size": size, "sha256": reader.sha256}
 
 
+class Unreadable(Exception):
+    """A disk does not give back what is on it. No OSError: that is what writing the backup raises."""
+
+
 class HashedReader:
     """A stream that knows the SHA-256 of what was read of it."""
 
@@ -146,7 +165,10 @@ class HashedReader:
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        content = self._stream.read(size)
+        try:
+            content = self._stream.read(size)
+        except OSError as error:
+            raise Unreadable(error.strerror or str(error)) from error
         self._hash.update(content)
         return content
 

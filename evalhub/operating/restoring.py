@@ -7,7 +7,8 @@ import json
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -17,11 +18,24 @@ from django.core.management.color import no_style
 from django.db import connection, models, transaction
 from django.utils import timezone
 
-from evalhub.operating.backup import FORMAT, MANIFEST, HashedReader, Model, columns, rows_member, saved_models, schema
+from evalhub.operating.backup import (
+    FORMAT,
+    LACKING,
+    MANIFEST,
+    HashedReader,
+    Model,
+    Unreadable,
+    columns,
+    rows_member,
+    saved_models,
+    schema,
+)
+from metrics.engine.errors import EvalHubError
 from metrics.services.queue.lifecycle import queue_interrupted
+from runs import models as stored
+from runs.formats.compression import open_stream
 from runs.formats.limits import Limits
-from runs.models import Collection, Run, Team, User
-from runs.services.files import FileSource, keep_file, storing, upload_folder
+from runs.services.files import HashingReader, keep_file, storing, upload_folder
 
 _STEP = 1024 * 1024
 # Rows are written in portions of so many, or of so many bytes of JSON where they are large.
@@ -32,13 +46,30 @@ class BadBackup(Exception):
     """A backup that cannot be believed or does not fit this install; the message says why and what to do."""
 
 
+@dataclass(frozen=True)
+class Fault:
+    """One member of a backup that is not as it must be."""
+
+    member: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.member}: {self.what}"
+
+    @property
+    def sha256(self) -> str:
+        """Of the stored file that is lost by it; empty where the rows are in doubt, and with them everything."""
+        folder, _, name = self.member.partition("/")
+        return name if folder in ("files", "altered") else ""
+
+
 class Backup:
     """An opened backup file; BadBackup where it is none or has no manifest."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         try:
-            self._tar = tarfile.open(fileobj=self._file)  # noqa: SIM115
+            self._tar = tarfile.open(fileobj=self._file, mode="r:")  # noqa: SIM115
             self.manifest: dict[str, Any] = json.loads(self.open(MANIFEST).read())
         except (tarfile.TarError, KeyError, ValueError, EOFError) as error:
             self._file.close()
@@ -59,43 +90,48 @@ class Backup:
         """The SHA-256 of every stored file."""
         return [name.partition("/")[2] for name in self.manifest["members"] if name.startswith("files/")]
 
-    def problems(self) -> Iterator[str]:
+    @property
+    def lacking(self) -> dict[str, str]:
+        """The SHA-256 of the stored files that were lost before the backup was made, and what was wrong with each."""
+        return {sha256: what for state, what in LACKING.items() for sha256 in self.manifest.get(state, [])}
+
+    def faults(self) -> Iterator[Fault]:
         """Yield what is wrong with it: every member is compared with the manifest, every file with its name."""
         there = {member.name for member in self._tar.getmembers()} - {MANIFEST}
-        for name in sorted(there ^ set(self.manifest["members"])):
-            yield f"{name}: {'not in the manifest' if name in there else 'missing'}"
+        for name in sorted(there - set(self.manifest["members"])):
+            yield Fault(name, "not in the manifest")
         for name, known in self.manifest["members"].items():
-            if name in there and not self._is_whole(name, known):
-                yield f"{name}: content differs from the manifest"
+            if name not in there:
+                yield Fault(name, "missing")
+            elif not self._is_whole(name, known):
+                yield Fault(name, "content differs from the manifest")
+            elif name.startswith("files/") and not self._is_named(name):
+                yield Fault(name, "its decompressed content has a different SHA-256")
         for label, count in self.manifest["rows"].items():
             name = f"rows/{label}.jsonl"
             lines = sum(1 for _ in self.open(name)) if name in there else 0
             if lines != count:
-                yield f"{label}: {lines} rows, {count} in the manifest"
-        for sha256 in self.files:
-            if f"files/{sha256}" in there and not self._is_named(sha256):
-                yield f"files/{sha256}: its decompressed content has a different SHA-256"
+                yield Fault(name, f"{lines} rows, {count} in the manifest")
 
     def _is_whole(self, name: str, known: dict[str, Any]) -> bool:
-        with self.open(name) as stream:
-            reader, size = HashedReader(stream), 0
-            while content := reader.read(_STEP):
-                size += len(content)
+        try:
+            with self.open(name) as stream:
+                reader, size = HashedReader(stream), 0
+                while content := reader.read(_STEP):
+                    size += len(content)
+        except (Unreadable, tarfile.TarError):
+            return False
         return {"size": size, "sha256": reader.sha256} == known
 
-    def _is_named(self, sha256: str) -> bool:
-        with tempfile.NamedTemporaryFile() as file:
-            self.copy(sha256, file)
-            source = FileSource(Path(file.name), Limits())
-            try:
-                reader = source.open()
+    def _is_named(self, name: str) -> bool:
+        try:
+            with self.open(name) as stream:
+                reader = HashingReader(open_stream(stream, Limits()))
                 while reader.read(_STEP):
                     pass
-            except Exception:
-                return False
-            finally:
-                source.close()
-            return source.sha256 == sha256
+        except EvalHubError:
+            return False
+        return name == f"files/{reader.sha256}"
 
     def copy(self, sha256: str, file: Any) -> None:
         """Write a stored file's bytes to an open file."""
@@ -105,14 +141,15 @@ class Backup:
         file.flush()
 
 
-def install(backup: Backup) -> None:
+def install(backup: Backup, lost: Collection[str] = ()) -> None:
     """Put a backup into a migrated install without a row of its own: files first, then all rows in one transaction.
 
-    BadBackup where the install is not empty or has another schema; then nothing is changed.
+    `lost` are the stored files, by SHA-256, that `faults` named: they are left out. BadBackup where the install is not
+    empty or has another schema; then nothing is changed.
     """
     _check_fit(backup)
     with storing():
-        for sha256 in backup.files:
+        for sha256 in (name for name in backup.files if name not in lost):
             with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload") as file:
                 backup.copy(sha256, file)
                 os.utime(file.name)
@@ -131,7 +168,7 @@ def install(backup: Backup) -> None:
 
 
 def _check_fit(backup: Backup) -> None:
-    if any(model.objects.exists() for model in (User, Team, Collection, Run)):
+    if any(model.objects.exists() for model in (stored.User, stored.Team, stored.Collection, stored.Run)):
         raise BadBackup("this installation is not empty; restore into a new database and a new data folder")
     theirs, ours = set(backup.manifest["schema"]), set(schema())
     if theirs != ours:

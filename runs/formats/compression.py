@@ -88,7 +88,8 @@ class BoundedReader:
         try:
             content = self._stream.read(min(size, self._limits.bytes_out - self._given + 1))
         except _ERRORS as error:
-            if self._encoding == "plain":
+            # A number of the system's own is of the disk and not of the data.
+            if self._encoding == "plain" or (isinstance(error, OSError) and error.errno):
                 raise
             report = FileReport()
             code = "bad_gzip" if self._encoding == "gzip" else "bad_zstd"

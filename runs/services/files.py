@@ -8,8 +8,9 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from django.conf import settings
 
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 # One per process: whoever wants to make ids collide would have to guess it.
 HASH_SEED = secrets.randbits(63)
+_STEP = 1024 * 1024
 
 
 def upload_limits() -> Limits:
@@ -141,6 +143,34 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
     if source.sha256 != sha256:
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} no longer has its SHA-256")
     return result
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What was found of a stored file: `size` is that of its decompressed bytes, `reason` why it cannot be read."""
+
+    state: Literal["sound", "missing", "altered", "unreadable"]
+    size: int = 0
+    reason: str = ""
+
+
+def examine_stored(sha256: str) -> Examined:
+    """Read a stored file to its end and compare it with its name."""
+    source = FileSource(stored_path(sha256), Limits())
+    try:
+        reader = source.open()
+        while reader.read(_STEP):
+            pass
+    except FileNotFoundError:
+        return Examined("missing")
+    except OSError as error:
+        return Examined("unreadable", reason=error.strerror or str(error))
+    except EvalHubError:
+        # It was read to its end without a problem before it was stored.
+        return Examined("altered")
+    finally:
+        source.close()
+    return Examined("sound", source.size) if source.sha256 == sha256 else Examined("altered")
 
 
 def open_stored_file(sha256: str) -> BoundedReader:

@@ -21,7 +21,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from evalhub.operating.backup import LEFT_OUT, saved_models, write_backup
+from evalhub.operating.backup import LACKING, LEFT_OUT, HashedReader, Unreadable, saved_models, write_backup
 from evalhub.operating.restoring import Backup, BadBackup, install
 from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison, Evaluation, MetricVector
@@ -140,35 +140,121 @@ def rewrite(path: Path, change: Callable[[str, bytes], bytes | None]) -> None:
                 tar.addfile(member, io.BytesIO(changed))
 
 
-def test_an_altered_backup_is_refused_before_anything_is_installed(
+def attempt(command: str, *arguments: str) -> tuple[int, str]:
+    """The exit status of a command, and what it printed."""
+    out = io.StringIO()
+    try:
+        call_command(command, *arguments, stdout=out, stderr=out)
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_a_backup_whose_rows_were_altered_is_refused_before_anything_is_installed(
     filled: APIClient, settings: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "b.tar"
-    good = stored_path(Run.objects.get(tag="good").sha256).name
-    changes: dict[str, Callable[[str, bytes], bytes | None]] = {
-        "rows/runs.run.jsonl: content differs": lambda name, b: b.replace(b'"good"', b'"fine"'),
-        f"files/{good}: content differs": lambda name, b: b.replace(b"3.0", b"9.0") if good in name else b,
-        f"files/{good}: missing": lambda name, b: None if good in name else b,
-    }  # fmt: skip
-    for problem, change in changes.items():
-        write_backup(path)
-        rewrite(path, change)
-        out = io.StringIO()
-        with pytest.raises(SystemExit):
-            call_command("restore", str(path), "--verify", stdout=out)
-        assert f"wrong {problem}" in out.getvalue()
+    write_backup(path)
+    rewrite(path, lambda name, b: b.replace(b'"good"', b'"fine"') if name == "rows/runs.run.jsonl" else b)
     start_anew(settings, tmp_path / "other")
-    with pytest.raises(SystemExit):
-        restore(path)
+    for options in ((), ("--verify",)):
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="nothing was installed"):
+            call_command("restore", str(path), *options, stdout=out)
+        assert "wrong rows/runs.run.jsonl: content differs" in out.getvalue()
     assert not Run.objects.exists()
 
 
-def test_a_stored_file_that_was_altered_before_the_backup_is_found(filled: APIClient, tmp_path: Path) -> None:
-    sha256 = Run.objects.get(tag="good").sha256
-    stored_path(sha256).write_text(GOOD.replace("3.0", "9.0"))
-    write_backup(tmp_path / "b.tar")
+@pytest.mark.parametrize("damage", ["content differs", "missing"])
+def test_a_backup_with_a_damaged_file_installs_everything_else(
+    filled: APIClient, settings: Any, tmp_path: Path, damage: str
+) -> None:
+    good, others = Run.objects.get(tag="good").sha256, set(Run.objects.values_list("sha256", flat=True))
+    board, before, path = filled.get(BOARD).json()["results"], counts(), tmp_path / "b.tar"
+    write_backup(path)
+    altered = (lambda b: b.replace(b"3.0", b"9.0")) if damage == "content differs" else (lambda b: None)
+    rewrite(path, lambda name, b: altered(b) if good in name else b)
+    status, text = attempt("restore", str(path), "--verify")
+    assert (status, f"wrong files/{good}: {damage}" in text) == (1, True), text
+    start_anew(settings, tmp_path / "other")
+    status, text = attempt("restore", str(path))
+    assert (status, "1 stored files are not among them" in text, counts()) == (1, True, before), text
+    assert filled.get(BOARD).json()["results"][:2] == board[:2]
+    assert not stored_path(good).exists()
+    assert all(stored_path(sha256).exists() for sha256 in others - {good})
+    assert {finding.code for finding in find_faults()} == {"file_missing"}
+
+
+def alter(path: Path) -> None:
+    path.write_text(GOOD.replace("3.0", "9.0"))
+
+
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("state", "damage"), [("altered", alter), ("unreadable", replace_by_folder), ("missing", Path.unlink)]
+)
+def test_a_damaged_stored_file_is_told_and_the_rest_comes_back(
+    filled: APIClient, settings: Any, tmp_path: Path, state: str, damage: Callable[[Path], None]
+) -> None:
+    sha256, path, before = Run.objects.get(tag="good").sha256, tmp_path / "b.tar", counts()
+    damage(stored_path(sha256))
+    status, text = attempt("backup", str(path))
+    assert (status, f"the stored file {sha256} {LACKING[state]}" in text) == (1, True), text
+    backup = Backup(path)
+    assert (backup.manifest[state], list(backup.faults())) == ([sha256], [])
+    assert (f"altered/{sha256}" in backup.manifest["members"]) == (state == "altered")
+    assert sha256 not in backup.files
+    backup.close()
+    start_anew(settings, tmp_path / "other")
+    status, text = attempt("restore", str(path))
+    assert (status, f"lacks files/{sha256}: it {LACKING[state]}" in text, counts()) == (1, True, before), text
+    assert {finding.code for finding in find_faults()} == {"file_missing"}
+
+
+def test_a_stored_file_that_fails_while_it_is_copied_leaves_a_whole_backup(
+    filled: APIClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As a disk does: the bytes that were read before are taken out of the archive again."""
+    sha256, usual = Run.objects.get(tag="good").sha256, HashedReader.read
+
+    def read(reader: HashedReader, size: int = -1) -> bytes:
+        content = usual(reader, size)
+        if content.startswith(GOOD.encode()[:10]):
+            raise Unreadable("Input/output error")
+        return content
+
+    monkeypatch.setattr(HashedReader, "read", read)
+    manifest = write_backup(tmp_path / "b.tar")
+    monkeypatch.undo()
+    assert sha256 in manifest["unreadable"]
     backup = Backup(tmp_path / "b.tar")
-    assert list(backup.problems()) == [f"files/{sha256}: its decompressed content has a different SHA-256"]
+    assert list(backup.faults()) == []
+    backup.close()
+
+
+def test_a_stored_file_that_was_altered_before_an_older_backup_is_found(filled: APIClient, tmp_path: Path) -> None:
+    """Older ones hold it under its name, with a manifest that agrees."""
+    sha256, path = Run.objects.get(tag="good").sha256, tmp_path / "b.tar"
+    write_backup(path)
+    wrong = GOOD.replace("3.0", "9.0").encode()
+
+    def change(name: str, content: bytes) -> bytes:
+        if name == "manifest.json":
+            manifest = json.loads(content)
+            member = manifest["members"][f"files/{sha256}"]
+            member.update(size=len(wrong), sha256=hashlib.sha256(wrong).hexdigest())
+            return json.dumps(manifest).encode()
+        return wrong if name == f"files/{sha256}" else content
+
+    rewrite(path, change)
+    backup = Backup(path)
+    assert [str(fault) for fault in backup.faults()] == [
+        f"files/{sha256}: its decompressed content has a different SHA-256"
+    ]
     backup.close()
 
 
@@ -199,7 +285,7 @@ def test_a_missing_file_is_named_and_the_rest_is_saved(filled: APIClient, tmp_pa
     manifest = write_backup(tmp_path / "b.tar")
     assert manifest["missing"] == [sha256]
     backup = Backup(tmp_path / "b.tar")
-    assert list(backup.problems()) == []
+    assert list(backup.faults()) == []
     backup.close()
 
 

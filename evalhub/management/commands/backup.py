@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from django.core.management import CommandParser
 
 from evalhub.management import command
-from evalhub.operating.backup import write_backup
+from evalhub.operating.backup import LACKING, write_backup
 from evalhub.operating.checks import OWN_CHECKS
 
 
@@ -24,5 +25,8 @@ class Command(command.Command):
         rows = sum(manifest["rows"].values())
         files = sum(name.startswith("files/") for name in manifest["members"])
         self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
-        for sha256 in manifest["missing"]:
-            self.stderr.write(f"backup: the stored file {sha256} is missing; evalhub fsck says whose it is")
+        lacking = [(sha256, what) for state, what in LACKING.items() for sha256 in manifest[state]]
+        for sha256, what in lacking:
+            self.stderr.write(f"backup: the stored file {sha256} {what}; evalhub fsck says whose it is")
+        if lacking:
+            sys.exit(1)

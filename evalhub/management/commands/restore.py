@@ -27,26 +27,36 @@ class Command(command.Command):
         try:
             backup = Backup(options["file"])
             try:
-                self._check(backup)
+                lost = self._check(backup)
                 if not options["verify"]:
-                    self._install(backup)
+                    self._install(backup, lost)
             finally:
                 backup.close()
         except (BadBackup, FileNotFoundError) as error:
             raise CommandError(str(error)) from error
         except AlreadyServed as error:
             raise CommandError(str(error), returncode=2) from error
-
-    def _check(self, backup: Backup) -> None:
-        problems = list(backup.problems())
-        for problem in problems:
-            self.stdout.write(f"wrong {problem}")
-        self.stdout.write(f"verified: {describe(backup)}; {len(problems)} faults")
-        if problems:
+        if lost:
             sys.exit(1)
 
-    def _install(self, backup: Backup) -> None:
+    def _check(self, backup: Backup) -> set[str]:
+        """Print what is wrong, and return the stored files, by SHA-256, that the backup does not have whole."""
+        faults = []
+        for fault in backup.faults():
+            self.stdout.write(f"wrong {fault}")
+            faults.append(fault)
+        for sha256, what in backup.lacking.items():
+            self.stdout.write(f"lacks files/{sha256}: it {what}, as the backup was made")
+        self.stdout.write(f"verified: {describe(backup)}; {len(faults)} faults")
+        if not all(fault.sha256 for fault in faults):
+            raise BadBackup("its rows are not those that were saved; nothing was installed, take another backup")
+        return {fault.sha256 for fault in faults} | set(backup.lacking)
+
+    def _install(self, backup: Backup, lost: set[str]) -> None:
         with exclusive(settings.EVALHUB_DATA):
             call_command("migrate", verbosity=0)
-            install(backup)
+            install(backup, lost)
         self.stdout.write(f"restored: {describe(backup)}")
+        if lost:
+            text = f"{len(lost)} stored files are not among them; evalhub fsck says whose they are"
+            self.stdout.write(text)
