@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import io
 import os
 import time
@@ -9,18 +11,20 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+import zstandard
 from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue import lifecycle
+from metrics.services.upkeep import integrity
 from metrics.services.upkeep.integrity import find_faults
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, Team, User
-from runs.services.files import stored_path, upload_folder
+from runs.services.files import examine_stored, stored_path, upload_folder
 from tests.conftest import GOOD, QRELS, evaluate_all, upload
 
 
@@ -128,6 +132,11 @@ def alter_file(run: Run) -> None:
     stored_path(run.sha256).write_text(GOOD.replace("3.0", "0.5"))
 
 
+def put_a_folder_in_its_place(run: Run) -> None:
+    remove_file(run)
+    stored_path(run.sha256).mkdir()
+
+
 def lie_about_size(run: Run) -> None:
     Run.objects.update(size=1)
 
@@ -151,6 +160,7 @@ def judge_by_others(run: Run) -> None:
 FATAL: dict[str, Callable[[Run], None]] = {
     "file_missing": remove_file,
     "file_altered": alter_file,
+    "file_unreadable": put_a_folder_in_its_place,
     "file_size": lie_about_size,
     "qrels_topics": lie_about_topics,
     "measure_unknown": ask_for_nonsense,
@@ -172,6 +182,47 @@ def test_fast_looks_for_files_and_does_not_read_them(run: Run) -> None:
     assert (codes(fast=True), codes()) == ([], ["file_altered"])
     remove_file(run)
     assert codes(fast=True) == ["file_missing"]
+
+
+def test_a_disk_that_fails_is_no_altered_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of a plain file nor of a compressed one, and nothing else goes unsaid."""
+
+    class Failing(io.BytesIO):
+        """Gives what tells its compression, and nothing once it is read from the beginning again."""
+
+        seeks = 0
+
+        def seek(self, offset: int, whence: int = 0, /) -> int:
+            self.seeks += 1
+            return super().seek(offset, whence)
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.seeks >= 2:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().read(size)
+
+        def readinto(self, buffer: Any, /) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    remove_file(run)
+    for content in (GOOD.encode(), gzip.compress(GOOD.encode()), zstandard.compress(GOOD.encode())):
+        monkeypatch.setattr(Path, "open", lambda path, mode, content=content: Failing(content))
+        found = examine_stored(run.sha256)
+        assert (found.state, found.reason) == ("unreadable", "Input/output error")
+
+
+def test_findings_are_printed_as_they_are_found(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where a later look ends the command."""
+    lose_team(run)
+
+    def fail() -> NoReturn:
+        raise RuntimeError("the next look")
+
+    monkeypatch.setattr(integrity, "_find_in_leases", fail)
+    out = io.StringIO()
+    with pytest.raises(RuntimeError, match="the next look"):
+        call_command("fsck", stdout=out)
+    assert "wrong no_personal_team: " in out.getvalue()
 
 
 def test_notes_are_no_faults(run: Run, api: APIClient) -> None:

@@ -23,24 +23,28 @@ class Command(command.Command):
         parser.add_argument("--fast", action="store_true", help="skip reading the contents of files and judged views")
 
     def handle(self, **options: Any) -> None:
-        repaired, wrong = 0, 0
-        for finding in list(find_faults(fast=options["fast"])):
+        wrong, repairable = 0, []
+        for finding in find_faults(fast=options["fast"]):
             if options["repair"] and finding.repair:
-                finding.repair()
-                repaired += 1
-                self.stdout.write(f"repaired {finding}")
+                repairable.append((finding, finding.repair))
             else:
                 wrong += self._say(finding)
+        # Not while rows are still being read.
+        for finding, repair in repairable:
+            repair()
+            self.stdout.write(f"repaired {finding}")
         for folder in abandoned_folders():
             self._say(
                 Finding(
                     "abandoned_folder", f"{folder} belongs to a killed web server; the next one removes it", note=True
                 )
             )
-        self.stdout.write(f"fsck: {wrong} faults" + (f", {repaired} findings repaired" if repaired else ""))
+        self.stdout.write(f"fsck: {wrong} faults" + (f", {len(repairable)} findings repaired" if repairable else ""))
         if wrong:
             sys.exit(1)
 
     def _say(self, finding: Finding) -> bool:
+        """Print a finding at once, for whoever watches and in case that the next look fails; True for a fault."""
         self.stdout.write(str(finding))
+        self.stdout.flush()
         return not finding.note

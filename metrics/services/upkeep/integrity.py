@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 
@@ -20,12 +21,9 @@ from metrics.services.queue.queueing import cancel_evaluations, queue_missing, u
 from metrics.services.sessions.judged_sets import load_set
 from metrics.services.upkeep.findings import Finding
 from metrics.services.values.judged_views import load_view, means_of
-from runs.formats.compression import Reader
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
-from runs.services.files import read_stored, stored_path
+from runs.services.files import Examined, examine_stored, stored_path
 from runs.services.sweeping import AGE, left_behind, orphans, sweep
-
-_STEP = 1024 * 1024
 
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
@@ -187,23 +185,36 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
 
 def _find_in_files(fast: bool) -> Iterator[Finding]:
     """Every file that a row names is there, and is what its name and its row say."""
-    sizes: dict[str, int | None] = {}
+    examined: dict[str, Examined] = {}
     for sha256, size, who in _named_files():
-        if not stored_path(sha256).is_file():
+        if sha256 not in examined:
+            examined[sha256] = _look_at(sha256) if fast else examine_stored(sha256)
+        found = examined[sha256]
+        if found.state == "missing":
             text = f"{who}: the stored file {sha256} is missing; submit the same file again, or take it "
             yield Finding("file_missing", text + "out of a backup")
-            continue
-        if fast:
-            continue
-        if sha256 not in sizes:
-            sizes[sha256] = _size_of(sha256)
-        found = sizes[sha256]
-        if found is None:
-            text = f"{who}: the stored file {sha256} was altered; take it out of a backup"
+        elif found.state == "unreadable":
+            text = f"{who}: the stored file {sha256} cannot be read ({found.reason}); look at its permissions and the "
+            yield Finding("file_unreadable", text + "disk, submit the same file again, or take it out of a backup")
+        elif found.state == "altered":
+            text = (
+                f"{who}: the stored file {sha256} was altered; submit the same file again, or take it out of a backup"
+            )
             yield Finding("file_altered", text)
-        elif size not in (None, found):
-            text = f"{who}: the stored file has {found:,} bytes and its row says {size:,}; restore a backup"
+        elif size not in (None, found.size) and not fast:
+            text = f"{who}: the stored file has {found.size:,} bytes and its row says {size:,}; restore a backup"
             yield Finding("file_size", text)
+
+
+def _look_at(sha256: str) -> Examined:
+    """Whether a stored file is there, without reading it."""
+    try:
+        is_file = stat.S_ISREG(stored_path(sha256).stat().st_mode)
+    except FileNotFoundError:
+        return Examined("missing")
+    except OSError as error:
+        return Examined("unreadable", reason=error.strerror or str(error))
+    return Examined("sound") if is_file else Examined("unreadable", reason="it is no file")
 
 
 def _named_files() -> Iterator[tuple[str, int | None, str]]:
@@ -216,21 +227,6 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
         yield run.sha256, run.size, f"run {run.pk} ({run.tag})"
         if run.known_sha256:
             yield run.known_sha256, None, f"the known documents of run {run.pk} ({run.tag})"
-
-
-def _size_of(sha256: str) -> int | None:
-    """Decompressed bytes of a stored file, None where it is not what its name says."""
-
-    def count(opener: Callable[[], Reader]) -> int:
-        reader, size = opener(), 0
-        while content := reader.read(_STEP):
-            size += len(content)
-        return size
-
-    try:
-        return read_stored(sha256, count)
-    except EvalHubError:
-        return None
 
 
 def _find_leftovers() -> Iterator[Finding]:
