@@ -126,7 +126,7 @@ class SubmissionList(generics.ListAPIView[Any]):
             upload = kind.upload(collection=found, user=user, origin=origin, **fields)
             if dry_run:
                 return Response(kind.checked_serializer(upload.check()).data)
-            made, new = submit(upload=upload, enqueue=accept)
+            made, new = submit(upload=upload, enqueue=accept, again=queue_evaluation)
         if new:
             return kind.response(request, made, status.HTTP_202_ACCEPTED)
         idempotency.remember(request, lambda: kind.response(request, made))

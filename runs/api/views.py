@@ -41,7 +41,7 @@ from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, Scope, Team, Topic, User
 from runs.services.collections import change_collection, create_collection, import_topics, release_collection
-from runs.services.files import open_stored_file
+from runs.services.files import StoredFile
 from runs.services.qrels import activate_qrels, check_qrels, import_qrels, record_reading
 from runs.services.reports import report_as_json
 
@@ -260,4 +260,4 @@ class QrelsFile(APIView):
 
 def download(sha256: str, name: str) -> FileResponse:
     """A stored file, decompressed, under a name of its own."""
-    return FileResponse(open_stored_file(sha256), as_attachment=True, filename=name, content_type="text/plain")
+    return FileResponse(StoredFile(sha256), as_attachment=True, filename=name, content_type="text/plain")

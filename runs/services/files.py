@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -112,20 +113,29 @@ def _lock(kind: int) -> Iterator[None]:
         yield
 
 
-def keep_file(upload: Path, sha256: str) -> None:
-    """Put a checked upload into the store, durably, before any row names it; a file already there stays.
+def keep_file(upload: Path, sha256: str) -> bool:
+    """Put a checked upload into the store, durably, before any row names it; False where the file was there already.
 
-    Call it inside `storing`, which lasts until the row is committed.
+    A stored file that is not what its name says, or cannot be read, is replaced. Call it inside `storing`, which lasts
+    until the row is committed.
     """
     target = stored_path(sha256)
     if not target.parent.exists():
         _sync(_made(target.parent).parent)
-    if not target.exists():
+    state = examine_stored(sha256).state
+    if state != "sound":
         _sync(upload)
+    if state == "missing":
         with contextlib.suppress(FileExistsError):
             os.link(upload, target)
+    elif state != "sound":
+        # In one step: whoever reads the damaged one now reads it to its end, everybody else the new one.
+        aside = upload_folder() / f"{secrets.token_hex(16)}.upload"
+        os.link(upload, aside)
+        os.replace(aside, target)
     # Also of a file already there: who linked it may not have come so far yet.
     _sync(target.parent)
+    return state != "sound"
 
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
@@ -173,12 +183,52 @@ def examine_stored(sha256: str) -> Examined:
     return Examined("sound", source.size) if source.sha256 == sha256 else Examined("altered")
 
 
-def open_stored_file(sha256: str) -> BoundedReader:
-    """A stored file's content, decompressed, for a download; StoredFileCorrupt where it is missing."""
-    try:
-        return open_file(stored_path(sha256), Limits())
-    except FileNotFoundError as error:
-        raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+class StoredFile:
+    """A stored file's content, decompressed, for a download; StoredFileCorrupt where it is not what its name says.
+
+    The last megabyte is given only when all of it has the SHA-256: of a small file nothing is, of a large one the
+    answer ends in the middle, which no client takes for the whole.
+    """
+
+    def __init__(self, sha256: str) -> None:
+        self._sha256 = sha256
+        try:
+            self._reader = HashingReader(open_file(stored_path(sha256), Limits()))
+        except FileNotFoundError as error:
+            raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+        except (EvalHubError, OSError) as error:
+            raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read") from error
+        try:
+            self._given, self._held = io.BytesIO(self._take()), self._take()
+        except StoredFileCorrupt:
+            self.close()
+            raise
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return at most `size` bytes, all where it is negative."""
+        if size < 0:
+            return b"".join(iter(lambda: self.read(_STEP), b""))
+        content = self._given.read(size)
+        if not content and self._held:
+            self._given, self._held = io.BytesIO(self._held), self._take()
+            content = self._given.read(size)
+        return content
+
+    def _take(self) -> bytes:
+        """Read the next megabyte; less is the end, where all of it must have the SHA-256."""
+        pieces, size = [], 0
+        try:
+            while size < _STEP and (piece := self._reader.read(_STEP - size)):
+                pieces.append(piece)
+                size += len(piece)
+        except (EvalHubError, OSError) as error:
+            raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} cannot be read") from error
+        if size < _STEP and self._reader.sha256 != self._sha256:
+            raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} no longer has its SHA-256")
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 def stored_files() -> Iterator[Path]:

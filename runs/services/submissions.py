@@ -61,9 +61,12 @@ class Upload(Generic[Made]):
         }
 
 
-def submit(*, upload: Upload[Made], enqueue: Callable[[Made], object]) -> tuple[Made, bool]:
+def submit(
+    *, upload: Upload[Made], enqueue: Callable[[Made], object], again: Callable[[Made], object] | None = None
+) -> tuple[Made, bool]:
     """Check and store a run or session set; `enqueue` is called in the same transaction.
 
+    `again` is called with what is already there where its stored file was missing or damaged and has been replaced.
     Returns it and whether it is new: the same files under the same tag by the same team, judged the same way, are what
     is already there. Raises what `check` does, FileTooLarge, Conflict (the tag names others) or LimitReached (the
     team's quota of the day is used up); then nothing is stored.
@@ -71,10 +74,10 @@ def submit(*, upload: Upload[Made], enqueue: Callable[[Made], object]) -> tuple[
     made = upload.check()
     existing = _existing(upload, made)
     with storing():
-        # Of an existing one this heals the store where the file has gone missing.
-        for path, sha256 in zip(upload.paths, made.files, strict=True):
-            keep_file(path, sha256)
+        kept = [keep_file(path, sha256) for path, sha256 in zip(upload.paths, made.files, strict=True)]
         if existing:
+            if again and any(kept):
+                again(existing)
             return existing, False
         try:
             with transaction.atomic():

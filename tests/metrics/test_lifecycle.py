@@ -25,11 +25,11 @@ from metrics.services.queue.queueing import queue_submitted
 from metrics.services.upkeep.dispatch import publish_due
 from metrics.services.values import evaluate as evaluate_module
 from metrics.services.values.evaluate import evaluate
-from runs.models import Collection, Run, User
-from runs.services.files import stored_path
+from runs.models import Collection, Qrels, Run, User
+from runs.services.files import stored_path, upload_folder
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit as submit_file
-from tests.conftest import GOOD, POOR, upload
+from tests.conftest import GOOD, POOR, QRELS, upload
 
 QRELS_PATH = "collections/small/qrels/"
 
@@ -134,6 +134,39 @@ def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation, damage: str
     assert state(queued) == "failed"
     assert queued.error_code == "stored_file_corrupt"
     assert not MetricVector.objects.exists()
+
+
+def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClient, collection: str) -> None:
+    """Under the same tag and under another, plain and compressed, with judgements alike."""
+    path, judged = f"collections/{collection}/runs/", stored_path(Qrels.objects.get().sha256)
+    upload(api, path, gzip.compress(GOOD.encode()), tag="one")
+    stored = stored_path(Run.objects.get().sha256)
+    for damaged in (b"1 Q0 a 1 0.5 good\n", stored.read_bytes()[:-9]):
+        stored.write_bytes(damaged)
+        Evaluation.objects.update(state="queued")
+        evaluate(evaluation_id=Evaluation.objects.get().pk)
+        assert Evaluation.objects.get().error_code == "stored_file_corrupt"
+        answer = upload(api, path, gzip.compress(GOOD.encode()), tag="one")
+        assert (answer.status_code, answer.json()["status"]["state"]) == (200, "queued")
+        assert stored.read_bytes() == gzip.compress(GOOD.encode())
+        assert evaluate(evaluation_id=Evaluation.objects.get().pk)
+    stored.write_bytes(b"")
+    assert upload(api, path, GOOD, tag="two").status_code == 202
+    assert evaluate(evaluation_id=Evaluation.objects.get(run__tag="two").pk)
+    judged.write_text("1 0 a 0\n")
+    assert upload(api, f"collections/{collection}/qrels/", QRELS).status_code == 200
+    assert judged.read_text() == QRELS
+    assert list(upload_folder().iterdir()) == []
+
+
+def test_a_sound_file_sent_again_stays_and_nothing_is_evaluated_again(api: APIClient, collection: str) -> None:
+    path = f"collections/{collection}/runs/"
+    upload(api, path, GOOD)
+    before = stored_path(Run.objects.get().sha256).stat().st_ino
+    Evaluation.objects.update(state="failed", error_code="evaluation_crashed")
+    assert upload(api, path, gzip.compress(GOOD.encode())).status_code == 200
+    assert stored_path(Run.objects.get().sha256).stat().st_ino == before
+    assert Evaluation.objects.get().state == "failed"
 
 
 def test_a_compressed_file_that_was_cut_fails_as_damaged(api: APIClient, collection: str) -> None:
