@@ -51,10 +51,15 @@ def _damaged_database(error: Exception) -> str | None:
     # As SQLite says it of a file cut short or overwritten, and of one that never was a database.
     if not any(text in str(error) for text in ("database disk image is malformed", "file is not a database")):
         return None
+    return damaged_database(str(error))
+
+
+def damaged_database(reason: str) -> str:
+    """Say what to do where the SQLite file is damaged."""
     settings = import_module("django.conf").settings
     path = settings.DATABASES["default"]["NAME"]
     return (
-        f"evalhub: the database {path} is damaged ({error}).\n"
+        f"evalhub: the database {path} is damaged ({reason}).\n"
         f"Stop EvalHub, keep a copy of {settings.EVALHUB_DATA}, and restore the last backup into an empty folder:\n"
         "  EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
     )

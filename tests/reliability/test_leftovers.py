@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,6 +91,31 @@ def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path, command: st
     assert f"the database {path} is damaged" in done.stderr
     assert "evalhub restore" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> None:
+    """Of an index that no query of fsck reads, and of a row whose parent is gone."""
+    path = tmp_path / "evalhub.sqlite3"
+    evalhub(tmp_path, "migrate", "--verbosity", "0").check_returncode()
+    with sqlite3.connect(path) as database:
+        database.execute("INSERT INTO django_admin_log (action_time, object_repr, action_flag, change_message, user_id)"
+                         " VALUES ('2026-01-01', 'x', 1, '', 77)")  # fmt: skip
+        (page,) = database.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name LIKE 'django_session_expire%'"
+        ).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    database.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    fast, whole = evalhub(tmp_path, "fsck", "--fast"), evalhub(tmp_path, "fsck")
+    gone = "wrong dangling_row: row 1 of django_admin_log names one of runs_user that is not there"
+    assert (fast.returncode, gone in fast.stdout, "database_damaged" in fast.stdout) == (1, True, False), fast
+    assert (whole.returncode, gone in whole.stdout, "wrong database_damaged: " in whole.stdout) == (1, True, True), (
+        whole
+    )
+    assert f"the database {path} is damaged" in whole.stderr
+    assert "fsck: " in whole.stdout
 
 
 def test_a_worker_of_a_user_without_a_name_starts_in_silence() -> None:

@@ -6,7 +6,9 @@ import sys
 from typing import Any
 
 from django.core.management import CommandParser
+from django.db import connection
 
+from evalhub.cli import damaged_database
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.serving.processes import abandoned_folders
@@ -15,20 +17,26 @@ from metrics.services.upkeep.integrity import find_faults
 
 
 class Command(command.Command):
-    help = "Check every row against the others and every stored file against its SHA-256; exit status 1 for faults."
+    help = (
+        "Check every row against the others, SQLite's file page by page, and every stored file against its SHA-256; "
+        "exit status 1 for faults."
+    )
     requires_system_checks = OWN_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing data")
-        parser.add_argument("--fast", action="store_true", help="skip reading the contents of files and judged views")
+        text = "skip reading the contents of files, judged views and SQLite's pages"
+        parser.add_argument("--fast", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
-        wrong, repairable = 0, []
+        wrong, repairable, damaged = 0, [], ""
         for finding in find_faults(fast=options["fast"]):
             if options["repair"] and finding.repair:
                 repairable.append((finding, finding.repair))
             else:
                 wrong += self._say(finding)
+                if finding.code == "database_damaged":
+                    damaged = damaged or finding.message
         # Not while rows are still being read.
         for finding, repair in repairable:
             repair()
@@ -40,6 +48,8 @@ class Command(command.Command):
                 )
             )
         self.stdout.write(f"fsck: {wrong} faults" + (f", {len(repairable)} findings repaired" if repairable else ""))
+        if damaged and connection.vendor == "sqlite":
+            self.stderr.write(damaged_database(damaged))
         if wrong:
             sys.exit(1)
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.db.models import Count, F, Q
 from django.db.models.functions import Length
 from django.utils import timezone
@@ -19,6 +20,7 @@ from metrics.services.comparisons.content import decode, digest_of, query_from
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.sessions.judged_sets import load_set
+from metrics.services.upkeep.database_file import damaged, find_in_database
 from metrics.services.upkeep.findings import Finding
 from metrics.services.values.judged_views import load_view, means_of
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
@@ -28,15 +30,27 @@ from runs.services.sweeping import AGE, left_behind, orphans, sweep
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
     """Everything that is wrong at this moment; `fast` leaves the contents of files and views unread."""
-    yield from _find_in_collections()
-    yield from _find_in_qrels()
-    yield from _find_in_teams()
-    yield from _find_in_leases()
-    yield from _find_in_submissions()
-    yield from _find_in_evaluations(fast)
-    yield from _find_in_comparisons(fast)
-    yield from _find_in_files(fast)
-    yield from _find_leftovers()
+    looks = (
+        partial(find_in_database, fast=fast),
+        _find_in_collections,
+        _find_in_qrels,
+        _find_in_teams,
+        _find_in_leases,
+        _find_in_submissions,
+        partial(_find_in_evaluations, fast),
+        partial(_find_in_comparisons, fast),
+        partial(_find_in_files, fast),
+        _find_leftovers,
+    )
+    for look in looks:
+        try:
+            yield from look()
+        except DatabaseError as error:
+            finding = damaged(error)
+            if finding is None:
+                raise
+            # What lies on other pages can still be looked at.
+            yield finding
 
 
 def _find_in_collections() -> Iterator[Finding]:
