@@ -11,12 +11,16 @@ A file without its manifest was cut short. Sessions are left out: people log in 
 from __future__ import annotations
 
 import base64
+import contextlib
+import fcntl
 import hashlib
 import io
 import json
 import os
 import tarfile
 import tempfile
+import time
+from collections.abc import Iterator
 from datetime import datetime
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -34,13 +38,17 @@ from metrics.services.snapshots import one_snapshot
 from runs.models import Qrels, Run, SessionSet
 from runs.services.files import examine_stored, stored_path, storing
 
-FORMAT = 1
+# Since format 2 the manifest has a SHA-256 of its own.
+FORMAT = 2
 MANIFEST = "manifest.json"
 # What means nothing in another installation: who is logged in, who asked how often, whose worker went round.
 LEFT_OUT = frozenset({"sessions.session", "runs.ratecounter", "metrics.dispatcherround"})
 # What can be wrong with a stored file: lists of the manifest, and how to say it.
 LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "is not what its name says any more"}
 _BATCH = 100
+# A backup that is being written: how its name begins and ends; and how old it must be, unlocked, to be a killed one's.
+_PART = (".evalhub-backup-", ".part")
+_PART_SECONDS = 10
 
 Model = type[models.Model]
 
@@ -74,8 +82,12 @@ def write_backup(target: Path) -> dict[str, Any]:
     Written aside and renamed when it is whole. `missing`, `unreadable` and `altered` of the manifest name the stored
     files that a restored install will lack.
     """
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}-", delete=False) as file:
+    for part in _parts_of_the_killed(target.parent):
+        part.unlink(missing_ok=True)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_PART[0], suffix=_PART[1], delete=False) as file:
         try:
+            # Held for as long as this process lives.
+            fcntl.flock(file, fcntl.LOCK_EX)
             # The sweeper waits, so that no file goes that a row of this moment names.
             with storing(), one_snapshot(), tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
                 manifest = _Writer(tar, target.parent).write()
@@ -86,6 +98,16 @@ def write_backup(target: Path) -> dict[str, Any]:
             Path(file.name).unlink(missing_ok=True)
             raise
     return manifest
+
+
+def _parts_of_the_killed(folder: Path) -> Iterator[Path]:
+    """Yield what backups left in a folder that were killed before they were whole."""
+    for part in folder.glob(f"{_PART[0]}*{_PART[1]}"):
+        # Another user's; or one that is being written, or was made in this moment and will be locked in the next.
+        with contextlib.suppress(OSError), part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(file.fileno()).st_mtime < time.time() - _PART_SECONDS:
+                yield part
 
 
 class _Writer:
@@ -111,6 +133,7 @@ class _Writer:
             **self._lacking,
             "members": self._members,
         }
+        manifest["sha256"] = manifest_digest(manifest)
         content = json.dumps(manifest, indent=1).encode()
         self._add(MANIFEST, io.BytesIO(content), len(content))
         return manifest
@@ -151,6 +174,12 @@ class _Writer:
         reader = HashedReader(content)
         self._tar.addfile(member, cast(Any, reader))
         self._members[name] = {"size": size, "sha256": reader.sha256}
+
+
+def manifest_digest(manifest: dict[str, Any]) -> str:
+    """Return the SHA-256 of a manifest's JSON without its key `sha256`, in the file's order and indent."""
+    rest = {key: value for key, value in manifest.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, indent=1).encode()).hexdigest()
 
 
 class Unreadable(Exception):

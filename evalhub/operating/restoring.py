@@ -26,6 +26,7 @@ from evalhub.operating.backup import (
     Model,
     Unreadable,
     columns,
+    manifest_digest,
     rows_member,
     saved_models,
     schema,
@@ -71,15 +72,32 @@ class Backup:
         try:
             self._tar = tarfile.open(fileobj=self._file, mode="r:")  # noqa: SIM115
             self.manifest: dict[str, Any] = json.loads(self.open(MANIFEST).read())
-        except (tarfile.TarError, KeyError, ValueError, EOFError) as error:
+            self._check_manifest()
+        except BadBackup as error:
+            self._file.close()
+            raise BadBackup(f"{path} {error}") from error
+        except (tarfile.TarError, KeyError, ValueError, EOFError, RecursionError) as error:
             self._file.close()
             raise BadBackup(f"{path} is not a backup, or is truncated: {error}") from error
-        if self.manifest["format"] != FORMAT:
-            self.close()
-            raise BadBackup(f"{path} has format {self.manifest['format']}; this version reads format {FORMAT}")
+
+    def _check_manifest(self) -> None:
+        if not isinstance(self.manifest, dict) or "format" not in self.manifest:
+            raise BadBackup("is not a backup: its manifest names no format")
+        if self.manifest["format"] not in (1, FORMAT):
+            raise BadBackup(f"has format {self.manifest['format']}; this version reads formats 1 and {FORMAT}")
+        # Those of format 1 have no SHA-256: of them this much is looked at.
+        kinds = {"made_at": str, "database": str, "schema": list, "rows": dict, "members": dict}
+        whole = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
+        sealed = self.manifest["format"] == 1 or self.manifest.get("sha256") == manifest_digest(self.manifest)
+        if not (whole and sealed):
+            raise BadBackup("is damaged: its manifest is not the one that was written; take another backup")
+        datetime.fromisoformat(self.manifest["made_at"])
 
     def open(self, name: str) -> BinaryIO:
-        return cast(BinaryIO, self._tar.extractfile(name))
+        stream = self._tar.extractfile(name)
+        if stream is None:
+            raise KeyError(f"{name} is no file")
+        return cast(BinaryIO, stream)
 
     def close(self) -> None:
         self._tar.close()

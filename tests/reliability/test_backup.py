@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -247,6 +251,7 @@ def test_a_stored_file_that_was_altered_before_an_older_backup_is_found(filled: 
             manifest = json.loads(content)
             member = manifest["members"][f"files/{sha256}"]
             member.update(size=len(wrong), sha256=hashlib.sha256(wrong).hexdigest())
+            manifest.update(format=1)
             return json.dumps(manifest).encode()
         return wrong if name == f"files/{sha256}" else content
 
@@ -287,6 +292,48 @@ def test_a_missing_file_is_named_and_the_rest_is_saved(filled: APIClient, tmp_pa
     backup = Backup(tmp_path / "b.tar")
     assert list(backup.faults()) == []
     backup.close()
+
+
+def test_a_manifest_that_was_altered_is_refused_in_words(filled: APIClient, tmp_path: Path) -> None:
+    path = tmp_path / "b.tar"
+    write_backup(path)
+    whole = path.read_bytes()
+    changes: dict[str, Callable[[bytes], bytes]] = {
+        "is damaged": lambda b: b.replace(b'"made_at": "20', b'"made_at": "21'),
+        "manifest is not the one that": lambda b: b.replace(b'"engine_version"', b'"engine_versjon"'),
+        "names no format": lambda b: b.replace(b'"format"', b'"fprmat"'),
+        "has format 3": lambda b: b.replace(b'"format": 2', b'"format": 3'),
+        "is not a backup: ": lambda b: b"[]",
+        "or is truncated": lambda b: b[:-5],
+        "its manifest is not the one": lambda b: json.dumps({"format": 1, "rows": {}}).encode(),
+    }
+    for message, change in changes.items():
+        path.write_bytes(whole)
+        rewrite(path, lambda name, b, change=change: change(b) if name == "manifest.json" else b)
+        with pytest.raises(CommandError, match=message):
+            restore(path, "--verify")
+
+
+def test_an_interrupted_backup_leaves_nothing_behind(
+    filled: APIClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Told to end it removes its own part; the next one removes that of a killed one, and of none that lives."""
+
+    def told_to_end(*arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evalhub.operating.backup._named_files", told_to_end)
+        assert attempt("backup", str(tmp_path / "b.tar"))[0] == 128 + signal.SIGTERM
+    assert list(tmp_path.glob("*backup*")) == []
+    killed, alive, young = (tmp_path / f".evalhub-backup-{name}.part" for name in ("killed", "alive", "young"))
+    for part in (killed, alive, young):
+        part.touch()
+        os.utime(part, (time.time() - (0 if part == young else 60),) * 2)
+    with alive.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert attempt("backup", str(tmp_path / "b.tar"))[0] == 0
+    assert set(tmp_path.glob(".evalhub-backup-*")) == {alive, young}
 
 
 def meaning_of(path: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,12 @@ class Command(command.Command):
         parser.add_argument("file", type=Path)
 
     def handle(self, **options: Any) -> None:
-        manifest = write_backup(options["file"].resolve())
+        # So that what was written so far is removed as by Ctrl-C.
+        usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        try:
+            manifest = write_backup(options["file"].resolve())
+        finally:
+            signal.signal(signal.SIGTERM, usual)
         rows = sum(manifest["rows"].values())
         files = sum(name.startswith("files/") for name in manifest["members"])
         self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
