@@ -25,9 +25,11 @@ _MOUNTS = Path("/proc/self/mounts")
 Messages = list[checks.CheckMessage]
 # What a command of the service asks for: the checks of this module.
 OWN_CHECKS = ("evalhub",)
+# The same without those that ask for a data folder to write to: what is needed most when its disk became read-only.
+READING_CHECKS = ("evalhub.reading",)
 
 
-@checks.register(*OWN_CHECKS)
+@checks.register(*OWN_CHECKS, *READING_CHECKS)
 def check_database(**options: Any) -> Messages:
     """Refuse SQLite for several machines and on a network file system."""
     if settings.EVALHUB_DATABASE_URL:
@@ -60,7 +62,7 @@ def check_data_folder(**options: Any) -> Messages:
     return [checks.Error(text, hint, id="evalhub.E003")]
 
 
-@checks.register(*OWN_CHECKS)
+@checks.register(*OWN_CHECKS, *READING_CHECKS)
 def check_lease(**options: Any) -> Messages:
     """Check that a lease outlives a few missed heartbeats and ends within the hour."""
     if _LEAST_LEASE <= settings.EVALHUB_LEASE_SECONDS <= _LONGEST_LEASE:

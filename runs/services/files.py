@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import io
@@ -108,8 +109,14 @@ def sweeping() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lock(kind: int) -> Iterator[None]:
-    with (_made(settings.EVALHUB_DATA) / "store.lock").open("w") as lock:
-        fcntl.flock(lock, kind)
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = stack.enter_context((_made(settings.EVALHUB_DATA) / "store.lock").open("w"))
+            fcntl.flock(lock, kind)
+        except OSError as error:
+            # Of a disk that became read-only nobody deletes anything, and a backup of it can be made.
+            if error.errno != errno.EROFS:
+                raise
         yield
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,39 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
     )
     assert f"the database {path} is damaged" in whole.stderr
     assert "fsck: " in whole.stdout
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["stopped", "killed"])
+def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, closed: bool) -> None:
+    """Whether the database was closed in order or its log is still there."""
+    data, backup = tmp_path / "data", tmp_path / "b.tar"
+    evalhub(data, "migrate", "--verbosity", "0").check_returncode()
+    log = data / "evalhub.sqlite3-wal"
+    with closing(sqlite3.connect(data / "evalhub.sqlite3", isolation_level=None)) as database:
+        database.execute("INSERT INTO runs_team (slug, name, created_at) VALUES ('late', 'Late', '2026-01-01')")
+        if not closed:
+            # As a killed process leaves it: what was written last is in the log alone.
+            shutil.copytree(data, tmp_path / "killed")
+    if not closed:
+        data, log = tmp_path / "killed", tmp_path / "killed" / log.name
+    assert log.exists() != closed
+    script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    environment = {**clean_environment(data), "PYTHONPATH": str(ROOT)}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["unshare", "--mount", "sh", "-c", script, str(data), *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    if run("true").returncode:
+        pytest.skip("only root mounts a folder read-only")
+    assert run("touch", str(data / "x")).returncode == 1
+    checked = run(sys.executable, "-m", "evalhub", "fsck")
+    assert (checked.returncode, checked.stderr) == (0, ""), checked
+    assert "fsck: 0 faults" in checked.stdout
+    made = run(sys.executable, "-m", "evalhub", "backup", str(backup))
+    assert (made.returncode, made.stderr) == (0, ""), made
+    with tarfile.open(backup) as tar:
+        assert b'"late"' in tar.extractfile("rows/runs.team.jsonl").read()  # type: ignore[union-attr]
 
 
 def test_a_worker_of_a_user_without_a_name_starts_in_silence() -> None:

@@ -11,12 +11,12 @@ from django.core.management import CommandParser
 
 from evalhub.management import command
 from evalhub.operating.backup import LACKING, write_backup
-from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.checks import READING_CHECKS
 
 
 class Command(command.Command):
     help = "Back up all rows and stored files, as of now, into one tar file that either database can restore."
-    requires_system_checks = OWN_CHECKS
+    requires_system_checks = READING_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

@@ -10,7 +10,7 @@ from django.db import connection
 
 from evalhub.cli import damaged_database
 from evalhub.management import command
-from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.checks import READING_CHECKS
 from evalhub.serving.processes import abandoned_folders
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.integrity import find_faults
@@ -21,7 +21,7 @@ class Command(command.Command):
         "Check every row against the others, SQLite's file page by page, and every stored file against its SHA-256; "
         "exit status 1 for faults."
     )
-    requires_system_checks = OWN_CHECKS
+    requires_system_checks = READING_CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--repair", action="store_true", help="repair what can be repaired without losing data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from pathlib import Path
@@ -22,9 +23,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open the database, in a data folder that is made with it."""
-        if isinstance(self.settings_dict["NAME"], Path):
-            self.settings_dict["NAME"].parent.mkdir(parents=True, exist_ok=True)
+        """Open the database, in a data folder that is made with it; on a read-only disk, to be read."""
+        path = self.settings_dict["NAME"]
+        if isinstance(path, Path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if _is_read_only(path):
+                conn_params = {**conn_params, "database": f"{path.as_uri()}?immutable=1", "uri": True}
         return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:
@@ -46,3 +50,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 raise
             return False
         return True
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether a database lies on a read-only disk and was closed in order, so that it is whole without its log.
+
+    SQLite would make the log's index anew. Where the log is still there, so is its index, and SQLite reads both.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY) and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
