@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 from importlib import import_module
 
@@ -41,17 +43,29 @@ def main() -> None:
     try:
         getattr(import_module(module), function)(sys.argv)
     except Exception as error:
-        if sentence := _damaged_database(error):
+        if sentence := _sentence(error):
             sys.exit(sentence)
         raise
 
 
-def _damaged_database(error: Exception) -> str | None:
-    """Say what to do where a command met a SQLite file that is damaged; None for any other error."""
+def _sentence(error: Exception) -> str | None:
+    """Say what to do about what the installation lacks; None for an error that only its traceback explains."""
+    db, text = import_module("django.db"), str(error)
     # As SQLite says it of a file cut short or overwritten, and of one that never was a database.
-    if not any(text in str(error) for text in ("database disk image is malformed", "file is not a database")):
+    if any(said in text for said in ("database disk image is malformed", "file is not a database")):
+        return damaged_database(text)
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    if full or any(said in text for said in ("database or disk is full", "No space left on device")):
+        return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."
+    if not isinstance(error, db.OperationalError | db.ProgrammingError | db.InterfaceError):
         return None
-    return damaged_database(str(error))
+    if re.search(r"no such (table|column)|(relation|column) .* does not exist", text):
+        return f"evalhub: the database is not that of this version ({text.splitlines()[0]}). Run evalhub migrate first."
+    if isinstance(error, db.ProgrammingError):
+        return None
+    settings = import_module("django.conf").settings
+    where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else settings.DATABASES["default"]["NAME"]
+    return f"evalhub: the database does not answer ({' '.join(text.split())}). Check {where}."
 
 
 def damaged_database(reason: str) -> str:

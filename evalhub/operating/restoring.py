@@ -96,7 +96,7 @@ class Backup:
     def open(self, name: str) -> BinaryIO:
         stream = self._tar.extractfile(name)
         if stream is None:
-            raise KeyError(f"{name} is no file")
+            raise KeyError(f"{name} is not a file")
         return cast(BinaryIO, stream)
 
     def close(self) -> None:

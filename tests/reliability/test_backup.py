@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gzip
 import hashlib
@@ -334,6 +335,36 @@ def test_an_interrupted_backup_leaves_nothing_behind(
         fcntl.flock(file, fcntl.LOCK_EX)
         assert attempt("backup", str(tmp_path / "b.tar"))[0] == 0
     assert set(tmp_path.glob(".evalhub-backup-*")) == {alive, young}
+
+
+def test_a_place_where_no_backup_can_be_is_said_in_words(
+    filled: APIClient, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(CommandError, match="is a folder; name a file in it"):
+        call_command("backup", str(tmp_path))
+    with pytest.raises(CommandError, match=r"the folder .*nowhere does not exist"):
+        call_command("backup", str(tmp_path / "nowhere" / "b.tar"))
+    with monkeypatch.context() as patch:
+        patch.setattr(tarfile.TarFile, "addfile", full)
+        with pytest.raises(CommandError, match=r"cannot write .*: No space left on device; nothing is left of it"):
+            call_command("backup", str(tmp_path / "b.tar"))
+    assert list(tmp_path.glob("*b*.tar")) + list(tmp_path.glob(".evalhub*")) == []
+    for path, what in ((tmp_path, "Is a directory"), (tmp_path / "b.tar", "No such file or directory")):
+        with pytest.raises(CommandError, match=f"cannot restore {path}: {what}"):
+            restore(path)
+    write_backup(tmp_path / "b.tar")
+    before = counts()
+    start_anew(settings, tmp_path / "other")
+    with monkeypatch.context() as patch:
+        patch.setattr("evalhub.operating.restoring.keep_file", full)
+        with pytest.raises(CommandError, match=r"no space is left on the disk of .*other; free some"):
+            restore(tmp_path / "b.tar")
+    assert not Run.objects.exists()
+    restore(tmp_path / "b.tar")
+    assert counts() == before
 
 
 def meaning_of(path: Path) -> dict[str, str]:

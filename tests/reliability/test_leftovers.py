@@ -120,6 +120,28 @@ def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> 
     assert "fsck: " in whole.stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "url", "said"),
+    [
+        (["fsck"], "", "Run evalhub migrate first."),
+        (["backup", "b.tar"], "", "Run evalhub migrate first."),
+        (["sweep"], "", "Run evalhub migrate first."),
+        (["fsck"], "postgres://nobody:wrong@127.0.0.1:1/none", "Check EVALHUB_DATABASE_URL."),
+        (["backup", "b.tar"], "postgres://nobody:wrong@127.0.0.1:1/none", "Check EVALHUB_DATABASE_URL."),
+    ],
+)
+def test_a_database_that_is_not_ready_is_said_in_a_sentence(
+    tmp_path: Path, command: list[str], url: str, said: str
+) -> None:
+    arguments = [argument.replace("b.tar", str(tmp_path / "b.tar")) for argument in command]
+    environment = clean_environment(tmp_path)
+    if url:
+        environment["EVALHUB_DATABASE_URL"] = url
+    done = run(["-m", "evalhub", *arguments], env=environment, cwd=ROOT)
+    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (1, True, False), done
+    assert "wrong@" not in done.stderr
+
+
 @pytest.mark.parametrize("closed", [True, False], ids=["stopped", "killed"])
 def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, closed: bool) -> None:
     """Whether the database was closed in order or its log is still there."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management import CommandParser
+from django.core.management import CommandError, CommandParser
 
 from evalhub.management import command
 from evalhub.operating.backup import LACKING, write_backup
@@ -22,10 +22,17 @@ class Command(command.Command):
         parser.add_argument("file", type=Path)
 
     def handle(self, **options: Any) -> None:
+        target = options["file"].resolve()
+        if target.is_dir():
+            raise CommandError(f"{target} is a folder; name a file in it")
+        if not target.parent.is_dir():
+            raise CommandError(f"the folder {target.parent} does not exist; make it first")
         # So that what was written so far is removed as by Ctrl-C.
         usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         try:
-            manifest = write_backup(options["file"].resolve())
+            manifest = write_backup(target)
+        except OSError as error:
+            raise CommandError(f"cannot write {target}: {error.strerror or error}; nothing is left of it") from error
         finally:
             signal.signal(signal.SIGTERM, usual)
         rows = sum(manifest["rows"].values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,13 @@ class Command(command.Command):
                     self._install(backup, lost)
             finally:
                 backup.close()
-        except (BadBackup, FileNotFoundError) as error:
+        except BadBackup as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                text = f"no space is left on the disk of {settings.EVALHUB_DATA}; free some, then restore again"
+                raise CommandError(text) from error
+            raise CommandError(f"cannot restore {options['file']}: {error.strerror or error}") from error
         except AlreadyServed as error:
             raise CommandError(str(error), returncode=2) from error
         if lost:

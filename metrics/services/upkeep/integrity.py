@@ -228,7 +228,7 @@ def _look_at(sha256: str) -> Examined:
         return Examined("missing")
     except OSError as error:
         return Examined("unreadable", reason=error.strerror or str(error))
-    return Examined("sound") if is_file else Examined("unreadable", reason="it is no file")
+    return Examined("sound") if is_file else Examined("unreadable", reason="it is not a file")
 
 
 def _named_files() -> Iterator[tuple[str, int | None, str]]:
