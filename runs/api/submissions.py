@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted
+from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted, try_damaged_again
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import idempotency
 from runs.api.access import owned, visible, visible_collection, visible_run
@@ -126,7 +126,7 @@ class SubmissionList(generics.ListAPIView[Any]):
             upload = kind.upload(collection=found, user=user, origin=origin, **fields)
             if dry_run:
                 return Response(kind.checked_serializer(upload.check()).data)
-            made, new = submit(upload=upload, enqueue=accept, again=queue_evaluation)
+            made, new = submit(upload=upload, enqueue=accept, again=try_damaged_again)
         if new:
             return kind.response(request, made, status.HTTP_202_ACCEPTED)
         idempotency.remember(request, lambda: kind.response(request, made))

@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
-from metrics.services.queue.queueing import queue_evaluation, queue_submitted
+from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from runs.api.access import visible_collection
 from runs.api.origin import origin_of
 from runs.api.serializers import RunUploadSerializer
@@ -50,7 +50,7 @@ class SubmitPage(FormPage):
                 upload = _upload(request, collection, fields)
                 if request.data.get("action") == "check":
                     return _page(request, collection, checked=upload.check())
-                run, _ = submit(upload=upload, enqueue=queue_submitted, again=queue_evaluation)
+                run, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
         except (EvalHubError, APIException) as error:
             return _refusal(request, collection, error)
         return see(request, reverse("run-page", args=[run.pk]))

@@ -120,8 +120,8 @@ def _lock(kind: int) -> Iterator[None]:
         yield
 
 
-def keep_file(upload: Path, sha256: str) -> bool:
-    """Put a checked upload into the store, durably, before any row names it; False where the file was there already.
+def keep_file(upload: Path, sha256: str) -> None:
+    """Put a checked upload into the store, durably, before any row names it; a sound file already there stays.
 
     A stored file that is not what its name says, or cannot be read, is replaced. Call it inside `storing`, which lasts
     until the row is committed.
@@ -142,7 +142,6 @@ def keep_file(upload: Path, sha256: str) -> bool:
         os.replace(aside, target)
     # Also of a file already there: who linked it may not have come so far yet.
     _sync(target.parent)
-    return state != "sound"
 
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:

@@ -66,7 +66,7 @@ def submit(
 ) -> tuple[Made, bool]:
     """Check and store a run or session set; `enqueue` is called in the same transaction.
 
-    `again` is called with what is already there where its stored file was missing or damaged and has been replaced.
+    `again` is called with what is already there, whose stored files are sound from now on.
     Returns it and whether it is new: the same files under the same tag by the same team, judged the same way, are what
     is already there. Raises what `check` does, FileTooLarge, Conflict (the tag names others) or LimitReached (the
     team's quota of the day is used up); then nothing is stored.
@@ -74,9 +74,11 @@ def submit(
     made = upload.check()
     existing = _existing(upload, made)
     with storing():
-        kept = [keep_file(path, sha256) for path, sha256 in zip(upload.paths, made.files, strict=True)]
+        # Of an existing one this heals the store where the file has gone missing or was damaged.
+        for path, sha256 in zip(upload.paths, made.files, strict=True):
+            keep_file(path, sha256)
         if existing:
-            if again and any(kept):
+            if again:
                 again(existing)
             return existing, False
         try:

@@ -153,6 +153,9 @@ def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClien
     stored.write_bytes(b"")
     assert upload(api, path, GOOD, tag="two").status_code == 202
     assert evaluate(evaluation_id=Evaluation.objects.get(run__tag="two").pk)
+    # Also of what failed before somebody else's upload replaced the file.
+    Evaluation.objects.filter(run__tag="one").update(state="failed", error_code="stored_file_corrupt")
+    assert upload(api, path, GOOD, tag="one").json()["status"]["state"] == "queued"
     judged.write_text("1 0 a 0\n")
     assert upload(api, f"collections/{collection}/qrels/", QRELS).status_code == 200
     assert judged.read_text() == QRELS

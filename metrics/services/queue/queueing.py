@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from metrics.engine import ENGINE_VERSION
 from metrics.models import EVALUATIONS, Evaluation, SubmissionEvaluation
 from metrics.services.queue.lifecycle import queue_again, try_failed_again
+from runs.errors import StoredFileCorrupt
 from runs.models import Qrels, Run, SessionSet
 
 _STATE = SubmissionEvaluation.State
@@ -40,6 +41,13 @@ def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
     if not new and try_failed_again(kind._default_manager.filter(pk=evaluation.pk)):
         evaluation.refresh_from_db()
     return evaluation
+
+
+def try_damaged_again(made: Run | SessionSet) -> int:
+    """Queue again what failed as a stored file was missing or damaged: whoever sends it again has replaced it."""
+    damaged = made.evaluations.filter(error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION)
+    # Looking costs no lock.
+    return try_failed_again(damaged) if damaged.exists() else 0
 
 
 def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
