@@ -71,6 +71,10 @@ class Backup:
         self._file = path.open("rb")
         try:
             self._tar = tarfile.open(fileobj=self._file, mode="r:")  # noqa: SIM115
+            if MANIFEST not in self._tar.getnames():
+                # A damaged header hides all that follows it: look for the next one that is whole.
+                self._file.seek(0)
+                self._tar = tarfile.open(fileobj=self._file, mode="r:", ignore_zeros=True)  # noqa: SIM115
             self.manifest: dict[str, Any] = json.loads(self.open(MANIFEST).read())
             self._check_manifest()
         except BadBackup as error:

@@ -190,6 +190,26 @@ def test_a_backup_with_a_damaged_file_installs_everything_else(
     assert {finding.code for finding in find_faults()} == {"file_missing"}
 
 
+def test_a_damaged_header_in_a_backup_costs_its_file_alone(filled: APIClient, settings: Any, tmp_path: Path) -> None:
+    """Not everything behind it, the manifest included."""
+    path, before = tmp_path / "b.tar", counts()
+    write_backup(path)
+    with tarfile.open(path) as tar:
+        names = tar.getnames()
+        hidden = next(name for name in names if name.startswith("files/"))
+        place = tar.getmember(hidden).offset
+    content = bytearray(path.read_bytes())
+    content[place + 3] ^= 1
+    path.write_bytes(bytes(content))
+    with tarfile.open(path) as tar:
+        assert len(tar.getnames()) < len(names) - 1
+    start_anew(settings, tmp_path / "other")
+    status, text = attempt("restore", str(path))
+    assert (status, text.count("wrong "), f"wrong {hidden}: missing" in text, counts()) == (1, 1, True, before), text
+    there = {f"files/{stored.name}" for stored in (tmp_path / "other" / "files").glob("*/*")}
+    assert there == {name for name in names if name.startswith("files/")} - {hidden}
+
+
 def alter(path: Path) -> None:
     path.write_text(GOOD.replace("3.0", "9.0"))
 
