@@ -5,12 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg2
 import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
 
+from metrics.models import Comparison, Evaluation
+from runs.models import Run, SessionSet
+from tests.conftest import GOOD, POOR, SESSIONS, upload
+from tests.reliability.backups import RUNS
 from tests.reliability.servers import Server, embedded_server, separate_servers
 
 
@@ -71,3 +78,29 @@ def server(request: pytest.FixtureRequest) -> Server:
 @pytest.fixture
 def data_folder(tmp_path: Path) -> Path:
     return tmp_path / "own"
+
+
+@pytest.fixture
+def filled(transactional_db: None, api: APIClient, submit: Callable[..., Run], tmp_path: Path) -> APIClient:
+    """An install with two evaluated runs, one deleted, one being evaluated, one queued, known documents, a
+    comparison that is being made, and two session sets, one evaluated, one deleted."""
+    for tag in ("log", "gone"):
+        assert upload(api, "collections/small/sessions/", SESSIONS, tag=tag).status_code == 202
+    submit(GOOD)
+    submit(POOR)
+    deleted = submit(GOOD, tag="deleted")
+    api.delete(f"/api/v1/runs/{deleted.pk}/")
+    api.delete(f"/api/v1/session-sets/{SessionSet.objects.get(tag='gone').pk}/")
+    for tag in ("held", "waiting"):
+        upload(api, RUNS, GOOD + "3 Q0 y 2 0.5 good\n", tag=tag)
+    held = {"state": "evaluating", "lease_token": uuid.uuid4(), "lease_until": timezone.now() + timedelta(hours=1)}
+    Evaluation.objects.filter(run__tag="held").update(**held)
+    assert api.post("/api/v1/collections/small/comparison/", {}).status_code == 202
+    Comparison.objects.update(**{**held, "state": "comparing"})
+    (tmp_path / "run").write_text(GOOD)
+    (tmp_path / "known").write_text("1 a\n")
+    with (tmp_path / "run").open("rb") as run, (tmp_path / "known").open("rb") as known:
+        fields = {"file": run, "known": known, "tag": "known"}
+        answer = api.post(f"/api/v1/{RUNS}", fields, format="multipart", headers={"Idempotency-Key": "k"})
+        assert answer.status_code == 202
+    return api
