@@ -139,16 +139,17 @@ def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation, damage: str
 def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClient, collection: str) -> None:
     """Under the same tag and under another, plain and compressed, with judgements alike."""
     path, judged = f"collections/{collection}/runs/", stored_path(Qrels.objects.get().sha256)
-    upload(api, path, gzip.compress(GOOD.encode()), tag="one")
+    packed = gzip.compress(GOOD.encode())
+    upload(api, path, packed, tag="one")
     stored = stored_path(Run.objects.get().sha256)
     for damaged in (b"1 Q0 a 1 0.5 good\n", stored.read_bytes()[:-9]):
         stored.write_bytes(damaged)
         Evaluation.objects.update(state="queued")
         evaluate(evaluation_id=Evaluation.objects.get().pk)
         assert Evaluation.objects.get().error_code == "stored_file_corrupt"
-        answer = upload(api, path, gzip.compress(GOOD.encode()), tag="one")
+        answer = upload(api, path, packed, tag="one")
         assert (answer.status_code, answer.json()["status"]["state"]) == (200, "queued")
-        assert stored.read_bytes() == gzip.compress(GOOD.encode())
+        assert stored.read_bytes() == packed
         assert evaluate(evaluation_id=Evaluation.objects.get().pk)
     stored.write_bytes(b"")
     assert upload(api, path, GOOD, tag="two").status_code == 202
