@@ -29,12 +29,13 @@ from metrics.engine.spelling import meant_measure
 
 MAX_NAME = 200
 MAX_MEASURES = 100
+# Of a list of measures, looked at before anything else is.
+MAX_LIST = MAX_MEASURES * MAX_NAME
 # trec_eval puts this in the place of a smaller value before it takes the logarithm.
 MIN_GEOMETRIC = 0.00001
 
 _NAME = re.compile(r"(?P<name>\w[\w-]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
-_SEPARATOR = re.compile(r"""[,\s]+(?![^()]*\))""")
 # Other names, each with the measure it means and the parameters it implies.
 _FORMS = {form: (definition.name, implied) for definition in MEASURES.values() for form, implied in definition.forms}
 _ALIASES = {alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases} | _FORMS
@@ -205,10 +206,20 @@ def parse_measures(text: str, documents: int | None = None) -> list[Measure]:
 
 
 def split_names(text: str) -> list[str]:
-    """The names of a list separated by commas or blanks outside brackets; MeasureError for too many."""
-    if len(text) > MAX_MEASURES * MAX_NAME:
-        raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
-    names = [name for name in _SEPARATOR.split(text.strip()) if name]
+    """The names of a list separated by commas or blanks outside brackets; MeasureError for a list that is too long."""
+    if len(text) > MAX_LIST:
+        message = f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
+        raise MeasureError(message, code="too_many_measures")
+    names, start, depth = [], 0, 0
+    for place, character in enumerate(text):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth = max(depth - 1, 0)
+        elif not depth and (character == "," or character.isspace()):
+            names.append(text[start:place])
+            start = place + 1
+    names = [name for name in (*names, text[start:]) if name]
     if len(names) > MAX_MEASURES:
         raise MeasureError(f"{len(names)} measures requested; the limit is {MAX_MEASURES}", code="too_many_measures")
     return names
@@ -276,7 +287,7 @@ def _arguments(text: str, spellings: Mapping[tuple[str, str], tuple[str, str] | 
 
 
 def _parse_trec_eval(text: str) -> Measure:
-    match = re.fullmatch(r"([A-Za-z0-9_]*?[A-Za-z])(_cut)?(?:[._]([0-9]*\.?[0-9]+))?", text)
+    match = re.fullmatch(r"([A-Za-z0-9_]*?[A-Za-z])(_cut)?(?:[._]((?:[0-9]*\.)?[0-9]+))?", text)
     name, arguments = _TREC_EVAL.get(match[1], ("", "")) if match else ("", "")
     if match is None or not name:
         raise MeasureError(_unknown(text))

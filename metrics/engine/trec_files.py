@@ -25,7 +25,7 @@ FilePath = str | os.PathLike[str]
 _RUN_COLUMNS, _QRELS_COLUMNS = 6, 4
 _GZIP, _BOM, _UTF16 = b"\x1f\x8b", b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _OTHERS = {b"\x28\xb5\x2f\xfd": "Zstandard", b"PK\x03\x04": "zip", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
-_NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _COLUMN = re.compile(rb"[^ \t]+")
 # A carriage return belongs to the end of a line; anywhere else it is as odd as the others.

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +13,10 @@ from hypothesis import strategies as st
 
 from metrics.engine.curves import CURVES, curve
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import Measure, parse_measure, parse_measures
+from metrics.engine.grammar import MAX_LIST, Measure, parse_measure, parse_measures, split_names
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Cutoff
+from metrics.engine.sessions.grammar import parse_session_measures
 from tests.engine.build import judged_run, ranked
 from tests.readers import of_a_reader
 
@@ -246,6 +251,27 @@ def test_a_name_without_a_meaning_is_refused_with_a_reason(written: str, says: s
 def test_a_list_is_split_outside_brackets_only() -> None:
     names = [measure.name for measure in parse_measures("nDCG@10, P(rel=2,judged_only=True)@5 map,AP")]
     assert names == ["nDCG@10", "P(rel=2,judged_only=True)@5", "AP"]
+    assert split_names("Session(of='P(rel=2)@5', b=2)@10,, AP) Q(a, b)@2") == [
+        "Session(of='P(rel=2)@5', b=2)@10",
+        "AP)",
+        "Q(a, b)@2",
+    ]
+
+
+@pytest.mark.parametrize("unit", [",", "a,", "(", "a,(", ") ,"])
+def test_a_hostile_list_is_split_at_once(unit: str) -> None:
+    text = (unit * MAX_LIST)[: MAX_LIST - 1] + ")"
+    began = time.thread_time()
+    with suppress(MeasureError):
+        split_names(text)
+    assert time.thread_time() - began < 0.5
+
+
+@pytest.mark.parametrize("read", [parse_measures, parse_session_measures])
+def test_a_list_that_is_too_long_is_refused_by_its_length(read: Callable[[str], list[Measure]]) -> None:
+    with pytest.raises(MeasureError, match="at most 20,000 characters; this one has 20,001") as refused:
+        read("," * (MAX_LIST + 1))
+    assert refused.value.code == "too_many_measures"
 
 
 # What names are made of, so that some have a meaning and others nearly have one.

@@ -135,7 +135,7 @@ def read_number(low: float, high: float, *, ends: bool = False) -> Callable[[str
     bounds = f"from {low:g} to {high:g}" if ends else f"above {low:g} and below {high:g}"
 
     def read(name: str, text: str) -> float:
-        if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+        if re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
             number = float(text)
             if math.isfinite(number) and (low < number < high or (ends and number in (low, high))):
                 return number + 0.0  # -0 is 0, so that it has one name

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.grammar import MAX_MEASURES, MAX_NAME, Measure, parse_measure, read_measure, take_apart
+from metrics.engine.grammar import Measure, parse_measure, read_measure, split_names, take_apart
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.measures import SESSION_MEASURES
@@ -37,12 +37,7 @@ def parse_session_measure(text: str) -> Measure:
 
 def parse_session_measures(text: str) -> list[Measure]:
     """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
-    if len(text) > MAX_MEASURES * MAX_NAME:
-        raise MeasureError(f"a list of {len(text):,} characters is too long", code="too_many_measures")
-    names = _split(text)
-    if len(names) > MAX_MEASURES:
-        raise MeasureError(f"{len(names)} measures requested; the limit is {MAX_MEASURES}", code="too_many_measures")
-    return list(dict.fromkeys(parse_session_measure(name) for name in names))
+    return list(dict.fromkeys(parse_session_measure(name) for name in split_names(text)))
 
 
 def session_values(view: JudgedSessions, measure: Measure) -> Floats:
@@ -70,18 +65,6 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
 
 
 _VECTORS = ("sDCG", "nsDCG", "sDCG_shifted", "nsDCG_shifted")
-
-
-def _split(text: str) -> list[str]:
-    """The names between the commas and blanks that are outside brackets."""
-    names, depth = [""], 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if depth <= 0 and (character == "," or character.isspace()):
-            names.append("")
-        else:
-            names[-1] += character
-    return [name for name in names if name]
 
 
 def _check_short(measure: Measure) -> None:

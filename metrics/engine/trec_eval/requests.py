@@ -14,7 +14,7 @@ from metrics.engine.trec_eval.table import ENTRIES, GROUPS, NICKNAMES, PREFERENC
 
 # As the C library reads a whole number: what follows it is cut off.
 _WHOLE = re.compile(r"\s*\+?([0-9]{1,7})(\.[0-9]*)?")
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
 _LEVEL = re.compile(r"\+?[0-9]{1,9}")
 
 

@@ -1,0 +1,202 @@
+"""Every regular expression of the code takes time in proportion to its input, however hostile the input is."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tests.test_architecture import MODULES
+
+METHODS = ("match", "fullmatch", "search", "sub", "split", "finditer", "findall")
+VALIDATORS = ("RegexValidator", "RegexField")
+# Expressions that would be slow on a long text, and the longest one that reaches them.
+SHORT = {
+    "metrics.engine.grammar._ARGUMENT": 200,
+    "metrics.engine.spelling._PARTS": 200,
+    "metrics.services.boards.filter_grammar._FIELD": 500,
+}
+# These read what is ours: source code and docstrings.
+OURS = (
+    "evalhub.management.commands.document_statistics", "metrics.engine.machine_code",
+    "metrics.engine.measures.definition._RANGE", "metrics.engine.measures.definition._SECTION",
+)  # fmt: skip
+SCREENED, SUSPECT_SECONDS = 400, 0.0003
+# Eight times the input: 8 where time is proportional, 64 where it is quadratic.
+FACTOR, MOST = 8, 24
+LIMIT_SECONDS = 10
+_ASSIGNED = (ast.Assign, ast.AnnAssign)
+
+
+@dataclass(frozen=True)
+class Expression:
+    name: str
+    pattern: re.Pattern[Any]
+    methods: tuple[str, ...]
+
+
+def expressions() -> Iterator[Expression]:
+    """Those of module constants, with the methods that the module calls; those written where they are used."""
+    for module, tree in MODULES.items():
+        constants = _constants(module, tree)
+        compiled = {inner for node in tree.body if isinstance(node, _ASSIGNED) for inner in ast.walk(node)}
+        for name, pattern in constants.items():
+            yield Expression(f"{module}.{name}", pattern, _methods_called(tree, name.partition("[")[0]))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node not in compiled and (found := _written_here(node)):
+                method, text = found
+                yield Expression(f"{module}:{node.lineno}", re.compile(text), (method,))
+
+
+def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
+    found: dict[str, re.Pattern[Any]] = {}
+    for node in tree.body:
+        if "re.compile(" in ast.unparse(node) and isinstance(node, _ASSIGNED):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            name = ast.unparse(target)
+            value = getattr(importlib.import_module(module), name)
+            several = value.items() if isinstance(value, dict) else [("", value)]
+            found |= {f"{name}[{key}]" if key else name: one for key, one in several if isinstance(one, re.Pattern)}
+    return found
+
+
+def _methods_called(tree: ast.Module, name: str) -> tuple[str, ...]:
+    """The methods of the expression that the module calls; `match` where it is handed to something else."""
+    called = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name and node.attr in METHODS
+    }
+    return tuple(sorted(called)) or ("match",)
+
+
+def _written_here(call: ast.Call) -> tuple[str, str | bytes] | None:
+    """The method and the expression of `re.method(expression, ...)` or of a validator; what varies in it is one x."""
+    function = ast.unparse(call.func)
+    method = function.removeprefix("re.")
+    if function.rpartition(".")[2] in VALIDATORS:
+        method = "search"
+    elif not function.startswith("re.") or method not in (*METHODS, "compile"):
+        return None
+    node = call.args[0] if call.args else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        return method.replace("compile", "search"), node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "x" for part in node.values]
+        return method.replace("compile", "search"), "".join(map(str, parts))
+    return None
+
+
+def fragments(pattern: str) -> list[str]:
+    """What hostile input is put together from: the signs and words of the expression, and one of each common kind."""
+    words = re.findall(r"[^\\()\[\]{}?*+|.^$]{2,12}", pattern)
+    return list(dict.fromkeys([*"a1 ,()\n_", *sorted(set(pattern) - {"\\"}), *words]))[:34]
+
+
+def hostile(pattern: str) -> Iterator[tuple[str, str, str]]:
+    """Beginnings, what is repeated, and ends."""
+    parts = fragments(pattern)
+    yield from itertools.product(["", *parts], parts, ["", "\0", *parts])
+    yield from itertools.product(["a" + one for one in parts], parts, ["\0"])
+    pairs = [one + other for one, other in itertools.permutations(parts, 2)]
+    yield from itertools.product([""], pairs, ["", "\0", ")"])
+
+
+def runner(expression: Expression, method: str) -> Callable[[str], object]:
+    """Run the method over a text to its end."""
+    pattern = expression.pattern
+    call = getattr(pattern, method)
+    if method == "sub":
+        call = lambda text: pattern.sub("" if isinstance(text, str) else b"", text)  # noqa: E731
+    elif method == "finditer":
+        call = lambda text: sum(1 for _ in pattern.finditer(text))  # noqa: E731
+    return call if isinstance(pattern.pattern, str) else lambda text: call(text.encode())
+
+
+def seconds(run: Callable[[str], object], text: str) -> float:
+    began = time.thread_time()
+    run(text)
+    return time.thread_time() - began
+
+
+def best(run: Callable[[str], object], text: str) -> float:
+    return min(seconds(run, text) for _ in range(3))
+
+
+def growth(run: Callable[[str], object], parts: tuple[str, str, str]) -> float:
+    """How many times longer eight times the input takes, measured from half a millisecond on."""
+    begin, unit, end = parts
+    times = 25
+    while (short := best(run, begin + unit * times + end)) < 0.0005:
+        times *= 2
+    return best(run, begin + unit * times * FACTOR + end) / short
+
+
+@contextmanager
+def limited(most: float) -> Iterator[None]:
+    """End with TimeoutError what takes more seconds of processor time: the matcher looks at signals as it goes."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"{most} s of processor time")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, most)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+EXPRESSIONS = [one for one in expressions() if not one.name.startswith(OURS)]
+
+
+def worst(expression: Expression, longest: int | None) -> str | None:
+    """The first input for which the expression's time grows faster than its length, or is long where it is bounded."""
+    text = expression.pattern.pattern
+    for method in expression.methods:
+        run = runner(expression, method)
+        for parts in hostile(text if isinstance(text, str) else text.decode("latin-1")):
+            begin, unit, end = parts
+            tried = begin + unit * (longest or SCREENED) + end
+            taken = seconds(run, tried)
+            if longest and taken > 0.05 and best(run, tried) > 0.05:
+                return f"{method} of {begin!r} + {unit!r} x {longest} + {end!r}"
+            if not longest and taken > SUSPECT_SECONDS and best(run, tried) > SUSPECT_SECONDS:
+                grown = growth(run, parts)
+                if grown > MOST:
+                    return f"{method} of {begin!r} + {unit!r} x n + {end!r}: {grown:.0f} times for {FACTOR} n"
+    return None
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda one: one.name)
+def test_no_expression_is_slow_on_hostile_input(expression: Expression) -> None:
+    with limited(LIMIT_SECONDS):
+        assert worst(expression, SHORT.get(expression.name)) is None
+
+
+@pytest.mark.parametrize(("pattern", "method"), [(r"[,\s]+(?![^()]*\))", "split"), (r"\w+=", "search")])
+def test_slow_expressions_are_found(pattern: str, method: str) -> None:
+    with limited(LIMIT_SECONDS):
+        found = worst(Expression("slow", re.compile(pattern), (method,)), None)
+    assert found
+
+
+def test_an_expression_that_never_ends_is_found() -> None:
+    with limited(0.5), pytest.raises(TimeoutError):
+        worst(Expression("endless", re.compile(r"(a+)+b"), ("match",)), None)
+
+
+def test_what_is_excepted_is_there() -> None:
+    assert set(SHORT) <= {one.name for one in EXPRESSIONS}
+    assert len(EXPRESSIONS) > 50
