@@ -127,7 +127,10 @@ def _entries(error: EvalHubError) -> list[dict[str, Any]]:
             {**where, "line": problem.line or None, "code": problem.code, "detail": problem.message}
             for problem in report.problems
         ]
-        if report.problem_count > len(entries):
+        if report.read_to:
+            rest = f"the file was read no further than line {report.read_to:,}; there may be more problems below"
+            entries.append({**where, "line": None, "code": "more_problems", "detail": rest})
+        elif report.problem_count > len(entries):
             counts = ", ".join(f"{count:,} {code}" for code, count in report.problem_counts.items())
             rest = f"{report.problem_count - len(entries):,} more problems are not listed; total: {counts}"
             entries.append({**where, "line": None, "code": "more_problems", "detail": rest})

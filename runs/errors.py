@@ -108,11 +108,13 @@ class ProblemKind:
 @dataclass(slots=True)
 class FileReport:
     """Problems and warnings of one file: the first 50 problems, one entry for each kind of warning, and a count for
-    every code."""
+    every code. `read_to` is the line where the reading was stopped; 0 where the file was read to its end."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[ProblemKind] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    read_to: int = 0
+    _kinds: dict[tuple[str, str], ProblemKind] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def problem_counts(self) -> dict[str, int]:
@@ -143,12 +145,12 @@ class FileReport:
     def warning(self, line: int, code: str, message: str, count: int = 1, *, kind: str = "") -> None:
         """Warn of something. The message is that of the first warning of its code, or of its code and `kind`."""
         self.counts[code] = self.counts.get(code, 0) + count
-        found = next((entry for entry in self.warnings if (entry.code, entry.kind) == (code, kind)), None)
+        found = self._kinds.get((code, kind))
         if found is None:
             # The codes are few, but kinds may be anything that stands in a file.
             if kind and len(self.warnings) >= PROBLEMS_SHOWN:
                 return
-            found = ProblemKind(code, message, kind)
+            found = self._kinds[code, kind] = ProblemKind(code, message, kind)
             self.warnings.append(found)
         found.count += count
         if line and len(found.lines) < LINES_NAMED:
@@ -160,6 +162,13 @@ class FileReport:
         for entry in self.warnings:
             if entry.code == code:
                 entry.count += count
+
+    def stop_when_full(self, line: int, at_once: bool = False) -> None:
+        """Raise InvalidFile where as many problems are found as are listed, or `at_once`: for files of which every
+        line costs much to read."""
+        if at_once or len(self.problems) >= PROBLEMS_SHOWN:
+            self.read_to = line
+            self.check()
 
     def check(self) -> None:
         """Raise InvalidFile when the file has a problem."""
@@ -178,5 +187,7 @@ class InvalidFile(EvalHubError):
         where = f"line {first.line}: " if first.line else ""
         listed = len(report.problems)
         more = f"; {total:,} problems in total, the first {listed} are listed" if total > listed else ""
+        if report.read_to:
+            more = f"; after {total:,} problems the file was read no further than line {report.read_to:,}"
         super().__init__(f"{where}{first.message}{more}", code=first.code)
         self.report = report

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-from typing import Any
+import time
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from metrics.engine.ranking import hash_spans
 from metrics.engine.sessions.blocks import Session, SessionBlock
-from runs.errors import FileTooLarge, InvalidFile, UnsupportedFile
+from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.compression import in_memory
 from runs.formats.limits import Limits
 from runs.formats.sessions import listing as session_list
@@ -199,6 +200,9 @@ SURROGATE = '{"session_id": "s", "queries": [{"documents": ["a\\ud800"]}]}'
         ('{"id": "a", "queries": [{"documents": [""]}]}', [(1, "bad_doc_id")]),
         ('{"id": "a", "queries": [{"documents": ["a\\nb"]}]}', [(1, "bad_doc_id")]),
         (SURROGATE, [(1, "bad_doc_id")]),
+        ('{"id": "a", "queries": [{"documents": ["a"], "clicked": ["a\\ud800"]}]}', [(1, "bad_doc_id")]),
+        ('{"id": "a", "queries": [{"documents": [], "eyes": [' + "[]," * 100_000 + "[]]}]}", [(1, "bad_json")]),
+        ('{"id": "a", ' + "".join(f'"k{n}": 1, ' for n in range(100)) + f"{QUERY}}}", [(1, "bad_value")]),
         (f'{{"id": "a", "queries": [{{"documents": ["{"d" * 1025}"]}}]}}', [(1, "bad_doc_id")]),
         ('{"id": "a", "queries": [{"documents": ["a", "b", "a"]}]}', [(1, "duplicate_document")]),
         ('{"id": "a", "queries": [{"documents": ["a"], "ranks": [0]}]}', [(1, "bad_rank")]),
@@ -319,6 +323,84 @@ def test_a_session_without_end_is_refused_before_it_fills_the_memory() -> None:
     assert problems("<log>\n<session num='s'>" + "x" * 3_000_000, limits) == [(2, "line_too_long")]
     assert problems("<log>\n<session num='" + "x" * 3_000_000, limits) == [(2, "line_too_long")]
     assert problems("<a>" * 60, limits) == [(1, "bad_xml")]
+
+
+class Endless:
+    """A log that repeats a line; how much of it was read."""
+
+    def __init__(self, start: bytes, line: bytes) -> None:
+        self.parts, self.given = [start, line * (1_000_000 // len(line))], 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        self.given += 1
+        assert self.given < 30, "reading goes on"
+        return self.parts[0] if self.given == 1 and self.parts[0] else self.parts[1]
+
+
+@pytest.mark.parametrize(
+    ("start", "line"),
+    [("", "{}\n"), ("", "{\n"), ('{"id": "a b"}\n', "{}\n"), ("<log>", "<session/>"), ("<log>", '<session num="a"/>')],
+)
+def test_reading_stops_after_the_listed_problems(start: str, line: str) -> None:
+    log = Endless(start.encode(), line.encode())
+    name = "trec-xml" if start == "<log>" else "jsonl"
+    with pytest.raises(InvalidFile, match="after 50 problems the file was read no further than line") as refused:
+        list(FORMATS[name](lambda: cast(Any, log), FileReport(), LIMITS, 0, True))
+    assert (len(refused.value.report.problems), refused.value.report.read_to > 0) == (50, True)
+
+
+@pytest.mark.parametrize(
+    ("start", "line", "code"),
+    [
+        (JSONL, "\n", "too_many_lines"),
+        ("<log>", "\n", "too_many_lines"),
+        ("<log>", "<a/>", "too_many_lines"),
+        ("<log>", '<a b="" c=""/>', "too_many_lines"),
+        ("<log>", "<?a?>", "too_many_lines"),
+    ],
+)
+def test_lines_and_elements_are_bounded(start: str, line: str, code: str) -> None:
+    log = Endless(start.encode(), line.encode())
+    name = "trec-xml" if start == "<log>" else "jsonl"
+    with pytest.raises(FileTooLarge) as refused:
+        list(FORMATS[name](lambda: cast(Any, log), FileReport(), Limits(lines=100_000), 0, True))
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("content", "limits", "code"),
+    [
+        (JSONL, Limits(queries=3), "too_many_queries"),
+        (XML, Limits(queries=2), "too_many_queries"),
+        ("a 900 - 0 0 A\nb 900 - 0 0 A\n", Limits(queries=1_000), "too_many_queries"),
+        (JSONL, Limits(lines=3), "too_many_documents"),
+        (JSONL, Limits(session_ids=9), "too_large_at_once"),
+        (FLAT, Limits(session_ids=10), "too_large_at_once"),
+        ('{"id": "a", "queries": [{"documents": [], "judged": {"a": 1, "b": 1}}]}',
+         Limits(documents_per_query=1), "too_many_documents"),
+    ],
+)  # fmt: skip
+def test_what_is_kept_of_a_log_is_bounded(content: str, limits: Limits, code: str) -> None:
+    with pytest.raises(FileTooLarge) as refused:
+        read(content, limits)
+    assert refused.value.code == code
+
+
+def test_texts_count_for_the_size_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_list, "BLOCK", 10_000)
+    lines = [json.dumps({"id": n, "queries": [{"documents": [], "text": "x" * 5_000}]}) for n in range(20)]
+    assert len(read("\n".join(lines))[1]) == 10
+
+
+def test_clicks_by_rank_take_time_in_proportion_to_their_number() -> None:
+    results = "".join(f"<result rank='{rank}'><docno>d{rank}</docno></result>" for rank in range(1, 10_001))
+    clicks = "<click><rank>10000</rank></click>" * 50_000
+    began = time.process_time()
+    with pytest.raises(FileTooLarge, match="more than 10,000 documents for a query"):
+        read(in_session(f"<interaction><results>{results}</results><clicked>{clicks}</clicked></interaction>"))
+    assert time.process_time() - began < 10
+    with pytest.raises(FileTooLarge, match="more than 5 documents for a query"):
+        read(in_session(f"<interaction><results>{results}"), Limits(documents_per_query=5), "trec-xml")
 
 
 def test_many_sessions_come_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def read(
 
     Raises TopicsInterleaved where the lines of a session do not follow each other and `grouped` said that they do.
     """
-    reader, seen = PieceReader(SESSIONS, limits, seed, report), set[bytes]()
+    reader, seen, queries = PieceReader(SESSIONS, limits, seed, report), set[bytes](), 0
     for columns in reader.read(open_sessions(), whole=not grouped):
         columns = keep_rows(columns, _good(reader, columns))
         columns = columns if grouped else group_by_topic(columns)
@@ -56,7 +56,12 @@ def read(
             ensure_grouped(topic_segments(columns)[0], seen)
             if len(seen) > limits.sessions:
                 raise FileTooLarge(f"more than {limits.sessions:,} sessions", code="too_many_sessions")
-            yield _Piece.of(reader, columns).block()
+            piece = _Piece.of(reader, columns)
+            queries += int(piece.query_starts[-1])
+            # A line may stand for a thousand queries.
+            if queries > limits.queries:
+                raise FileTooLarge(f"more than {limits.queries:,} queries", code="too_many_queries")
+            yield piece.block()
 
 
 def _good(reader: PieceReader, columns: Columns) -> Flags:
@@ -166,6 +171,7 @@ def _names(reader: PieceReader, columns: Columns, starts: Ints, session: Ints) -
         if columns.data[begins[row] : ends[row]].tobytes().split() != fields[int(first[row])]:
             say = "system, topic or searcher differs from the first line of the session"
             reader.report.problem(int(columns.line[row]), "mixed_session", say)
+            reader.report.stop_when_full(int(columns.line[row]))
     more = np.array([row for row in starts.tolist() if len(fields[row]) > len(_NAMES)], np.int64)
     reader.add(columns.line[more], "extra_columns", "columns after the first 8 are ignored", warn=True)
     return [_session(columns.text(row, TOPIC), *fields[row][: len(_NAMES)]) for row in starts.tolist()]

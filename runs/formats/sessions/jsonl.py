@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from metrics.engine.sessions.blocks import SessionBlock
-from runs.errors import FileReport
+from runs.errors import FileReport, FileTooLarge
 from runs.formats.compression import Reader
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
@@ -25,6 +25,8 @@ from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 _PIECE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _MAX_DIGITS = 400
+# Of an object, most of them unknown and ignored; and of lists and objects in a line, which take more memory than bytes.
+_MAX_KEYS, _MAX_BRACKETS = 100, 100_000
 _SESSION = {
     "session_id": "session_id", "id": "session_id", "session": "session_id", "topic_id": "topic_id",
     "topic": "topic_id", "searcher": "searcher", "system": "system",
@@ -44,10 +46,13 @@ def read(
     open_sessions: Opener, report: FileReport, limits: Limits, seed: int, grouped: bool = True
 ) -> Iterator[SessionBlock]:
     """Yield the sessions of a file in blocks; what is wrong goes to the report."""
-    found = SessionList(report, limits, seed)
+    found, wasted = SessionList(report, limits, seed), 0
     for line, content in _lines(open_sessions(), report, limits):
         if content.strip():
+            problems = len(report.problems)
             _read_line(found, line, content)
+            wasted += len(content) if len(report.problems) > problems else 0
+            report.stop_when_full(line, at_once=wasted > limits.session_length)
             yield from found.take()
     yield from found.take(rest=True)
 
@@ -69,6 +74,8 @@ def _lines(stream: Reader, report: FileReport, limits: Limits) -> Iterator[tuple
     line, rest = 0, b""
     for piece in iter(lambda: stream.read(_PIECE), b""):
         *whole, rest = ((rest or b"") + piece).split(b"\n")
+        if line + len(whole) > limits.lines:
+            raise FileTooLarge(f"more than {limits.lines:,} lines", code="too_many_lines")
         for content in whole:
             line += 1
             yield line, content.removeprefix(_BOM) if line == 1 else content
@@ -89,6 +96,8 @@ def _read_line(found: SessionList, line: int, content: bytes) -> None:
 
 
 def _parse(content: bytes) -> dict[str, Any]:
+    if len(content) > _MAX_BRACKETS and content.count(b"{") + content.count(b"[") > _MAX_BRACKETS:
+        raise _Refused("bad_json", f"more than {_MAX_BRACKETS:,} lists and objects in a line")
     try:
         record = _DECODER.decode(content.decode())
     except UnicodeDecodeError as error:
@@ -128,6 +137,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse, obj
 
 def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionText:
     session = SessionText(line)
+    _check_keys(record)
     queries = record.pop("queries", None)
     for key, value in record.items():
         if key not in _SESSION:
@@ -143,9 +153,15 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
     return session
 
 
+def _check_keys(record: dict[str, Any]) -> None:
+    if len(record) > _MAX_KEYS:
+        raise _Refused("bad_value", f"an object has more than {_MAX_KEYS} keys")
+
+
 def _query(line: int, record: object, report: FileReport) -> QueryText:
     if not isinstance(record, dict):
         raise _Refused("bad_queries", "each query must be an object")
+    _check_keys(record)
     query = QueryText(line)
     for key, value in record.items():
         if key not in _QUERY:

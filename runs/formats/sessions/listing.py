@@ -15,12 +15,13 @@ from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import FileReport, FileTooLarge
 from runs.formats.limits import Limits
 
-# Bytes of document ids that are held before a block is given out.
+# Characters of ids and texts that are held before a block is given out.
 BLOCK = 4 * 1024 * 1024
 MAX_TEXT = 100_000
 MAX_RANK = 10**9
 _LF, _SPACE, _DELETE = 10, 32, 127
 _NOT_IN_ID = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NOT_IN_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
@@ -61,19 +62,23 @@ class SessionList:
         self._lines: dict[str, int] = {}
         self._held: list[SessionText] = []
         self._size = 0
+        self._queries = 0
+        self._documents = 0
 
     def add(self, session: SessionText) -> None:
-        """Check and keep a session; FileTooLarge beyond a limit."""
+        """Check and keep a session; FileTooLarge beyond a limit, InvalidFile after the last problem that is listed."""
         self._check_size(session)
-        problems = [*self._wrong_with(session)]
-        for query in session.queries:
-            problems += ((query.line, *problem) for problem in _wrong_with_query(query, self.limits.id_length))
-            self._warn(query)
-        for line, code, message in problems:
+        sound = True
+        for line, code, message in self._wrong_with(session):
+            sound = False
             self.report.problem(line, code, message)
-        if not problems:
+            self.report.stop_when_full(line)
+        for query in session.queries:
+            self._warn(query)
+        if sound:
             self._held.append(session)
-            self._size += sum(sum(map(len, query.documents)) for query in session.queries) + 1
+            self._queries += len(session.queries)
+            self._size += sum(map(_size, session.queries)) + 1
 
     def take(self, rest: bool = False) -> Iterator[SessionBlock]:
         """Yield a block, where enough is held for one; the `rest` however little it is."""
@@ -81,15 +86,24 @@ class SessionList:
             held, self._held, self._size = self._held, [], 0
             yield self._block(held)
 
+    def check_queries(self, queries: int) -> None:
+        """FileTooLarge for more queries than a session, or all of them together, may have."""
+        limits = self.limits
+        _check_count(queries, limits.queries_per_session, "queries in a session", "too_many_queries")
+        _check_count(queries + self._queries, limits.queries, "queries", "too_many_queries")
+
+    def check_documents(self, documents: int) -> None:
+        """FileTooLarge for more documents than a query may have."""
+        _check_count(documents, self.limits.documents_per_query, "documents for a query", "too_many_documents")
+
     def _check_size(self, session: SessionText) -> None:
-        limits, most = self.limits, max((len(query.documents) for query in session.queries), default=0)
-        for found, limit, what, code in (
-            (len(self._lines) + 1, limits.sessions, "sessions", "too_many_sessions"),
-            (len(session.queries), limits.queries_per_session, "queries in a session", "too_many_queries"),
-            (most, limits.documents_per_query, "documents for a query", "too_many_documents"),
-        ):
-            if found > limit:
-                raise FileTooLarge(f"more than {limit:,} {what}", code=code)
+        _check_count(len(self._lines) + 1, self.limits.sessions, "sessions", "too_many_sessions")
+        self.check_queries(len(session.queries))
+        # Each as long as a line of a run; none has more clicks or judgements than documents could be listed.
+        sizes = [len(ids) for query in session.queries for ids in (query.documents, query.clicked, query.judged)]
+        self.check_documents(max(sizes, default=0))
+        self._documents += sum(sizes)
+        _check_count(self._documents, self.limits.lines, "documents, clicks and judgements", "too_many_documents")
 
     def _wrong_with(self, session: SessionText) -> Iterator[tuple[int, str, str]]:
         line, name = session.line, session.session_id
@@ -108,6 +122,8 @@ class SessionList:
         ):
             if wrong := _wrong_with_id(text, self.limits.id_length):
                 yield line, code, f"{what} {_show(text)} has {wrong}"
+        for query in session.queries:
+            yield from ((query.line, *problem) for problem in _wrong_with_query(query, self.limits.id_length))
 
     def _warn(self, query: QueryText) -> None:
         listed = set(query.documents) if query.clicked else set()
@@ -142,6 +158,16 @@ class SessionList:
         )
 
 
+def _check_count(found: int, most: int, what: str, code: str) -> None:
+    if found > most:
+        raise FileTooLarge(f"more than {most:,} {what}", code=code)
+
+
+def _size(query: QueryText) -> int:
+    """About how many characters a query holds."""
+    return len(query.text) + sum(sum(map(len, ids)) for ids in (query.documents, query.clicked, query.judged))
+
+
 def _wrong_with_id(text: str, most: int) -> str | None:
     if _NOT_IN_ID.search(text):
         return "white space, a control character or half a surrogate pair"
@@ -159,6 +185,9 @@ def _wrong_with_query(query: QueryText, id_length: int) -> Iterator[tuple[str, s
         yield from _bad_documents(documents, id_length)
     if query.judged:
         yield from _bad_documents(list(query.judged), id_length)
+    # What was clicked and is not listed is only warned of, whatever it looks like; but it must be text.
+    if bad := next((name for name in query.clicked if _SURROGATE.search(name)), None):
+        yield "bad_doc_id", f"clicked document id {_show(bad)} has half a surrogate pair"
     if len(set(documents)) < len(documents):
         first: dict[str, int] = {}
         for place, name in enumerate(documents, 1):

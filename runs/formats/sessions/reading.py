@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from metrics.engine.sessions.blocks import Session, SessionBlock
-from runs.errors import FileReport, UnsupportedFile
+from runs.errors import FileReport, FileTooLarge, UnsupportedFile
 from runs.formats.limits import DEFAULT_LIMITS, Limits
 from runs.formats.scanning.pieces import Opener, TopicsInterleaved
 from runs.formats.sessions import flat as sessions_flat
@@ -125,19 +125,26 @@ def _use(
     grouped: bool,
 ) -> tuple[SessionsSummary, T]:
     summary = SessionsSummary(FileReport(), name, grouped=grouped)
-    used = use(_noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary))
+    used = use(_noted(FORMATS[name](open_sessions, summary.report, limits, seed, grouped), summary, limits))
     if not summary.sessions and not summary.report.problems:
         summary.report.problem(0, "empty_sessions", f"the file contains no sessions (read as {name})")
     return summary, used
 
 
-def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary) -> Iterator[SessionBlock]:
-    """Yield the blocks, each put down in the summary before it is given out."""
+def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary, limits: Limits) -> Iterator[SessionBlock]:
+    """Yield the blocks, each put down in the summary before; FileTooLarge where that is to hold too much."""
+    kept = 0
     for block in blocks:
         sizes = np.diff(block.document_starts)
         summary.sessions += block.sessions
         summary.queries += np.diff(block.query_starts).tolist()
         summary.documents += int(sizes.sum())
+        kept += sum(
+            len(one.session_id) + len(one.topic_id) + len(one.searcher) + len(one.system) for one in block.sessions
+        )
+        if kept > limits.session_ids:
+            message = f"more than {limits.session_ids:,} bytes of ids of sessions, topics, searchers and systems"
+            raise FileTooLarge(message, code="too_large_at_once")
         summary.empty_queries += int(np.count_nonzero(sizes == 0))
         yield block
 

@@ -25,7 +25,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
 from metrics.engine.sessions.blocks import SessionBlock
-from runs.errors import FileReport
+from runs.errors import FileReport, FileTooLarge
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
 from runs.formats.sessions.listing import QueryText, SessionList, SessionText
@@ -50,8 +50,10 @@ def read(
     stream = open_sessions()
     try:
         for piece in iter(lambda: stream.read(_PIECE), b""):
+            handler.count_lines(piece.count(b"\n"))
             parser.feed(piece)
             handler.check_length(len(piece))
+            report.stop_when_full(handler.line)
             yield from found.take()
         parser.close()
     except SAXParseException as error:
@@ -75,8 +77,12 @@ class _SessionHandler(ContentHandler):
         self.length = 0
         self.heard = False
         self.document: dict[str, str] = {}
+        # Where in the query's documents each rank was given first.
+        self.places: dict[int, int] = {}
+        self.lines = self.elements = 0
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:
+        self._count(1 + len(attrs))
         name = name.lower()
         self.path.append(name)
         self.text, self.heard = [], True
@@ -86,6 +92,9 @@ class _SessionHandler(ContentHandler):
             self.document = {"rank": attrs.get("rank", "")}
         elif self.query is None:
             self._begin(name, {key.lower(): value.strip() for key, value in attrs.items()})
+
+    def processingInstruction(self, target: str, data: str) -> None:
+        self._count(1)
 
     def characters(self, content: str) -> None:
         self.heard = True
@@ -113,6 +122,19 @@ class _SessionHandler(ContentHandler):
     def line(self) -> int:
         return self.locator.getLineNumber() or 0
 
+    def count_lines(self, lines: int) -> None:
+        """Refuse more lines than any file may have."""
+        self.lines += lines
+        if self.lines > self.found.limits.lines:
+            raise FileTooLarge(f"more than {self.found.limits.lines:,} lines", code="too_many_lines")
+
+    def _count(self, parts: int) -> None:
+        """Refuse more elements and attributes than a file may have lines."""
+        self.elements += parts
+        if self.elements > self.found.limits.lines:
+            message = f"more than {self.found.limits.lines:,} elements and attributes"
+            raise FileTooLarge(message, code="too_many_lines")
+
     def _stop(self, code: str, message: str) -> None:
         self.found.report.problem(self.session.line if self.session else self.line, code, message)
         self.found.report.check()
@@ -123,6 +145,7 @@ class _SessionHandler(ContentHandler):
             if name == "session":
                 self._begin_session(given)
         elif name in _QUERY_TAGS:
+            self.found.check_queries(len(self.session.queries) + 1)
             self._begin_query(given)
         elif name == "topic":
             self.session.topic_id = given.get("num") or given.get("id") or given.get("number") or ""
@@ -138,6 +161,7 @@ class _SessionHandler(ContentHandler):
         self.length = 0
 
     def _begin_query(self, given: dict[str, str]) -> None:
+        self.places = {}
         self.query = QueryText(self.line, ranks=[], time=self._time(given.get("starttime", "")))
         scanned = given.get("scanned", "")
         if re.fullmatch("[0-9]{1,9}", scanned):
@@ -163,16 +187,18 @@ class _SessionHandler(ContentHandler):
         place = int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 10 else 0
         if rank and not place:
             self.found.report.problem(self.line, "bad_rank", f"{rank[:40]!r} is not a rank, a whole number from 1 on")
-        query.documents.append(named)
         ranks = query.ranks or []
+        self.places.setdefault(place or len(ranks) + 1, len(ranks))
+        query.documents.append(named)
         ranks.append(place or len(ranks) + 1)
         query.ranks = ranks
+        self.found.check_documents(len(ranks))
 
     def _add_click(self, query: QueryText) -> None:
         """A click names its document, or the rank of one above it in the file."""
         named, rank = _id_of(self.document), self.document.get("rank", "")
-        if not named and rank.isascii() and rank.isdigit() and int(rank[:9]) in (query.ranks or []):
-            named = query.documents[(query.ranks or []).index(int(rank[:9]))]
+        if not named and rank.isascii() and rank.isdigit() and (place := self.places.get(int(rank[:9]))) is not None:
+            named = query.documents[place]
         if named:
             query.clicked.append(named)
         else:
