@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from runs.errors import Conflict, FileReport
 from runs.formats.compression import open_file
+from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import read_topics
-from runs.models import AuditEvent, Collection, Qrels, Topic
+from runs.models import AuditEvent, Collection, Qrels
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import upload_limits
 
 _BATCH = 1000
-# Topics are read whole; a million of them fit.
+_INSERT_TOPIC = """
+    INSERT INTO runs_topic (collection_id, topic_id, "position", title, fields) VALUES (%s, %s, %s, %s, %s)
+"""
+# Topics are read whole; as many as a run may have fit.
 _MAX_BYTES = 64 * 1024 * 1024
 
 
@@ -94,16 +99,22 @@ def import_topics(
     """Replace the collection's topics by those of a file; returns the format found, their number and the report."""
     with open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         found, topics, report = read_topics(stream.read(), format)
-    rows = [
-        Topic(collection=collection, topic_id=topic.topic_id, position=position, title=topic.title, fields=topic.fields)
-        for position, topic in enumerate(topics)
-    ]
     with transaction.atomic():
         Collection.objects.select_for_update().get(pk=collection.pk)
         before = {"topics": collection.topics.count()}
         collection.topics.all().delete()
-        Topic.objects.bulk_create(rows, _BATCH)
-        after = {"topics": len(rows), "format": found}
+        _insert_topics(collection, topics)
+        after = {"topics": len(topics), "format": found}
         action = AuditEvent.Action.TOPICS_REPLACED
         record(origin, action, collection, collection=collection, before=before, after=after)
-    return found, len(rows), report
+    return found, len(topics), report
+
+
+def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
+    """Insert the topics without a model object for each, which takes twice as long: meanwhile nobody else can write to
+    SQLite."""
+    with connection.cursor() as cursor:
+        for start in range(0, len(topics), _BATCH):
+            batch = enumerate(topics[start : start + _BATCH], start)
+            rows = [(collection.pk, one.topic_id, place, one.title, json.dumps(one.fields)) for place, one in batch]
+            cursor.executemany(_INSERT_TOPIC, rows)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.errors import FileReport, InvalidFile, UnsupportedFile
+from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.topics import definition as topic_module
 from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import FORMATS, read_topics
+from runs.models import Collection
+from runs.services.collections import import_topics
 from tests.readers import of_a_reader
 
 REAL_DATA = os.environ.get("EVALHUB_REAL_DATA", "")
@@ -209,6 +212,37 @@ def test_too_many_topics_stop_the_reading(monkeypatch: pytest.MonkeyPatch) -> No
     assert problems_of("1\ta\n2\tb\n3\tc\n4\td") == [(3, "too_many_topics")]
 
 
+@pytest.mark.parametrize("content", ["{}\n", '{"id": 1, "x": "a"}\n', "a\n", "1\ta\n", "<topic/>", "<top>\n"])
+def test_reading_stops_after_the_listed_problems(content: str) -> None:
+    with pytest.raises(InvalidFile, match="after 50 problems the file was read no further than line") as refused:
+        topics_of(f"<a>{content * 100}</a>" if "/" in content else content * 100)
+    assert len(refused.value.report.problems) == 50
+
+
+@pytest.mark.parametrize("content", ["1\t" + "\t" * 1_000_001, '{"id": 1, "x": "' + "a" * 1_000_000 + '"}'])
+def test_a_line_that_is_too_long_is_not_taken_apart(content: str) -> None:
+    assert problems_of(content) == [(1, "text_too_long")]
+
+
+def test_lines_are_bounded() -> None:
+    for end in ("\n", "\r"):
+        with pytest.raises(FileTooLarge, match="more than 5,000,000 lines"):
+            topics_of("1\ta" + end * 5_000_001)
+
+
+@pytest.mark.django_db
+def test_many_topics_are_replaced_by_few_statements(
+    collection: str, tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
+    made = Collection.objects.get(slug=collection)
+    (tmp_path / "topics.tsv").write_text("".join(f"t{n}\tquery {n}\tü {n}\n" for n in range(2_500)))
+    for _ in range(2):
+        with django_assert_max_num_queries(15):
+            assert import_topics(collection=made, upload=tmp_path / "topics.tsv")[:2] == ("tsv", 2_500)
+    found = made.topics.order_by("position").values_list("topic_id", "position", "title", "fields")
+    assert list(found) == [(f"t{n}", n, f"query {n}", {"column_3": f"ü {n}"}) for n in range(2_500)]
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "piece", ["<top", "<top ", "<top>", "<top><num> ", "<topic><", "<title ", "\n", " ", "{", "\t"]
@@ -216,8 +250,12 @@ def test_too_many_topics_stop_the_reading(monkeypatch: pytest.MonkeyPatch) -> No
 def test_hostile_repetition_is_read_to_its_end(format: str, piece: str) -> None:
     """Backtracking over these would take hours."""
     content = "<top>" + piece * (200_000 // len(piece))
-    topics = FORMATS[format](content, FileReport())
-    assert sum(len(topic.title) + sum(map(len, topic.fields.values())) for topic in topics) <= len(content)
+    try:
+        topics = FORMATS[format](content, FileReport())
+    except InvalidFile as refused:
+        assert (refused.report.read_to, refused.report.problem_count) == (1, 50)
+    else:
+        assert sum(len(topic.title) + sum(map(len, topic.fields.values())) for topic in topics) <= len(content)
 
 
 PIECES = st.lists(

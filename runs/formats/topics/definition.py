@@ -7,10 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from runs.errors import FileReport
+from runs.formats.limits import DEFAULT_LIMITS
 
-MAX_TOPICS = 1_000_000
+# As many as a run may have.
+MAX_TOPICS = DEFAULT_LIMITS.topics
 MAX_TEXT = 100_000
 MAX_ID_BYTES = 1024
+# Of one line, with what JSON writes for a character and the markup between texts.
+MAX_LINE = 10 * MAX_TEXT
 ID_NAMES = ("_id", "id", "qid", "query_id", "topic_id", "number", "num", "identifier")
 TITLE_NAMES = ("title", "query", "text")
 FIELD_NAMES = {"desc": "description", "narr": "narrative"}
@@ -45,7 +49,19 @@ class TopicList:
         named = next((name for name in TITLE_NAMES if name in fields), "")
         topic = TopicText(topic_id, " ".join(fields.pop(named, "").split()), fields)
         self._check_texts(line, topic)
+        self.report.stop_when_full(line)
         self.topics.append(topic)
+
+    def refuse(self, line: int, code: str, message: str) -> None:
+        """Report what is wrong with a line that is no topic; InvalidFile after the last problem that is listed."""
+        self.report.problem(line, code, message)
+        self.report.stop_when_full(line)
+
+    def takes(self, line: int, text: str) -> bool:
+        """Whether a line is short enough to be taken apart: a column or key in it takes more memory than bytes."""
+        if len(text) > MAX_LINE:
+            self.refuse(line, "text_too_long", f"the line has more than {MAX_LINE:,} characters")
+        return len(text) <= MAX_LINE
 
     def _check_number(self, line: int) -> None:
         if len(self.topics) >= MAX_TOPICS:

@@ -29,7 +29,7 @@ def read(content: str, report: FileReport) -> list[TopicText]:
     """Every key but the id is a text; those inside `metadata` count as the object's own."""
     found = TopicList(report)
     for line, text in enumerate(content.split("\n"), 1):
-        if text.strip():
+        if text.strip() and found.takes(line, text):
             _read_line(found, line, text)
     return found.topics
 
@@ -41,12 +41,12 @@ def _read_line(found: TopicList, line: int, text: str) -> None:
         topic_id = record.pop(named, "")
         texts = gather_texts(_texts(record))
     except RecursionError:
-        found.report.problem(line, "bad_json", "the object is nested too deeply")
+        found.refuse(line, "bad_json", "the object is nested too deeply")
     except ValueError as error:
-        found.report.problem(line, "bad_json", str(error))
+        found.refuse(line, "bad_json", str(error))
     else:
         if isinstance(topic_id, bool) or not isinstance(topic_id, str | int):
-            found.report.problem(line, "bad_topic_id", "the topic id must be a string or a whole number")
+            found.refuse(line, "bad_topic_id", "the topic id must be a string or a whole number")
         else:
             found.add(line, str(topic_id), texts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from runs.errors import FileReport, UnsupportedFile
+from runs.errors import FileReport, FileTooLarge, UnsupportedFile
 from runs.formats.topics import jsonl as topics_jsonl
 from runs.formats.topics import sgml as topics_sgml
 from runs.formats.topics import tsv as topics_tsv
@@ -18,6 +18,8 @@ FORMATS: dict[str, Callable[[str, FileReport], list[TopicText]]] = {
     "jsonl": topics_jsonl.read,
     "tsv": topics_tsv.read,
 }
+# Of a file with as many topics as there may be, in the format that takes most lines.
+MAX_LINES = 5_000_000
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _TOP = re.compile(r"<top[\s>]", re.IGNORECASE)
@@ -29,11 +31,14 @@ def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[To
         known = ", ".join(FORMATS)
         raise UnsupportedFile(f"no topic format {format!r}; known are {known}", pointer="format")
     report = FileReport()
+    if max(content.count(b"\n"), content.count(b"\r")) > MAX_LINES:
+        raise FileTooLarge(f"more than {MAX_LINES:,} lines of topics", code="too_many_lines")
     text = _decode(content, report)
     if CONTROL.search(text):
         for line, line_text in enumerate(text.split("\n"), 1):
             if found := CONTROL.search(line_text):
                 report.problem(line, "control_character", f"the line has the control character {found[0]!r}")
+                report.stop_when_full(line)
     report.check()
     name = format or detect_format(text)
     topics = FORMATS[name](text, report)

@@ -10,14 +10,14 @@ def read(content: str, report: FileReport) -> list[TopicText]:
     """The query is the title; further columns are the fields column_3, column_4 ..."""
     found = TopicList(report)
     for line, text in enumerate(content.split("\n"), 1):
-        if text.strip():
+        if text.strip() and found.takes(line, text):
             _read_line(found, line, text.split("\t"))
     return found.topics
 
 
 def _read_line(found: TopicList, line: int, columns: list[str]) -> None:
     if len(columns) < 2:
-        found.report.problem(line, "too_few_columns", "a line needs a topic id, a tab and a query")
+        found.refuse(line, "too_few_columns", "a line needs a topic id, a tab and a query")
         return
     texts = {"title": columns[1]}
     texts.update((f"column_{number}", text) for number, text in enumerate(columns[2:], 3))
