@@ -416,6 +416,24 @@ def test_bad_json_is_refused(refuse: Refuse) -> None:
         refuse(400, code, "POST", "collections/", body, attempt=name)
 
 
+HALVES = {
+    ("POST", "collections/small/comparison/", '{"tests": ["t", "a\\ud800b"]}'): "/tests/1",
+    ("POST", "collections/small/comparison/", '{"correction": "\\udfff"}'): "/correction",
+    ("POST", "collections/small/comparison/", '{"zeros": "\\ud800"}'): "/zeros",
+    ("POST", "collections/small/comparison/", '{"\\ud800": 1}'): None,
+    ("POST", "collections/small/evaluations/", '{"scores": "\\ud800"}'): "/scores",
+    ("PATCH", "collections/small/", '{"visibility": "\\ud800"}'): "/visibility",
+    ("POST", "tokens/", '{"name": "n", "scopes": ["\\ud800"]}'): "/scopes/0",
+    ("POST", "tokens/", '["\\ud83d\\ude00", "\\ude00\\ud83d"]'): "/1",
+}
+
+
+def test_half_a_surrogate_pair_is_refused_where_it_stands(refuse: Refuse) -> None:
+    for (method, path, body), pointer in HALVES.items():
+        errors = refuse(400, "invalid", method, path, body, attempt=f"{path} {body}")["errors"]
+        assert [error["pointer"] for error in errors] == ([pointer] if pointer else []), (path, body)
+
+
 def test_json_of_eleven_megabytes_is_refused(api: APIClient, collection: str) -> None:
     before = counts()
     answer = send(api, "POST", "collections/", {"slug": "n", "name": "n", "description": "x" * 11_000_000})
