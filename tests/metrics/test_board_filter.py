@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -245,3 +246,16 @@ def test_a_run_without_a_mean_is_unranked_and_found(anonymous: APIClient, board:
     (row,) = body_of(anonymous, filter="tag:empty status:unranked")["results"]
     assert (row["rank"], row["state"], row["code"]) == (None, "unranked", "no_value")
     assert body_of(anonymous, filter="tag:empty status:ranked")["results"] == []
+
+
+def test_long_descriptions_are_searched_at_once(board: Collection, anonymous: APIClient) -> None:
+    Run.objects.update(description="a" * 1_990 + "beginning" + "a" * 18_000 + "end")
+    texts = ["a" * 99 + "z", *["a*" * 5 + "z"] * 25]
+    began = time.process_time()
+    assert anonymous.get(BOARD, {"filter": " OR ".join(texts)}).json()["count"] == 0
+    assert time.process_time() - began < 5
+    assert anonymous.get(BOARD, {"filter": "begin"}).json()["count"] > 0
+    assert anonymous.get(BOARD, {"filter": "end"}).json()["count"] == 0
+    answer = anonymous.get(BOARD, {"filter": "a" * 101})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_filter")
+    assert "at most 100 characters" in answer.json()["detail"]

@@ -13,15 +13,19 @@ from operator import and_, or_
 from typing import Any
 
 from django.db.models import CharField, Q, QuerySet, TextField
+from django.db.models.functions import Left
 from django.db.models.lookups import IContains
 
 from metrics.services.boards.states import BOARD_STATES
 from runs.models import Team
 
+# Of a description: searching takes the product of the lengths, for every run.
+SEARCHED = 2_000
+
 
 @dataclass(frozen=True)
 class Text:
-    """A word or phrase that stands somewhere in the tag, the team's short name or the description."""
+    """A word or phrase that stands somewhere in the tag, the team's short name or the beginning of the description."""
 
     text: str
 
@@ -84,8 +88,8 @@ def asks_for(term: Term, name: str) -> bool:
 def _question(term: Term, reader: Any) -> Q:
     match term:
         case Text(text):
-            columns = ("tag", "team__slug", "description")
-            return reduce(or_, (Q((f"{column}__somewhere", text)) for column in columns))
+            described = Q(_Somewhere(Left("description", SEARCHED), text))
+            return Q(tag__somewhere=text) | Q(team__slug__somewhere=text) | described
         case Field(name, values):
             return reduce(or_, (FIELDS[name].ask(value, reader) for value in values))
         case Not(inner):

@@ -19,7 +19,7 @@ from metrics.engine.spelling import closest
 from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text
 from runs.errors import InvalidInput
 
-MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS = 500, 30, 5, 5
+MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS, MAX_WORD = 500, 30, 5, 5, 100
 _BLANKS = re.compile(r"\s*")
 _OR = re.compile(r'OR(?=[\s()"]|$)')
 _PHRASE = re.compile(r'"([^"]*)"')
@@ -161,6 +161,8 @@ class _Parser:
         text = re.sub(r"\*+", "*", found[1] if phrase else found[0])
         if not text.strip():
             raise self._problem("there is nothing between these quotes", start)
+        if len(text) > MAX_WORD:
+            raise self._problem(f"a text has at most {MAX_WORD} characters", start)
         if text.count("*") > MAX_STARS:
             raise self._problem(f"a text has at most {MAX_STARS} *", start)
         if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
