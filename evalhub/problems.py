@@ -31,6 +31,7 @@ _STATUS: dict[type[EvalHubError], int] = {
     errors.UnsupportedFile: 415,
     errors.FileTooLarge: 413,
     errors.StoredFileCorrupt: 500,
+    errors.StoredValueCorrupt: 500,
     errors.NotFound: 404,
     errors.NotAllowed: 403,
     errors.KeyReused: 422,
@@ -45,6 +46,8 @@ _RETRY_SECONDS, _FULL_SECONDS = "5", "60"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # As SQLite and PostgreSQL say it.
 _FULL_DATABASE = ("disk is full", "No space left on device")
+# SQLite's word for bytes that were text once.
+_NO_TEXT = "Could not decode to UTF-8"
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -73,6 +76,10 @@ def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
         _log.error("the storage is full", exc_info=error)
         body = _problem(507, "storage_full", "the server's storage is full; nothing was stored, try again later")
         return _response(body, context, {"Retry-After": _FULL_SECONDS})
+    if _NO_TEXT in str(error):
+        _log.error("the database holds a text that is none", exc_info=error)
+        message = "a stored text is damaged, and nothing is shown of it; the operator finds where with fsck"
+        return _response(_problem(500, errors.StoredValueCorrupt.code, message), context)
     if isinstance(error, UnreadablePostError):
         return _response(_problem(408, "body_too_slow", "the request body did not arrive in time"), context)
     if isinstance(error, RuntimeError) and _ENDING in str(error):

@@ -12,7 +12,9 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
+from runs.digests import digest_of_bytes, digest_of_json, digests_of_means, measure_seed
 from runs.models import Collection, Qrels, Run, SessionSet, Submission
+from runs.models.checked import ReadableJSON
 
 E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 
@@ -153,9 +155,22 @@ class JudgedView(models.Model):
 
     evaluation = models.OneToOneField(Evaluation, on_delete=models.CASCADE, primary_key=True, related_name="view")
     content = models.BinaryField()
+    digest = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
         return f"judged view of {self.evaluation_id}"
+
+    def seal(self, qrels: int) -> Self:
+        """Give it its digest, as one by this version of judgements."""
+        self.digest = self._digest(qrels)
+        return self
+
+    def is_sound(self, qrels: int) -> bool:
+        """Whether it is what was stored; one without a digest, which a worker of an earlier release wrote, counts."""
+        return self.digest in (None, self._digest(qrels))
+
+    def _digest(self, qrels: int) -> int:
+        return digest_of_bytes(("view", self.evaluation_id, qrels), self.content)
 
 
 class MetricVector(models.Model):
@@ -166,11 +181,15 @@ class MetricVector(models.Model):
     mean = models.FloatField(null=True, help_text="over the topics with a value; the sum for counts")
     topics = models.IntegerField(help_text="topics with a value")
     content = models.BinaryField()
+    digest = models.BigIntegerField(null=True, help_text="of the values")
+    mean_digest = models.BigIntegerField(null=True, help_text="of the mean and its topics")
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("evaluation", "measure"), name="one_vector_per_measure"),)
         # A leaderboard reads these columns of hundreds of evaluations: from the index alone, never the vectors.
-        indexes = (models.Index(fields=("measure", "evaluation", "mean", "topics"), name="means"),)
+        indexes = (
+            models.Index(fields=("measure", "evaluation", "mean", "topics", "mean_digest"), name="means_and_digests"),
+        )
 
     def __str__(self) -> str:
         return f"{self.measure} of {self.evaluation_id}"
@@ -178,6 +197,22 @@ class MetricVector(models.Model):
     @property
     def values(self) -> Floats:
         return np.frombuffer(self.content, np.dtype("<f8"))
+
+    def seal(self, qrels: int) -> Self:
+        """Give the values and their mean their digests, as those by this version of judgements."""
+        self.digest, self.mean_digest = self._digest(qrels), self._mean_digest(qrels)
+        return self
+
+    def is_sound(self, qrels: int) -> bool:
+        """Whether both are what was stored; those without a digest, of a worker of an earlier release, count."""
+        return self.digest in (None, self._digest(qrels)) and self.mean_digest in (None, self._mean_digest(qrels))
+
+    def _digest(self, qrels: int) -> int:
+        return digest_of_bytes(("vector", self.evaluation_id, qrels, self.measure), self.content)
+
+    def _mean_digest(self, qrels: int) -> int:
+        seed = measure_seed(self.measure)
+        return int(digests_of_means([self.evaluation_id], [qrels], [seed], [self.mean], [self.topics])[0])
 
 
 class SessionEvaluationQuerySet(SubmissionEvaluationQuerySet["SessionEvaluation"]):
@@ -198,7 +233,8 @@ class SessionEvaluation(SubmissionEvaluation):
     qrels = models.ForeignKey(Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations")
     judged_by = models.CharField(max_length=10, choices=SessionSet.JudgedBy.choices)
     sessions_judged = models.IntegerField(null=True)
-    means = models.JSONField(default=dict)
+    means = ReadableJSON(default=dict)
+    means_digest = models.BigIntegerField(null=True)
 
     objects = SessionEvaluationQuerySet.as_manager()
 
@@ -225,6 +261,13 @@ class SessionEvaluation(SubmissionEvaluation):
     def __str__(self) -> str:
         return f"{self.session_set} by {self.qrels or 'its own judgements'}"
 
+    def digest_of_means(self, means: object) -> int:
+        return digest_of_json(("means", self.pk, self.qrels_id), means)
+
+    def has_sound_means(self) -> bool:
+        """Whether its means are what was stored; those without a digest, of an earlier release's worker, count."""
+        return self.means is not None and self.means_digest in (None, self.digest_of_means(self.means))
+
 
 class SessionView(models.Model):
     """The judged view of a session set, and whose each session is, both compressed: every measure and analysis is
@@ -235,9 +278,22 @@ class SessionView(models.Model):
     )
     content = models.BinaryField()
     sessions = models.BinaryField(help_text="a line for each session: id, topic, searcher, system")
+    digest = models.BigIntegerField(null=True, help_text="of both")
 
     def __str__(self) -> str:
         return f"judged view of session evaluation {self.evaluation_id}"
+
+    def seal(self, qrels: int | None) -> Self:
+        """Give it its digest, as one by this version of judgements, or by the log's own."""
+        self.digest = self._digest(qrels)
+        return self
+
+    def is_sound(self, qrels: int | None) -> bool:
+        """Whether it is what was stored; one without a digest, which a worker of an earlier release wrote, counts."""
+        return self.digest in (None, self._digest(qrels))
+
+    def _digest(self, qrels: int | None) -> int:
+        return digest_of_bytes(("session view", self.evaluation_id, qrels), self.content, self.sessions)
 
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
@@ -272,6 +328,7 @@ class Comparison(Job):
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0, help_text="share of the work that is done")
     content = models.BinaryField(null=True, help_text="the result, compressed")
+    content_digest = models.BigIntegerField(null=True)
     size = models.BigIntegerField(default=0, help_text="bytes of the result")
     read_at = models.DateTimeField(default=timezone.now, help_text="day of the last request")
 
@@ -289,6 +346,11 @@ class Comparison(Job):
 
     def __str__(self) -> str:
         return f"comparison {self.pk}"
+
+    @staticmethod
+    def digest_of_content(query_digest: str, content: bytes | memoryview[int]) -> int:
+        """Return the digest of a result, as that of the query with this SHA-256."""
+        return digest_of_bytes(("comparison", query_digest), content)
 
 
 # Every kind of work that workers take from the database, the most urgent first.

@@ -6,6 +6,7 @@
     ├── UnsupportedFile         a compression or format we do not read
     ├── FileTooLarge            a file beyond a limit, before or after decompression
     ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
+    ├── StoredValueCorrupt      a stored value that no longer has its digest; nothing is shown of it
     ├── NotFound                an object that is not there, or not for this user
     ├── NotAllowed              an object that may be seen but not changed by this user
     │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
@@ -41,6 +42,10 @@ class FileTooLarge(EvalHubError):
 
 class StoredFileCorrupt(EvalHubError):
     code = "stored_file_corrupt"
+
+
+class StoredValueCorrupt(EvalHubError):
+    code = "stored_value_corrupt"
 
 
 class NotFound(EvalHubError):

@@ -20,7 +20,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -35,7 +34,7 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query
 from metrics.services.boards.fingerprints import Fingerprint, RunGroups, of_boards, of_code, of_filter, of_run
-from metrics.services.snapshots import one_snapshot
+from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import text_of
 from runs.models import Collection, Membership
@@ -115,8 +114,10 @@ def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[...
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
         def answer(self: Any, request: Request, **names: Any) -> Any:
-            with one_snapshot() if snapshot else nullcontext():
+            def make() -> Any:
                 return _answer(request, read(request, **names), False, lambda: get(self, request, **names))
+
+            return read_in_snapshot(make) if snapshot else make()
 
         return answer
 
@@ -131,8 +132,10 @@ def unchanged_page(
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
         def answer(request: HttpRequest, **names: Any) -> Any:
-            with one_snapshot() if snapshot else nullcontext():
+            def make() -> Any:
                 return _answer(request, read(request, **names), True, lambda: page(request, **names))
+
+            return read_in_snapshot(make) if snapshot else make()
 
         return answer
 

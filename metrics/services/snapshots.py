@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
 
+from runs.errors import StoredValueCorrupt
+
 # What is to be written once the snapshot has ended that is open here; None where none is.
-_WRITES: ContextVar[list[Callable[[], object]] | None] = ContextVar("writes", default=None)
+_WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar("writes", default=None)
+# How often a reading that meets damaged values is made before that is its answer.
+_TRIES = 3
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -24,24 +30,39 @@ def one_snapshot() -> Iterator[None]:
     if _WRITES.get() is not None:
         yield
         return
-    writes: list[Callable[[], object]] = []
-    token = _WRITES.set(writes)
+    writes: list[tuple[Callable[[], object], bool]] = []
+    token, ended = _WRITES.set(writes), False
     try:
         with _reading():
             yield
+        ended = True
     finally:
         _WRITES.reset(token)
-    for write in writes:
-        write()
+        for write, always in writes:
+            if ended or always:
+                write()
 
 
-def after_snapshot(write: Callable[[], object]) -> None:
-    """Call `write` once the snapshot has ended that is open here, and at once where none is."""
+def read_in_snapshot(read: Callable[[], T]) -> T:
+    """Return what `read` reads, as of one moment; of a later one where it met damaged values, which are out of the way
+    by then. StoredValueCorrupt where it meets others again and again."""
+    if _WRITES.get() is not None:
+        return read()
+    for _ in range(_TRIES - 1):
+        with suppress(StoredValueCorrupt), one_snapshot():
+            return read()
+    with one_snapshot():
+        return read()
+
+
+def after_snapshot(write: Callable[[], object], *, always: bool = False) -> None:
+    """Call `write` once the snapshot has ended that is open here, and at once where none is; with `always` also where
+    an error ends it."""
     waiting = _WRITES.get()
     if waiting is None:
         write()
     else:
-        waiting.append(write)
+        waiting.append((write, always))
 
 
 @contextmanager

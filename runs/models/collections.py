@@ -12,8 +12,10 @@ from django.utils import timezone
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
+from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts import Team, User
+from runs.models.checked import TopicIds
 
 DEFAULT_MEASURES = (
     "nDCG@10", "nDCG", "AP", "RR", "P@5", "P@10", "R@100", "R@1000", "Rprec", "Judged@10",
@@ -183,7 +185,8 @@ class Qrels(models.Model):
     lines = models.BigIntegerField()
     judgements = models.BigIntegerField()
     topics = models.IntegerField()
-    topic_ids = models.JSONField(help_text="in the order of every stored vector")
+    topic_ids = TopicIds(help_text="in the order of every stored vector")
+    topic_ids_digest = models.BigIntegerField(null=True, editable=False)
     levels = models.JSONField(help_text="number of judgements at each level")
     warnings = models.JSONField(default=dict)
     note = models.CharField(max_length=500, blank=True)
@@ -201,7 +204,16 @@ class Qrels(models.Model):
     def __str__(self) -> str:
         return f"{self.collection} v{self.version}"
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Give the topic ids their digest when they are first stored; they never change."""
+        if self._state.adding:
+            self.topic_ids_digest = self.digest_of_topic_ids(self.topic_ids)
+        super().save(*args, **kwargs)
+
     @property
     def has_subtopics(self) -> bool:
         """Whether any topic has several subtopics."""
         return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get("counts", {})
+
+    def digest_of_topic_ids(self, topic_ids: object) -> int:
+        return digest_of_json((self.collection_id, self.version, self.sha256), topic_ids)

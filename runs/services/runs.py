@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from runs.errors import Conflict
+from runs.errors import Conflict, StoredValueCorrupt
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import Collection, Qrels, Run
 from runs.services.files import HASH_SEED, FileSource, upload_limits
@@ -73,7 +73,12 @@ def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedK
     listed = list(collection.topics.order_by("position").values_list("topic_id", flat=True))
     if not listed:
         open_ones = Qrels.objects.filter(collection=collection, collection__blind=False, active=True)
-        judged = open_ones.values_list("topic_ids", flat=True).first() or []
+        active = open_ones.defer("warnings").first()
+        try:
+            judged = active.topic_ids if active else []
+        except StoredValueCorrupt:
+            # A run is right without this warning.
+            return
         warn_where_none_matches(report, found, judged, "judged in the collection")
         return
     warn_of_outside(report, found, listed)

@@ -159,6 +159,7 @@ def test_judgements_of_the_release_before_keep_their_subtopics(newest: None) -> 
             collection=collection, version=version, sha256=str(version) * 64, size=8, lines=1, judgements=1, topics=1,
             topic_ids=["1"], levels={"1": 1}, warnings=warnings,
         )  # fmt: skip
-    MigrationExecutor(connection).migrate([("runs", "0006_iteration_of_qrels")])
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes("runs"))
     assert [qrels.iteration for qrels in Qrels.objects.order_by("version")] == ["subtopic", "ignore", "ignore"]
     assert [qrels.has_subtopics for qrels in Qrels.objects.order_by("version")] == [True, False, False]

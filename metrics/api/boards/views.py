@@ -19,7 +19,7 @@ from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_board, unchanged
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standings import StandingsQuery, read_standings
-from metrics.services.snapshots import one_snapshot
+from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.errors import InvalidInput
@@ -49,16 +49,19 @@ class LeaderboardExport(APIView):
         parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, SCORES, *STATISTICS],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
-        with one_snapshot():
+        export = EXPORTS[kind]
+
+        def read() -> tuple[str, str]:
             found = scored_collection(request, collection)
             parameters = query_of(request)
             query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
             board = read_whole_board(collection=found, query=query)
             standings = read_standings(board=board, query=asked) if asked else None
-            export = EXPORTS[kind]
-            text = "".join(export.render(found, board, standings))
+            return found.slug, "".join(export.render(found, board, standings))
+
+        slug, text = read_in_snapshot(read)
         response = HttpResponse(text, content_type=export.content_type)
-        response["Content-Disposition"] = f'attachment; filename="{found.slug}-leaderboard.{export.ending}"'
+        response["Content-Disposition"] = f'attachment; filename="{slug}-leaderboard.{export.ending}"'
         return response
 
 

@@ -15,10 +15,10 @@ from metrics.models import Evaluation, MetricVector
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
 from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
-from metrics.services.snapshots import one_snapshot
+from metrics.services.snapshots import one_snapshot, read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
-from metrics.services.values.judged_views import Mean, covered_topics, means_of
+from metrics.services.values.judged_views import Mean, covered_topics, means_of, sound_means
 from metrics.services.values.selection import own_measures
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels, Run
@@ -144,10 +144,12 @@ class _Board:
         sort, descending = self.query.sort, self.query.descending
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
-        stored = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
-        known = {pk: (mean, topics) for pk, mean, topics in stored.values_list("evaluation_id", "mean", "topics")}
+        rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
+        stored, _ = sound_means(rows, self.qrels.pk)
+        known = {pk: mean for (pk, _), mean in stored.items()}
         missing = [pk for pk in ids if pk not in known]
-        computed = means_of(missing, [sort], own_measures(self.collection)) if missing else {}
+        own = own_measures(self.collection) if missing else set()
+        computed = means_of(missing, [sort], own, self.qrels.pk) if missing else {}
         known |= {pk: mean for (pk, _), mean in computed.items()}
         means = {pk: known.get(pk, _NOTHING) for pk in ids}
         return fair_order(
@@ -178,38 +180,41 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
     A filter chooses which rows are shown, never who is compared: ranks are those of the whole board.
     """
-    with one_snapshot():
-        board = _Board(collection, active_qrels(collection), query)
-        order = board.order
-        places = [_Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-        places += [_Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
-        states = _states(collection, board.qrels, board.scores)
-        # Below the evaluated runs come those that have no values of these judgements, the stale ones first.
-        last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
-        others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
-        if sum(states.values()) <= len(places):
-            others = others.none()
-        if query.filter:
-            current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-            # The runs come with their states, of which only the keys are asked here.
-            kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
-            places = [place for place in places if place.pk in kept]
-        page = places[query.offset : query.offset + query.limit]
-        start = max(0, query.offset - len(places))
-        rest = others[start : start + query.limit - len(page)]
-        return Leaderboard(
-            qrels=board.qrels,
-            scores=board.scores,
-            measures=query.measures,
-            sort=query.sort,
-            descending=query.descending,
-            total=len(places) + others.count(),
-            ranked=len(order.ranked),
-            states=states,
-            rows=_rows(board, page, list(rest.values_list("pk", "board_state", "evaluation_shown"))),
-            order=order.ranked,
-            topics=order.topics,
-        )
+    return read_in_snapshot(lambda: _read_board(collection, query))
+
+
+def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
+    board = _Board(collection, active_qrels(collection), query)
+    order = board.order
+    places = [_Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+    places += [_Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+    states = _states(collection, board.qrels, board.scores)
+    # Below the evaluated runs come those that have no values of these judgements, the stale ones first.
+    last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
+    others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
+    if sum(states.values()) <= len(places):
+        others = others.none()
+    if query.filter:
+        current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
+        # The runs come with their states, of which only the keys are asked here.
+        kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
+        places = [place for place in places if place.pk in kept]
+    page = places[query.offset : query.offset + query.limit]
+    start = max(0, query.offset - len(places))
+    rest = others[start : start + query.limit - len(page)]
+    return Leaderboard(
+        qrels=board.qrels,
+        scores=board.scores,
+        measures=query.measures,
+        sort=query.sort,
+        descending=query.descending,
+        total=len(places) + others.count(),
+        ranked=len(order.ranked),
+        states=states,
+        rows=_rows(board, page, list(rest.values_list("pk", "board_state", "evaluation_shown"))),
+        order=order.ranked,
+        topics=order.topics,
+    )
 
 
 def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
@@ -221,10 +226,12 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
     keys = [key for _, _, key in others if key]
     found |= Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
     unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in others if not key])
-    valued = [*(place.pk for place in page), *(key for _, state, key in others if key and state == STALE)]
+    stale = [key for _, state, key in others if key and state == STALE]
+    valued = [*(place.pk for place in page), *stale]
     # Judged@10 too, which an evaluation of an earlier release has not stored.
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
-    means = means_of(valued, wanted, {*own_measures(board.collection), JUDGED.name}) if valued else {}
+    own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
+    means = means_of(valued, wanted, own, qrels) if valued else {}
 
     def row(evaluation: Evaluation, state: str, rank: int | None = None, code: str = "", reason: str = "") -> Row:
         values = {m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures}
@@ -243,7 +250,8 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
 
 def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboard:
     """All rows that the filter shows on one page; InvalidInput for more rows or figures than are made at once."""
-    with one_snapshot():
+
+    def read() -> Leaderboard:
         rows = len(runs_shown(collection=collection, query=query))
         if rows > MAX_ROWS:
             message = f"{rows:,} rows; a file has at most {MAX_ROWS:,}: name fewer with filter="
@@ -252,6 +260,8 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
             message = f"{rows:,} rows of {len(query.measures)} measures; a file has at most {MAX_FIGURES:,} means"
             raise InvalidInput(message, code="too_many_values", pointer="measures")
         return read_leaderboard(collection=collection, query=replace(query, offset=0, limit=MAX_ROWS))
+
+    return read_in_snapshot(read)
 
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:

@@ -121,7 +121,7 @@ def _orders(
     The means of the collection's own measures are stored; to compute the others is what takes the time.
     """
     own = own_measures(collection)
-    stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own)
+    stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own, qrels.pk)
     others = [measure for measure in measures if measure.name not in own]
     computed = computed_means(evaluation_ids, others) if others else {}
     found = stored | {key: mean for key, (mean, _) in computed.items()}

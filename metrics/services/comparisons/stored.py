@@ -26,6 +26,7 @@ from metrics.services.comparisons.comparison import (
 )
 from metrics.services.comparisons.content import STATISTICS_VERSION, canonical, decode, digest_of, encode, query_from
 from metrics.services.comparisons.workload import check_workload, estimate, fits_a_request, seconds_of
+from metrics.services.queue.damage import make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
 from metrics.services.snapshots import after_snapshot
@@ -171,9 +172,12 @@ def read_stored_comparison(stored: Comparison) -> Answer:
     baseline = entrants.evaluations[entrants.baseline] if entrants.baseline is not None else None
     query = replace(query, baseline=str(baseline.run_id) if baseline else None)
     gone = frozenset(place for place, entry in enumerate(entrants.evaluations) if entry.run.deleted_at)
-    content = Comparison.objects.filter(pk=stored.pk).values_list("content", flat=True).first()
+    rows = Comparison.objects.filter(pk=stored.pk).values_list("content", "content_digest")
+    content, digest = rows.first() or (None, None)
     if content is None or stored.query.get("statistics_version") != STATISTICS_VERSION:
         raise NotFound(f"comparison {stored.pk} has expired; request it again", code="not_found")
+    if digest not in (None, stored.digest_of_content(stored.digest, content)):
+        raise make_comparison_again(stored)
     return Answer(query, entrants, decode(bytes(content), query), stored, gone)
 
 
@@ -207,6 +211,7 @@ def _compare(lease: Lease, lost: threading.Event) -> bool:
     watched = replace(query, options=replace(query.options, watch=progress.block))
     content = encode(list(compare_entrants(entrants, watched, progress.family)))
     done: dict[str, Any] = {"content": content, "size": len(content), "progress": 1.0}
+    done["content_digest"] = stored.digest_of_content(stored.digest, content)
     if not patiently(lambda: finish(lease, **done, seconds=time.perf_counter() - start)):
         raise LeaseLost
     sweep_comparisons()

@@ -22,7 +22,7 @@ from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_vectors, session_vectors
 from metrics.models import SessionEvaluation
-from metrics.services.sessions.judged_sets import check_work
+from metrics.services.sessions.judged_sets import check_means, check_work
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
 from runs.models import SessionSet
@@ -109,6 +109,7 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
 
     Sets that were deleted keep their place and later ones come behind, so that nothing changes the colour of a system.
     """
+    check_means([evaluation])
     own = evaluation.session_set
     names: dict[str, None] = {}
     sets = SessionSet.objects.filter(collection=own.collection_id, created_at__lte=own.created_at).exclude(pk=own.pk)

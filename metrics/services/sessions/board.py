@@ -15,9 +15,16 @@ from metrics.engine.grammar import Measure
 from metrics.engine.sessions.grammar import session_values
 from metrics.models import SessionEvaluation
 from metrics.services.queue.status import with_states
-from metrics.services.sessions.judged_sets import Mean, check_work, default_measures, load_set, work_of
+from metrics.services.sessions.judged_sets import (
+    Mean,
+    check_means,
+    check_work,
+    default_measures,
+    load_set,
+    work_of,
+)
 from metrics.services.sessions.values import is_stale
-from metrics.services.snapshots import one_snapshot
+from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from runs.errors import NotFound
 from runs.models import Collection, SessionSet
@@ -83,14 +90,17 @@ def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> S
     states and counts are of one moment, whatever is evaluated meanwhile. What differs in how it is judged does not
     stand on one board. NotFound where there is no set, StatisticsError where too much would have to be computed.
     """
-    with one_snapshot():
-        judged_by = query.judged_by or first_judged_by(collection)
-        sets = SessionSet.objects.filter(collection=collection, deleted_at=None)
-        evaluations = current_evaluations(collection, judged_by)
-        rows = _ranked(_rows(evaluations, query, stale=False), query)
-        rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
-        states = Counter(with_states(sets.filter(judged_by=judged_by)).values_list("state", flat=True))
-        others = sets.exclude(judged_by=judged_by).count()
+    return read_in_snapshot(lambda: _read_board(collection, query))
+
+
+def _read_board(collection: Collection, query: SessionBoardQuery) -> SessionBoard:
+    judged_by = query.judged_by or first_judged_by(collection)
+    sets = SessionSet.objects.filter(collection=collection, deleted_at=None)
+    evaluations = current_evaluations(collection, judged_by)
+    rows = _ranked(_rows(evaluations, query, stale=False), query)
+    rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
+    states = Counter(with_states(sets.filter(judged_by=judged_by)).values_list("state", flat=True))
+    others = sets.exclude(judged_by=judged_by).count()
     page = slice(query.offset, query.offset + query.limit)
     return SessionBoard(query, judged_by, states, others, len(rows), rows[page])
 
@@ -170,7 +180,11 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
 
 
 def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dict[int, dict[str, list[Mean]]]:
-    """Means by system of each evaluation: stored with it, remembered for an hour, or computed from the view."""
+    """Means by system of each evaluation: stored with it, remembered for an hour, or computed from the view.
+
+    StoredValueCorrupt where stored ones are damaged.
+    """
+    check_means(evaluations)
     found: dict[int, dict[str, list[Mean]]] = {}
     for evaluation in evaluations:
         stored = evaluation.means["values"]

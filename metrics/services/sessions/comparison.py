@@ -21,7 +21,7 @@ from metrics.engine.significance.pairs import DEFAULTS, Options, PairedResult
 from metrics.engine.significance.verdicts import REASONS, Verdicts, adjust, cautions_of, decide
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import current_evaluations, first_judged_by, system_name
-from metrics.services.sessions.judged_sets import check_work, load_sets, work_of
+from metrics.services.sessions.judged_sets import check_means, check_work, load_sets, work_of
 from metrics.services.snapshots import one_snapshot
 from metrics.services.values.effort import check_seconds, seconds_of_test
 from runs.models import Collection, Qrels
@@ -172,6 +172,7 @@ def _read_sample(collection: Collection, judged_by: str, query: SessionCompariso
             raise StatisticsError(message, code="unknown_session_set", pointer="sets")
         evaluations = [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets]
     check_work(work_of(sum(one.session_set.queries for one in evaluations), [query.measure]), "sets")
+    check_means(evaluations)
     entrants = {
         system_name(evaluation, system): (evaluation, system)
         for evaluation in evaluations

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import zstandard
 from django.db import transaction
@@ -19,7 +19,7 @@ from metrics.engine.sessions.judging import JudgedBy, judge_sessions
 from metrics.models import SessionEvaluation, SessionView
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
-from metrics.services.sessions.judged_sets import JudgedSet, Mean, default_measures, pack_sessions
+from metrics.services.sessions.judged_sets import JudgedSet, default_measures, pack_sessions
 from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
 from runs.models import SessionSet
@@ -33,7 +33,9 @@ class Outcome:
     """What evaluating a set gives."""
 
     judged: JudgedSet
-    means: dict[str, list[Mean]]
+    stored: SessionView
+    means: dict[str, Any]
+    means_digest: int
     seconds: float
 
 
@@ -50,7 +52,13 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
         if lost.is_set():
             raise LeaseLost
         means[measure.name] = judged.means(measure, session_values(judged.view, measure))
-    return Outcome(judged, means, time.perf_counter() - start)
+    stored = SessionView(
+        evaluation_id=evaluation.pk,
+        content=zstandard.compress(judged.view.to_bytes()),
+        sessions=pack_sessions(judged.sessions),
+    ).seal(evaluation.qrels_id)
+    shown = {"systems": [name.decode() for name in judged.systems], "values": means}
+    return Outcome(judged, stored, shown, evaluation.digest_of_means(shown), time.perf_counter() - start)
 
 
 def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
@@ -79,14 +87,11 @@ def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> Jud
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
-    view = outcome.judged.view
-    content, sessions = zstandard.compress(view.to_bytes()), pack_sessions(outcome.judged.sessions)
-    judged = int(view.is_judged.sum())
-    means = {"systems": [name.decode() for name in outcome.judged.systems], "values": outcome.means}
+    means = {"means": outcome.means, "means_digest": outcome.means_digest}
+    judged = int(outcome.judged.view.is_judged.sum())
+    stored = {name: getattr(outcome.stored, name) for name in ("content", "sessions", "digest")}
     with transaction.atomic():
-        if not finish(lease, seconds=outcome.seconds, sessions_judged=judged, means=means):
+        if not finish(lease, seconds=outcome.seconds, sessions_judged=judged, **means):
             raise LeaseLost
-        SessionView.objects.update_or_create(
-            evaluation_id=lease.pk, defaults={"content": content, "sessions": sessions}
-        )
+        SessionView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
     return True

@@ -16,6 +16,7 @@ from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.models import SessionEvaluation, SessionView
+from metrics.services.queue.damage import give_up_evaluations
 
 # What every set is given when it is evaluated, and what is answered where no measure is named.
 DEFAULT_MEASURES = (
@@ -80,8 +81,17 @@ def unpack_sessions(stored: bytes) -> list[Session]:
 
 
 def load_set(evaluation: SessionEvaluation) -> JudgedSet:
-    """The judged view of an evaluated set."""
-    return _unpack(SessionView.objects.get(pk=evaluation.pk))
+    """The judged view of an evaluated set; StoredValueCorrupt where it is damaged, and then it is made again."""
+    row = SessionView.objects.get(pk=evaluation.pk)
+    if not row.is_sound(evaluation.qrels_id):
+        raise give_up_evaluations(SessionEvaluation, [row.pk], "judged view")
+    return unpack_set(row)
+
+
+def check_means(evaluations: Iterable[SessionEvaluation]) -> None:
+    """StoredValueCorrupt where stored means of a set are damaged, or the names of its systems beside them."""
+    if damaged := [evaluation.pk for evaluation in evaluations if not evaluation.has_sound_means()]:
+        raise give_up_evaluations(SessionEvaluation, damaged, "means")
 
 
 def load_sets(evaluations: list[SessionEvaluation]) -> Iterator[tuple[SessionEvaluation, JudgedSet]]:
@@ -117,6 +127,7 @@ def _weight(measure: Measure) -> float:
     return 1.0
 
 
-def _unpack(row: SessionView) -> JudgedSet:
+def unpack_set(row: SessionView) -> JudgedSet:
+    """The judged view of a row that was found sound."""
     view = JudgedSessions.from_bytes(zstandard.decompress(bytes(row.content)))
     return JudgedSet(unpack_sessions(bytes(row.sessions)), view)

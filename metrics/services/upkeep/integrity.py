@@ -8,21 +8,39 @@ from datetime import timedelta
 from functools import partial
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.db.models import Count, F, Q
 from django.db.models.functions import Length
 from django.utils import timezone
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
-from metrics.models import EVALUATIONS, JOBS, Comparison, Evaluation, Job, MetricVector, SessionEvaluation
+from metrics.models import (
+    EVALUATIONS,
+    JOBS,
+    Comparison,
+    Evaluation,
+    Job,
+    JudgedView,
+    MetricVector,
+    SessionEvaluation,
+    SessionView,
+)
 from metrics.services.comparisons.content import decode, digest_of, query_from
+from metrics.services.queue.damage import forget_result
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
-from metrics.services.sessions.judged_sets import load_set
+from metrics.services.sessions.judged_sets import unpack_set
 from metrics.services.upkeep.database_file import damaged, find_in_database
 from metrics.services.upkeep.findings import Finding
-from metrics.services.values.judged_views import load_view, means_of
+from metrics.services.upkeep.stored_values import (
+    find_in_session_means,
+    find_in_topic_ids,
+    find_in_vectors,
+    find_unsealed,
+)
+from metrics.services.values.judged_views import means_of, unpack_view
+from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
 from runs.services.files import Examined, examine_stored, stored_path
 from runs.services.sweeping import AGE, left_behind, orphans, sweep
@@ -38,6 +56,8 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         _find_in_leases,
         _find_in_submissions,
         partial(_find_in_evaluations, fast),
+        *(() if fast else (find_in_topic_ids, find_in_vectors, find_in_session_means)),
+        find_unsealed,
         partial(_find_in_comparisons, fast),
         partial(_find_in_files, fast),
         _find_leftovers,
@@ -82,9 +102,16 @@ def _find_in_qrels() -> Iterator[Finding]:
     for collection in Collection.objects.annotate(active_versions=active).filter(active_versions__gt=1):
         text = f"collection {collection} has several active versions of judgements; activate one of them"
         yield Finding("several_active_qrels", text)
-    for qrels in Qrels.objects.select_related("collection").iterator(50):
-        if qrels.topics != len(qrels.topic_ids):
-            text = f"judgements {qrels} name {len(qrels.topic_ids)} topics and count {qrels.topics}; restore a backup"
+    for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50):
+        try:
+            named = len(qrels.topic_ids)
+        except (StoredValueCorrupt, OperationalError):
+            # Whether they can be read from the file again is looked at with the contents.
+            text = f"the topic ids of judgements {qrels} are damaged; fsck --repair reads them again from their file"
+            yield Finding("qrels_topics", text)
+            continue
+        if qrels.topics != named:
+            text = f"judgements {qrels} name {named} topics and count {qrels.topics}; restore a backup"
             yield Finding("qrels_topics", text)
 
 
@@ -153,7 +180,7 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
         for evaluation in kind.objects.exclude(qrels=None).exclude(qrels__collection=F(f"{of}__collection")):
             text = f"{_name(evaluation)} is by judgements of another collection; restore a backup"
             yield Finding("foreign_qrels", text)
-        done = kind.objects.evaluated()
+        done = kind.objects.evaluated().defer(*(() if kind is Evaluation else ("means",)))
         for evaluation in done.filter(view=None):
             text = f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates it again"
             yield Finding(f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk)))
@@ -161,7 +188,7 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
             continue
         for evaluation in done.exclude(view=None).select_related("qrels", of).defer("qrels__topic_ids").iterator(50):
             if not _has_whole_view(evaluation):
-                text = f"the judged view of {_name(evaluation)} cannot be read; --repair evaluates it again"
+                text = f"the judged view of {_name(evaluation)} is damaged; --repair evaluates it again"
                 yield Finding(f"{prefix}view_unreadable", text, partial(queue_again, done.filter(pk=evaluation.pk)))
     sized = MetricVector.objects.annotate(size=Length("content")).exclude(size=8 * F("evaluation__qrels__topics"))
     for vector in sized.defer("content").select_related("evaluation"):
@@ -172,9 +199,14 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
 def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
     try:
         if isinstance(evaluation, Evaluation):
-            return load_view(evaluation).n_topics == evaluation.qrels.topics
-        judged = load_set(evaluation)
-        return len(judged.sessions) == judged.view.n_sessions == evaluation.session_set.sessions
+            view = JudgedView.objects.get(pk=evaluation.pk)
+            return view.is_sound(evaluation.qrels_id) and unpack_view(view).n_topics == evaluation.qrels.topics
+        row = SessionView.objects.get(pk=evaluation.pk)
+        judged = unpack_set(row)
+        return (
+            row.is_sound(evaluation.qrels_id)
+            and len(judged.sessions) == judged.view.n_sessions == evaluation.session_set.sessions
+        )
     except Exception:
         return False
 
@@ -188,13 +220,15 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
     if fast:
         return
     compared = Comparison.objects.filter(state=Comparison.State.COMPARED)
-    again = {"state": Comparison.State.QUEUED, "content": None, "size": 0, "attempts": 0, "dispatched_at": None}
     for stored in compared.iterator(1):
         try:
-            decode(bytes(stored.content or b""), query_from(stored.query))
+            content = bytes(stored.content or b"")
+            if stored.content_digest not in (None, stored.digest_of_content(stored.digest, content)):
+                raise StoredValueCorrupt(str(stored))
+            decode(content, query_from(stored.query))
         except Exception:
             text = f"the result of {stored} cannot be read; --repair queues it again"
-            yield Finding("comparison_unreadable", text, partial(compared.filter(pk=stored.pk).update, **again))
+            yield Finding("comparison_unreadable", text, partial(forget_result, stored.pk))
 
 
 def _find_in_files(fast: bool) -> Iterator[Finding]:

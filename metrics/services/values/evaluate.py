@@ -31,6 +31,7 @@ class Outcome:
     """What evaluating a run gives."""
 
     view: JudgedRun
+    stored: JudgedView
     vectors: list[MetricVector]
     seconds: float
 
@@ -60,8 +61,11 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
     for name in dict.fromkeys([*run.collection.measures, JUDGED.name]):
         if lost.is_set():
             raise LeaseLost
-        vectors.append(make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view))
-    return Outcome(view, vectors, time.perf_counter() - start)
+        vector = make_vector(evaluation.pk, parse_measure(name, run.collection.documents), view)
+        vectors.append(vector.seal(evaluation.qrels_id))
+    content = zstandard.compress(view.to_bytes())
+    stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
+    return Outcome(view, stored, vectors, time.perf_counter() - start)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -74,13 +78,12 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
-    view = outcome.view
-    content = zstandard.compress(view.to_bytes())
-    answered = int((view.num_ret > 0).sum())
+    stored = {"content": outcome.stored.content, "digest": outcome.stored.digest}
+    answered = int((outcome.view.num_ret > 0).sum())
     with transaction.atomic():
         if not finish(lease, seconds=outcome.seconds, topics_answered=answered):
             raise LeaseLost
         MetricVector.objects.filter(evaluation_id=lease.pk).delete()
-        JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults={"content": content})
+        JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
         MetricVector.objects.bulk_create(outcome.vectors)
     return True

@@ -2,46 +2,93 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 import numpy as np
 import zstandard
 from django.core.cache import cache
+from django.db.models import F, QuerySet
 
+from metrics.engine import ENGINE_VERSION
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation, JudgedView, MetricVector
+from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import after_snapshot
 from metrics.services.values.evaluate import make_vector
+from runs.digests import digests_of_means, measure_seed
 
 Mean = tuple[float | None, int]
+# What is damaged, as an error names it.
+VIEW = "judged view"
+_QRELS = F("evaluation__qrels_id")
+_NAMED = 5
 _BATCH = 5000
 # Judged views are up to a few megabytes each: so many are fetched at once, and unpacked one by one.
 _ROWS = 8
 _CACHE_SECONDS = 3600
+_log = logging.getLogger(__name__)
 
 
 def load_view(evaluation: Evaluation) -> JudgedRun:
-    """The judged view of an evaluated run."""
-    return _unpack(JudgedView.objects.get(pk=evaluation.pk))
+    """The judged view of an evaluated run; StoredValueCorrupt where it is damaged, and then it is made again."""
+    row = JudgedView.objects.get(pk=evaluation.pk)
+    if not row.is_sound(evaluation.qrels_id):
+        raise give_up_evaluations(Evaluation, [row.pk], VIEW)
+    return unpack_view(row)
 
 
 def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], MetricVector]:
-    """The values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved."""
+    """The values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved.
+
+    What is damaged is computed as well, and replaced where it is stored.
+    """
     names = [measure.name for measure in measures]
-    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
-    found = {(row.evaluation_id, row.measure): row for row in rows}
+    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).annotate(by=_QRELS)
+    found: dict[tuple[int, str], MetricVector] = {}
+    damaged = set()
+    for row in rows:
+        if row.is_sound(row.by):
+            found[row.evaluation_id, row.measure] = row
+        else:
+            damaged.add((row.evaluation_id, row.measure))
+    _check_engine(damaged)
     missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
-    for pk, view in _views(pk for pk, wanted in missing.items() if wanted):
-        found.update({(pk, measure.name): make_vector(pk, measure, view) for measure in missing[pk]})
+    for pk, qrels, view in _views(pk for pk, wanted in missing.items() if wanted):
+        fresh = [make_vector(pk, measure, view) for measure in missing[pk]]
+        replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
+        found.update({(pk, row.measure): row for row in fresh})
     return found
+
+
+def replace_vectors(rows: list[MetricVector]) -> None:
+    """Store values in the place of damaged ones, unless a worker has done so meanwhile."""
+
+    def replace() -> None:
+        for row in rows:
+            values = {name: getattr(row, name) for name in ("mean", "topics", "content", "digest", "mean_digest")}
+            MetricVector.objects.filter(evaluation=row.evaluation_id, measure=row.measure).update(**values)
+
+    if rows:
+        after_snapshot(replace)
+
+
+def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
+    """StoredValueCorrupt where another engine computed what is damaged: this one would give its own values for it."""
+    pks = {pk for pk, _ in damaged}
+    if pks:
+        _log.error("stored values are damaged, and computed again: %s", sorted(damaged)[:_NAMED])
+        foreign = Evaluation.objects.filter(pk__in=pks).exclude(engine_version=ENGINE_VERSION)
+        if ids := list(foreign.values_list("pk", flat=True)):
+            raise give_up_evaluations(Evaluation, ids, "values")
 
 
 def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], tuple[Mean, bytes]]:
     """By (evaluation, measure) the mean and which topics it covers, from the judged views, held one at a time."""
     found = {}
-    for pk, view in _views(evaluation_ids):
+    for pk, _, view in _views(evaluation_ids):
         for measure in measures:
             values = measure.compute(view)
             found[pk, measure.name] = measure.aggregate(values, view), _defined(values)
@@ -65,26 +112,50 @@ def _defined(values: Floats) -> bytes:
     return np.packbits(np.logical_not(np.isnan(values))).tobytes()
 
 
-def means_of(evaluation_ids: list[int], measures: list[Measure], keep: set[str]) -> dict[tuple[int, str], Mean]:
+def means_of(
+    evaluation_ids: list[int], measures: list[Measure], keep: set[str], qrels: int | None = None
+) -> dict[tuple[int, str], Mean]:
     """Mean and number of topics by (evaluation, measure).
 
     What is not stored is computed; it is stored when its measure is in `keep` (the collection's own measures), else
-    remembered for an hour, so that reading an odd measure never fills the database.
+    remembered for an hour, so that reading an odd measure never fills the database. What is damaged is replaced.
+    `qrels` is the version of judgements that all of them are by, where it is one.
     """
     names = [measure.name for measure in measures]
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
-    means: dict[tuple[int, str], Mean] = {
-        (pk, name): (mean, topics) for pk, name, mean, topics in
-        rows.values_list("evaluation_id", "measure", "mean", "topics")
-    }  # fmt: skip
+    means, damaged = sound_means(rows, qrels)
+    _check_engine(damaged)
     wanted = [(pk, name) for pk in evaluation_ids for name in names if (pk, name) not in means]
     if wanted:
-        means.update(_computed(wanted, {measure.name: measure for measure in measures}, keep))
+        means.update(_computed(wanted, {measure.name: measure for measure in measures}, keep, damaged))
     return means
 
 
+def sound_means(
+    rows: QuerySet[MetricVector], qrels: int | None = None
+) -> tuple[dict[tuple[int, str], Mean], set[tuple[int, str]]]:
+    """Stored means by (evaluation, measure), and which of them are damaged and left out.
+
+    Where all are by one version of judgements, `qrels` saves a look at every evaluation.
+    """
+    columns = ("evaluation_id", "measure", "mean", "topics", "mean_digest")
+    read = list(rows.values_list(*columns, *(() if qrels else ("evaluation__qrels_id",))))
+    if not read:
+        return {}, set()
+    pks, names, means, topics, digests, *by = zip(*read, strict=True)
+    seeds = {name: measure_seed(name) for name in set(names)}
+    seed = seeds[names[0]] if len(seeds) == 1 else [seeds[name] for name in names]
+    made = digests_of_means(pks, qrels or by[0], seed, means, topics).tolist()
+    found = dict(zip(zip(pks, names, strict=True), zip(means, topics, strict=True), strict=True))
+    if made == [*digests]:
+        return found, set()
+    known = zip(found, digests, made, strict=True)
+    damaged = {pair for pair, stored, digest in known if stored not in (None, digest)}
+    return {pair: mean for pair, mean in found.items() if pair not in damaged}, damaged
+
+
 def _computed(
-    wanted: list[tuple[int, str]], measures: dict[str, Measure], keep: set[str]
+    wanted: list[tuple[int, str]], measures: dict[str, Measure], keep: set[str], damaged: set[tuple[int, str]]
 ) -> dict[tuple[int, str], Mean]:
     keys = {_cache_key(pk, name): (pk, name) for pk, name in wanted}
     known: dict[tuple[int, str], Mean] = {keys[key]: mean for key, mean in cache.get_many(keys).items()}
@@ -92,8 +163,11 @@ def _computed(
     for pk, name in wanted:
         if (pk, name) not in known:
             missing.setdefault(pk, []).append(measures[name])
-    fresh = [make_vector(pk, measure, view) for pk, view in _views(missing) for measure in missing[pk]]
-    kept = [row for row in fresh if row.measure in keep]
+    fresh = [
+        make_vector(pk, measure, view).seal(qrels) for pk, qrels, view in _views(missing) for measure in missing[pk]
+    ]
+    replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
+    kept = [row for row in fresh if row.measure in keep and (row.evaluation_id, row.measure) not in damaged]
     if kept:
         after_snapshot(lambda: MetricVector.objects.bulk_create(kept, 500, ignore_conflicts=True))
     new = {(row.evaluation_id, row.measure): (row.mean, row.topics) for row in fresh}
@@ -106,12 +180,20 @@ def _cache_key(evaluation_id: int, measure: str, what: str = "mean") -> str:
     return f"{what}:{evaluation_id}:{measure.encode().hex()}"
 
 
-def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, JudgedRun]]:
-    ids = list(evaluation_ids)
+def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
+    """Evaluation, version of judgements and view, one at a time; StoredValueCorrupt at the end for the damaged ones."""
+    ids, damaged = list(evaluation_ids), []
     for start in range(0, len(ids), _BATCH):
-        for row in JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]).iterator(_ROWS):
-            yield row.pk, _unpack(row)
+        rows = JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]).annotate(by=_QRELS)
+        for row in rows.iterator(_ROWS):
+            if not row.is_sound(row.by):
+                damaged.append(row.pk)
+            elif not damaged:
+                yield row.pk, row.by, unpack_view(row)
+    if damaged:
+        raise give_up_evaluations(Evaluation, damaged, VIEW)
 
 
-def _unpack(row: JudgedView) -> JudgedRun:
+def unpack_view(row: JudgedView) -> JudgedRun:
+    """The judged view of a row that was found sound."""
     return JudgedRun.from_bytes(zstandard.decompress(bytes(row.content)))

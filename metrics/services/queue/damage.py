@@ -1,0 +1,57 @@
+"""Stored values that no longer have their digest: taken out of everybody's way, and made again where they can be."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.db import DatabaseError
+from django.db.models.functions import Now
+
+from metrics.engine import ENGINE_VERSION
+from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.queue.lifecycle import queue_again
+from metrics.services.snapshots import after_snapshot
+from runs.errors import StoredValueCorrupt
+
+_NAMED = 5
+_log = logging.getLogger(__name__)
+
+
+def give_up_evaluations(
+    kind: type[Evaluation] | type[SessionEvaluation], pks: list[int], what: str
+) -> StoredValueCorrupt:
+    """Queue evaluations again whose `what` is damaged, from the stored files; return the error to raise.
+
+    What another engine made, or is of a withdrawn run, fails instead: in neither state are its values shown.
+    """
+    code, done = StoredValueCorrupt.code, kind._default_manager.filter(pk__in=pks, state=kind.DONE)
+    names = [str(name) for name in done.order_by("pk").values_list(f"{kind.OF.KEY}_id", flat=True)[:_NAMED]]
+    text = f"the stored {what} of {kind.OF.noun()} {', '.join(names)} is damaged, and nothing is shown of it"
+    _log.error("%s: evaluations %s", text, pks)
+
+    def out_of_the_way() -> None:
+        try:
+            current = kind._default_manager.live().filter(pk__in=pks, engine_version=ENGINE_VERSION)
+            queue_again(current.filter(state=kind.DONE))
+            done.update(state=Job.FAILED, since=Now(), error_code=code, error_message=f"its stored {what} is damaged")
+        except DatabaseError:
+            # Then whoever reads it next is told again.
+            _log.exception("evaluations %s cannot be queued again", pks)
+
+    after_snapshot(out_of_the_way, always=True)
+    return StoredValueCorrupt(text + "; it is evaluated again, ask for it in a moment")
+
+
+def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
+    """Queue a comparison again whose result is damaged; return the error to raise."""
+    _log.error("the stored result of %s is damaged", stored)
+    after_snapshot(lambda: forget_result(stored.pk), always=True)
+    text = f"the stored result of {stored} is damaged, and nothing is shown of it; it is made again"
+    return StoredValueCorrupt(text)
+
+
+def forget_result(pk: Any) -> None:
+    """Queue a comparison again that was made."""
+    again = {"state": Job.QUEUED, "content": None, "content_digest": None, "size": 0, "attempts": 0}
+    Comparison.objects.filter(pk=pk, state=Comparison.DONE).update(**again, since=Now(), dispatched_at=None)

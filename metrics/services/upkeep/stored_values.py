@@ -1,0 +1,166 @@
+"""Stored values against what they were made from: their digests, vectors from views, means from vectors, topic ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from django.db import OperationalError
+from django.db.models import Model
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.errors import EvalHubError
+from metrics.engine.grammar import parse_measure
+from metrics.engine.ranking import Floats
+from metrics.engine.sessions.grammar import session_values
+from metrics.models import Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
+from metrics.services.queue.damage import give_up_evaluations
+from metrics.services.queue.lifecycle import queue_again
+from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set
+from metrics.services.upkeep.findings import Finding
+from metrics.services.values.evaluate import make_vector
+from metrics.services.values.judged_views import replace_vectors, unpack_view
+from runs.errors import StoredValueCorrupt
+from runs.models import Qrels
+from runs.services.qrels import load_judgements
+
+# Another processor may give another last digit.
+_RELATIVE, _ABSOLUTE = 1e-9, 1e-12
+_BROKEN = (StoredValueCorrupt, OperationalError)
+
+
+def find_in_topic_ids() -> Iterator[Finding]:
+    """The topic ids of judgements are those of their file, in its order."""
+    for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50):
+        try:
+            stored = qrels.topic_ids
+        except _BROKEN:
+            stored = None
+        try:
+            judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+        except EvalHubError:
+            # The file has its own finding.
+            own = stored
+        else:
+            own = [topic_id.decode() for topic_id in judgements.topic_ids]
+        if stored is None or stored != own:
+            text = f"the topic ids of judgements {qrels} are damaged; --repair reads them again from their file"
+            digest = qrels.digest_of_topic_ids(own)
+            values = {"topic_ids": own, "topic_ids_digest": digest}
+            again = partial(Qrels.objects.filter(pk=qrels.pk).update, **values) if own else None
+            yield Finding("qrels_topics_altered", text, again)
+
+
+def find_in_vectors() -> Iterator[Finding]:
+    """Every vector and mean is what was stored, and what this engine makes of the judged view."""
+    for evaluation in Evaluation.objects.evaluated().select_related("run").only("engine_version", "qrels_id", "run"):
+        current, view = evaluation.engine_version == ENGINE_VERSION, None
+        kept = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
+        if kept and is_whole(kept, evaluation.qrels_id):
+            view = unpack_view(kept)
+        for vector in MetricVector.objects.filter(evaluation=evaluation.pk):
+            sound, text = (
+                vector.is_sound(evaluation.qrels_id),
+                f"{vector.measure} of run {evaluation.run_id} is damaged",
+            )
+            if view is None:
+                if not sound:
+                    give_up = partial(give_up_evaluations, Evaluation, [evaluation.pk], "values")
+                    yield Finding("vector_altered", f"{text}; --repair takes the run off the boards", give_up)
+                continue
+            fresh = make_vector(evaluation.pk, parse_measure(vector.measure), view).seal(evaluation.qrels_id)
+            if not (sound and _same(vector, fresh)):
+                again = partial(replace_vectors, [fresh])
+                yield Finding("vector_altered", f"{text}; --repair computes it again from the judged view", again)
+
+
+def is_whole(row: JudgedView | SessionView, qrels: int | None) -> bool:
+    """Whether a judged view has its digest and can be unpacked."""
+    try:
+        if isinstance(row, SessionView):
+            return row.is_sound(qrels) and bool(unpack_set(row))
+        return qrels is not None and row.is_sound(qrels) and bool(unpack_view(row))
+    except Exception:
+        return False
+
+
+def _same(vector: MetricVector, fresh: MetricVector) -> bool:
+    if len(vector.content) != len(fresh.content) or vector.topics != fresh.topics:
+        return False
+    means = [np.nan if row.mean is None else row.mean for row in (vector, fresh)]
+    return _close(vector.values, fresh.values) and _close(np.array(means[:1]), np.array(means[1:]))
+
+
+def _close(a: Floats, b: Floats) -> bool:
+    return a.shape == b.shape and np.allclose(a, b, rtol=_RELATIVE, atol=_ABSOLUTE, equal_nan=True)
+
+
+def find_in_session_means() -> Iterator[Finding]:
+    """The stored means of a session set are what was stored, and what this engine makes of its judged view."""
+    done = SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
+    for evaluation in done.iterator(50):
+        kept = SessionView.objects.filter(pk=evaluation.pk).first()
+        try:
+            same = evaluation.has_sound_means()
+            if same and kept and is_whole(kept, evaluation.qrels_id):
+                same = _are_means(unpack_set(kept), evaluation.means)
+        except OperationalError:
+            same = False
+        if not same:
+            text = f"the means of session set {evaluation.session_set_id} are damaged; --repair evaluates it again"
+            yield Finding("session_means_altered", text, partial(_evaluate_again, evaluation.pk))
+
+
+def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
+    if means.get("systems") != [name.decode() for name in judged.systems]:
+        return False
+    for measure in default_measures():
+        if measure.name in means["values"]:
+            made = judged.means(measure, session_values(judged.view, measure))
+            stored, own = (np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made))
+            if not _close(stored, own):
+                return False
+    return True
+
+
+def _evaluate_again(pk: int) -> None:
+    rows = SessionEvaluation.objects.filter(pk=pk)
+    # What is no text at all would stop the worker that reads the row.
+    rows.update(means={}, means_digest=None)
+    queue_again(rows)
+
+
+def find_unsealed() -> Iterator[Finding]:
+    """What a worker of an earlier release stored has no digest; it was compared with its view just before."""
+    kinds: tuple[tuple[type[Model], str, str], ...] = (
+        (JudgedView, "digest", "evaluation__qrels_id"),
+        (MetricVector, "mean_digest", "evaluation__qrels_id"),
+        (SessionView, "digest", "evaluation__qrels_id"),
+    )
+    for kind, column, qrels in kinds:
+        rows = kind._default_manager.filter(**{column: None})
+        if count := rows.count():
+            text = f"{count} of {kind._meta.verbose_name_plural} have no digest; --repair gives them theirs"
+            yield Finding("digest_missing", text, partial(_seal, rows, qrels), note=True)
+    means = SessionEvaluation.objects.evaluated().filter(means_digest=None).exclude(means={})
+    results = Comparison.objects.filter(content_digest=None).exclude(content=None)
+    if count := means.count() + results.count():
+        text = f"{count} means of session sets and results of comparisons have no digest; --repair gives them theirs"
+        yield Finding("digest_missing", text, partial(_seal_others, means, results), note=True)
+
+
+def _seal(rows: Any, qrels: str) -> None:
+    for pk, version in rows.values_list("pk", qrels).iterator(500):
+        row = rows.model._default_manager.get(pk=pk).seal(version)
+        row.save(update_fields=[field.name for field in row._meta.concrete_fields if "digest" in field.name])
+
+
+def _seal_others(means: Any, results: Any) -> None:
+    for evaluation in means.iterator(50):
+        digest = evaluation.digest_of_means(evaluation.means)
+        SessionEvaluation.objects.filter(pk=evaluation.pk).update(means_digest=digest)
+    for stored in results.iterator(1):
+        digest = stored.digest_of_content(stored.digest, stored.content)
+        Comparison.objects.filter(pk=stored.pk).update(content_digest=digest)

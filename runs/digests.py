@@ -1,0 +1,79 @@
+"""Digests of stored values, bound to what they belong to: a flipped bit or an exchanged row is noticed when read.
+
+They are kept beside the values and compared at every reading. A CRC-32 finds every single flipped bit, every burst of
+up to 32, and all but one in four thousand million of anything else; a mean's digest finds every change of one number.
+They are no protection from people who can write to the database, and who could write the digest too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from isal import isal_zlib
+
+Integers = npt.NDArray[np.int64]
+
+# Odd, so that multiplying loses nothing: the multiplier of SplitMix64.
+_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_HALF = np.uint64(32)
+# No digest of any value: that of what cannot even be read.
+UNREADABLE = -1
+
+
+def digest_of_bytes(owner: tuple[object, ...], *contents: bytes | memoryview[int]) -> int:
+    """Return the CRC-32 of the contents, one after the other, behind what they belong to."""
+    digest: int = isal_zlib.crc32(json.dumps([str(part) for part in owner]).encode())
+    for content in contents:
+        digest = isal_zlib.crc32(content, digest)
+    return digest
+
+
+def digest_of_json(owner: tuple[object, ...], value: object) -> int:
+    """Return the digest of a JSON value: the same for what either database gives back of it, whatever the order of its
+    keys and whether a number is written as 1 or 1.0. UNREADABLE where it is no such value."""
+    try:
+        return digest_of_bytes(owner, json.dumps(_plain(value), sort_keys=True).encode())
+    except (OverflowError, TypeError, ValueError, RecursionError):
+        return UNREADABLE
+
+
+def digests_of_means(
+    evaluations: Sequence[int],
+    qrels: Sequence[int] | int,
+    seeds: Sequence[int] | int,
+    means: Sequence[Any],
+    topics: Sequence[int],
+) -> Integers:
+    """Return a digest for each mean, None among them, of so many topics, all at once: a board reads thousands.
+
+    Version of judgements and measure are one for all, or one for each; the seeds are those of `measure_seed`. Every
+    step is a bijection of each word, so that no change of one is missed.
+    """
+    state = np.array(seeds, np.int64).view(np.uint64)
+    # SQLite does not keep the sign of a zero.
+    values = np.array(means, np.float64) + 0.0
+    values[np.isnan(values)] = np.nan
+    for word in (np.array(evaluations, np.int64), np.array(qrels, np.int64), values, np.array(topics, np.int64)):
+        state = (state ^ word.view(np.uint64)) * _FACTOR
+        state ^= state >> _HALF
+    return state.view(np.int64)
+
+
+def measure_seed(measure: str) -> int:
+    """Return what the digests of a measure's means begin with."""
+    seed: int = isal_zlib.crc32(measure.encode())
+    return seed
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) + 0.0
+    return value

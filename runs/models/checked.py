@@ -1,0 +1,49 @@
+"""Columns of JSON from which nothing is made before it was compared with its digest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models.query_utils import DeferredAttribute
+
+from runs.errors import StoredValueCorrupt
+
+
+class ReadableJSON(models.JSONField):
+    """A JSON column that gives None where what is stored is no JSON any more, which its digest does not fit."""
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        try:
+            return super().from_db_value(value, expression, connection)
+        except ValueError:
+            return None
+
+    def deconstruct(self) -> Any:
+        """A plain JSON column to migrations, which it is in the database."""
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+
+class _Checked(DeferredAttribute):
+    """Compares the topic ids with their digest when they are first asked for."""
+
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        topic_ids = super().__get__(instance, cls)
+        if instance is None or instance.__dict__.get("_sound_ids") is topic_ids:
+            return topic_ids
+        if topic_ids is None or instance.topic_ids_digest not in (None, instance.digest_of_topic_ids(topic_ids)):
+            message = f"the stored topic ids of qrels v{instance.version} are damaged, and nothing is shown of them; "
+            raise StoredValueCorrupt(message + "evalhub fsck --repair reads them again from the file of the judgements")
+        instance.__dict__["_sound_ids"] = topic_ids
+        return topic_ids
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        # With it Python asks `__get__` for every instance, and not only for those whose value is deferred.
+        instance.__dict__[self.field.attname] = value
+
+
+class TopicIds(ReadableJSON):
+    """The topics of judgements, checked against `topic_ids_digest`; a version of an earlier release may have none."""
+
+    descriptor_class = _Checked

@@ -1,0 +1,300 @@
+"""No flipped bit and no exchanged row of what is stored becomes a number that anybody is shown."""
+
+from __future__ import annotations
+
+import logging
+import random
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from metrics.engine.grammar import parse_measure
+from metrics.models import Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
+from metrics.questions.unchanged import MEMORY
+from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
+from metrics.services.comparisons import workload
+from metrics.services.comparisons.stored import compare, read_stored_comparison
+from metrics.services.sessions.board import SessionBoardQuery, read_session_board
+from metrics.services.sessions.judged_sets import default_measures, load_set
+from metrics.services.upkeep.integrity import find_faults
+from metrics.services.values.judged_views import load_view, vectors_of
+from runs.errors import StoredValueCorrupt
+from runs.models import Collection, Qrels, Run
+from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
+
+FLIPS = 2000
+MEASURES = [parse_measure(name) for name in ("nDCG@10", "AP")]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A column in which bits are flipped, and what is read of it."""
+
+    model: Any
+    column: str
+    read: Callable[[], Any]
+    share: int = 1
+
+
+def board() -> Any:
+    asked = BoardQuery(MEASURES, MEASURES[1])
+    found: Leaderboard = read_leaderboard(collection=Collection.objects.get(), query=asked)
+    return {str(row.run.pk): (row.rank, row.values) for row in found.rows if row.has_values}
+
+
+def values() -> Any:
+    found = vectors_of(list(Evaluation.objects.evaluated().values_list("pk", flat=True)), MEASURES)
+    return {pair: (bytes(row.content), row.mean, row.topics) for pair, row in found.items()}
+
+
+def views() -> Any:
+    return {one.run_id: load_view(one).to_bytes() for one in Evaluation.objects.evaluated().order_by("pk")}
+
+
+def session_views() -> Any:
+    sets = {one.session_set_id: load_set(one) for one in SessionEvaluation.objects.evaluated().order_by("pk")}
+    return {pk: (judged.sessions, judged.view.to_bytes()) for pk, judged in sets.items()}
+
+
+def session_board() -> Any:
+    measures = default_measures()
+    rows = read_session_board(collection=Collection.objects.get(), query=SessionBoardQuery(measures, measures[0])).rows
+    return {(row.evaluation.session_set_id, row.system): (row.rank, row.values) for row in rows}
+
+
+def topic_ids() -> Any:
+    return Qrels.objects.get().topic_ids
+
+
+KINDS = (
+    Stored(MetricVector, "content", values, 4),
+    Stored(MetricVector, "mean", board, 3),
+    Stored(MetricVector, "mean", values),
+    Stored(MetricVector, "topics", board),
+    Stored(MetricVector, "digest", values),
+    Stored(MetricVector, "mean_digest", board),
+    Stored(JudgedView, "content", views, 5),
+    Stored(JudgedView, "digest", views),
+    Stored(SessionView, "content", session_views, 3),
+    Stored(SessionView, "sessions", session_views, 2),
+    Stored(SessionEvaluation, "means", session_board, 2),
+    Stored(SessionEvaluation, "means_digest", session_board),
+    Stored(Qrels, "topic_ids", topic_ids, 2),
+    Stored(Qrels, "topic_ids_digest", topic_ids),
+)
+
+
+@pytest.fixture
+def everything(api: APIClient, submit: Callable[..., Run]) -> None:
+    for run in (GOOD, POOR):
+        submit(run)
+    assert upload(api, "collections/small/sessions/", SESSIONS, tag="log").status_code == 202
+    evaluate_all()
+
+
+def flipped(value: Any, rng: random.Random) -> tuple[Any, str]:
+    """The value with another bit somewhere, and how SQL is given it."""
+    if isinstance(value, float):
+        whole = struct.unpack("<Q", struct.pack("<d", value))[0] ^ 1 << rng.randrange(64)
+        return struct.unpack("<d", struct.pack("<Q", whole))[0], "%s"
+    if isinstance(value, int):
+        return value ^ 1 << rng.randrange(31), "%s"
+    content = bytearray(value.encode() if isinstance(value, str) else value)
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    return bytes(content), "CAST(%s AS TEXT)" if isinstance(value, str) else "%s"
+
+
+def set_column(stored: Stored, pk: Any, value: Any, given: str = "%s") -> None:
+    table, key = stored.model._meta.db_table, stored.model._meta.pk.column
+    with connection.cursor() as cursor:
+        cursor.execute(f'UPDATE "{table}" SET "{stored.column}" = {given} WHERE "{key}" = %s', [value, pk])
+
+
+def column_of(stored: Stored) -> list[tuple[Any, Any]]:
+    table, key = stored.model._meta.db_table, stored.model._meta.pk.column
+    with connection.cursor() as cursor:
+        cursor.execute(f'SELECT "{key}", "{stored.column}" FROM "{table}" ORDER BY 1')
+        return [(pk, bytes(value) if isinstance(value, memoryview) else value) for pk, value in cursor.fetchall()]
+
+
+def nothing_is_queued() -> None:
+    done = {"state": "evaluated", "error_code": "", "error_message": ""}
+    for kind in (Evaluation, SessionEvaluation):
+        kind._default_manager.exclude(state="evaluated").update(**done)
+
+
+@pytest.fixture
+def unchecked_text() -> Iterator[None]:
+    """Let SQLite take text that is no JSON, as it finds it after a bit was flipped on the disk; log nothing of it."""
+    logging.disable(logging.CRITICAL)
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA ignore_check_constraints = ON")
+        yield
+        cursor.execute("PRAGMA ignore_check_constraints = OFF")
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+def test_no_flipped_bit_becomes_a_number(everything: None, unchecked_text: None) -> None:
+    rng, shares = random.Random(2026), sum(kind.share for kind in KINDS)
+    for kind in KINDS:
+        right, rows, refused = kind.read(), column_of(kind), 0
+        assert right
+        for _ in range(-(-FLIPS * kind.share // shares)):
+            pk, value = rng.choice(rows)
+            set_column(kind, pk, *flipped(value, rng))
+            try:
+                found = kind.read()
+            except (StoredValueCorrupt, OperationalError) as error:
+                assert isinstance(error, StoredValueCorrupt) or "decode to UTF-8" in str(error)
+                refused += 1
+            else:
+                # What is damaged may be missing, until it was evaluated again.
+                assert found == right or is_part_of(found, right), kind
+            set_column(kind, pk, value)
+            nothing_is_queued()
+        # Values and means are computed again, boards shown without what is damaged.
+        assert refused or kind.read in (values, board, session_board), kind
+
+
+def is_part_of(found: Any, right: Any) -> bool:
+    """Whether a board is right but for what is missing, and for the ranks below that."""
+    return len(found) < len(right) and all(right[key][1] == shown[1] for key, shown in found.items())
+
+
+def exchange(model: Any, *names: str) -> None:
+    first, second = model.objects.order_by("pk")[:2]
+    for name in names:
+        mine, other = getattr(first, name), getattr(second, name)
+        model.objects.filter(pk=first.pk).update(**{name: other})
+        model.objects.filter(pk=second.pk).update(**{name: mine})
+
+
+def test_exchanged_vectors_and_means_are_computed_again(everything: None) -> None:
+    """Of two measures of one run: both are told apart by the measure they are bound to."""
+    right, ranked = values(), board()
+    exchange(MetricVector, "content", "digest", "mean", "topics", "mean_digest")
+    assert {finding.code for finding in find_faults()} == {"vector_altered"}
+    assert board() == ranked
+    assert values() == right
+    # What was read is stored anew.
+    assert list(find_faults()) == []
+
+
+def test_exchanged_views_are_evaluated_again(everything: None) -> None:
+    right, ranked = views(), board()
+    exchange(JudgedView, "content", "digest")
+    assert [finding.code for finding in find_faults()] == ["view_unreadable"] * 2
+    assert board() == ranked
+    with pytest.raises(StoredValueCorrupt):
+        views()
+    assert Evaluation.objects.filter(state="queued").count() == 1
+    evaluate_all()
+    with pytest.raises(StoredValueCorrupt):
+        views()
+    evaluate_all()
+    assert (views(), board()) == (right, ranked)
+
+
+def test_exchanged_topics_are_read_again_by_fsck(everything: None) -> None:
+    right = topic_ids()
+    Qrels.objects.update(topic_ids=right[::-1])
+    with pytest.raises(StoredValueCorrupt, match="fsck --repair"):
+        topic_ids()
+    for finding in find_faults():
+        if finding.repair:
+            finding.repair()
+    assert (topic_ids(), list(find_faults())) == (right, [])
+
+
+def test_a_run_without_sound_values_waits_below_the_others(api: APIClient, submit: Callable[..., Run]) -> None:
+    good, poor = submit(GOOD), submit(POOR)
+    path = "/api/v1/collections/small/leaderboard/?sort=AP"
+    right = api.get(path).json()["results"]
+    JudgedView.objects.filter(evaluation__run=good).update(content=b"damaged")
+    MetricVector.objects.filter(evaluation__run=good, measure="AP").update(mean=0.01)
+    MEMORY.forget()
+    rows = api.get(path).json()["results"]
+    assert [(row["run"]["id"], row["state"], row["rank"]) for row in rows] == [
+        (str(poor.pk), "ranked", 1), (str(good.pk), "queued", None),
+    ]  # fmt: skip
+    assert rows[0]["values"] == right[1]["values"]
+    evaluate_all()
+    assert [row["values"] for row in api.get(path).json()["results"]] == [row["values"] for row in right]
+
+
+def test_a_damaged_view_is_named_and_made_again(api: APIClient, submit: Callable[..., Run]) -> None:
+    path = f"/api/v1/runs/{submit(GOOD).pk}/curve/"
+    right = api.get(path).json()
+    JudgedView.objects.update(content=b"damaged")
+    MEMORY.forget()
+    refused = api.get(path)
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+    assert "judged view of run" in refused.json()["detail"]
+    assert Evaluation.objects.get().state == "queued"
+    evaluate_all()
+    MEMORY.forget()
+    assert api.get(path).json() == right
+
+
+def test_what_another_engine_made_is_not_computed_by_this_one(submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    Evaluation.objects.update(engine_version="0.1")
+    MetricVector.objects.filter(measure="AP").update(mean=0.25)
+    with pytest.raises(StoredValueCorrupt):
+        values()
+    failed = Evaluation.objects.get()
+    assert (failed.state, failed.error_code) == ("failed", "stored_value_corrupt")
+
+
+def test_damaged_means_of_sessions_are_computed_again(everything: None) -> None:
+    right = session_board()
+    means = SessionEvaluation.objects.get().means
+    means["values"][default_measures()[0].name][0][0] += 0.125
+    SessionEvaluation.objects.update(means=means)
+    assert "session_means_altered" in {finding.code for finding in find_faults()}
+    assert session_board() == {}
+    evaluate_all()
+    assert session_board() == right
+
+
+def test_a_damaged_comparison_is_made_again(
+    api: APIClient, submit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)
+    submit(GOOD)
+    submit(POOR)
+    assert api.get("/api/v1/collections/small/comparison/").status_code == 202
+    job = Comparison.objects.get()
+    assert compare(comparison_id=str(job.pk))
+    content = bytes(Comparison.objects.get().content or b"")
+    Comparison.objects.update(content=content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    with pytest.raises(StoredValueCorrupt):
+        read_stored_comparison(Comparison.objects.get())
+    assert Comparison.objects.get().state == "queued"
+    assert compare(comparison_id=str(job.pk))
+    assert bytes(Comparison.objects.get().content or b"") == content
+
+
+def test_values_without_a_digest_count_until_fsck_gives_them_theirs(everything: None) -> None:
+    right = values(), board(), views(), session_board()
+    JudgedView.objects.update(digest=None)
+    MetricVector.objects.update(digest=None, mean_digest=None)
+    SessionView.objects.update(digest=None)
+    SessionEvaluation.objects.update(means_digest=None, since=timezone.now())
+    assert (values(), board(), views(), session_board()) == right
+    findings = list(find_faults())
+    assert {(finding.code, finding.note) for finding in findings} == {("digest_missing", True)}
+    for finding in findings:
+        assert finding.repair
+        finding.repair()
+    assert list(find_faults()) == []
+    MetricVector.objects.filter(measure="AP").update(mean=0.01)
+    assert {finding.code for finding in find_faults()} == {"vector_altered"}
