@@ -47,3 +47,11 @@ class TopicIds(ReadableJSON):
     """The topics of judgements, checked against `topic_ids_digest`; a version of an earlier release may have none."""
 
     descriptor_class = _Checked
+
+    def value_from_object(self, obj: models.Model) -> Any:
+        """What is there, damaged or not: a backup keeps it."""
+        return obj.__dict__[self.attname]
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """The same for a backup that is restored."""
+        return model_instance.__dict__[self.attname]

@@ -206,8 +206,8 @@ class Qrels(models.Model):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Give the topic ids their digest when they are first stored; they never change."""
-        if self._state.adding:
-            self.topic_ids_digest = self.digest_of_topic_ids(self.topic_ids)
+        if self._state.adding or kwargs.get("force_insert"):
+            self.topic_ids_digest = self.digest_of_topic_ids(self.__dict__["topic_ids"])
         super().save(*args, **kwargs)
 
     @property

@@ -145,9 +145,9 @@ def sound_means(
     pks, names, means, topics, digests, *by = zip(*read, strict=True)
     seeds = {name: measure_seed(name) for name in set(names)}
     seed = seeds[names[0]] if len(seeds) == 1 else [seeds[name] for name in names]
-    made = digests_of_means(pks, qrels or by[0], seed, means, topics).tolist()
+    made = tuple(digests_of_means(pks, qrels or by[0], seed, means, topics).tolist())
     found = dict(zip(zip(pks, names, strict=True), zip(means, topics, strict=True), strict=True))
-    if made == [*digests]:
+    if made == digests:
         return found, set()
     known = zip(found, digests, made, strict=True)
     damaged = {pair for pair, stored, digest in known if stored not in (None, digest)}
