@@ -77,6 +77,9 @@ def test_every_migration_keeps_what_an_install_holds(restored: None) -> None:
     assert (run.tag, run.known_documents, collection.blind) == ("old", 0, False)
     (kept,) = run.evaluations.all()
     assert (kept.pk, kept.state, kept.vectors.get().mean) == (evaluation.pk, "evaluated", 0.5)
+    sealed = (kept.view, kept.vectors.get())
+    assert all(row.digest is not None and row.is_sound(kept.qrels_id) for row in sealed)
+    assert kept.qrels.topic_ids_digest == kept.qrels.digest_of_topic_ids(["1"])
     # Who was alone in a team before there were owners owns it.
     assert Membership.objects.filter(team__slug="olive", role="owner").count() == 1
     assert {finding.code for finding in find_faults(fast=True) if not finding.note} <= {"file_missing"}
