@@ -47,6 +47,16 @@ def orphans() -> Iterator[Path]:
     return (path for path in stored_files() if _is_old(path) and not is_named(path.name))
 
 
+def young_strangers() -> Iterator[Path]:
+    """Stored files of the last 24 hours that no row names, not even one that was withdrawn: submissions that were
+    interrupted, or whose rows were lost."""
+    for path in stored_files():
+        runs = Run.objects.filter(Q(sha256=path.name) | Q(known_sha256=path.name))
+        sets = SessionSet.objects.filter(sha256=path.name)
+        if not (_is_old(path) or is_named(path.name) or runs.exists() or sets.exists()):
+            yield path
+
+
 def left_behind() -> Iterator[Path]:
     """Uploads, older than 24 hours, whose request died."""
     return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old(path))

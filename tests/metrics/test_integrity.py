@@ -243,6 +243,16 @@ def test_notes_are_no_faults(run: Run, api: APIClient) -> None:
     assert codes() == ["team_without_members"]
 
 
+def test_young_files_without_a_row_are_noted_and_kept(run: Run) -> None:
+    Run.objects.update(deleted_at=timezone.now())
+    Evaluation.objects.all().delete()
+    assert codes() == []
+    Run.objects.all().delete()
+    assert codes() == ["young_orphan"]
+    assert fsck("--repair")[0] == 0
+    assert stored_path(run.sha256).exists()
+
+
 def test_a_service_at_work_has_no_fault(api: APIClient, collection: str) -> None:
     for number in range(3):
         upload(api, "collections/small/runs/", GOOD, tag=f"run-{number}")

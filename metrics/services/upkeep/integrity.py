@@ -43,7 +43,7 @@ from metrics.services.values.judged_views import means_of, unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
 from runs.services.files import Examined, examine_stored, stored_path
-from runs.services.sweeping import AGE, left_behind, orphans, sweep
+from runs.services.sweeping import AGE, left_behind, orphans, sweep, young_strangers
 
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
@@ -282,6 +282,11 @@ def _find_leftovers() -> Iterator[Finding]:
     for code, what, find in swept:
         if count := sum(1 for _ in find()):
             yield Finding(code, f"{count} {what}; workers sweep every hour, evalhub sweep does now", sweep, note=True)
+    if count := sum(1 for _ in young_strangers()):
+        text = (
+            f"{count} stored files of the last 24 hours have no row: submissions that were interrupted, or whose rows "
+        )
+        yield Finding("young_orphan", text + "were lost with the end of a database file; keep them", note=True)
     old = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - 2 * AGE).count()
     if old:
         text = f"{old} idempotency keys are older than two days: does no worker run? evalhub sweep removes them"
