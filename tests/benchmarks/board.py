@@ -64,7 +64,7 @@ def fill(number: int) -> None:
         models["MetricVector"].objects.bulk_create(
             models["MetricVector"](
                 evaluation=evaluation, measure=name, mean=float(vector.mean()), topics=TOPICS, content=vector.tobytes()
-            )
+            ).seal(qrels.pk)
             for name, vector in zip(stored, vectors, strict=True)
         )
     with connection.cursor() as cursor:
