@@ -17,6 +17,6 @@ def fill(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0007_digest_of_topic_ids")]
+    dependencies = [("runs", "0010_digest_of_topic_ids")]
 
     operations = [migrations.RunPython(fill, migrations.RunPython.noop)]

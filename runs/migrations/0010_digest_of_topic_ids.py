@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0006_iteration_of_qrels'),
+        ('runs', '0009_sessions_of_users'),
     ]
 
     operations = [
