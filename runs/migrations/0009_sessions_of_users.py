@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='user',
             name='sessions_ended',
-            field=models.PositiveIntegerField(default=0, editable=False, help_text='how often all sessions were ended'),
+            field=models.PositiveIntegerField(db_default=0, default=0, editable=False, help_text='how often all sessions were ended'),
         ),
     ]

@@ -40,7 +40,7 @@ class User(AbstractUser):
     """Somebody with an account; submits as one of their teams."""
 
     sessions_ended = models.PositiveIntegerField(
-        default=0, editable=False, help_text="how often all sessions were ended"
+        default=0, db_default=0, editable=False, help_text="how often all sessions were ended"
     )
 
     objects: ClassVar[PersonManager] = PersonManager()
