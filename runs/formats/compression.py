@@ -33,7 +33,7 @@ _ZSTANDARD_STEP = 1024
 # A gzip file ends with the size of its last member's content; where a Zstandard frame names none, it is guessed.
 _GZIP_SIZE = 4
 _USUAL_RATIO = 5
-_ERRORS: tuple[Any, ...] = (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
+_ERRORS: tuple[Any, ...] = (EOFError, OSError, OverflowError, zlib.error, isal_zlib.error, zstandard.ZstdError)
 
 
 class Reader(Protocol):

@@ -255,3 +255,12 @@ def test_a_file_tells_the_size_of_its_content(packed: bytes) -> None:
 def test_the_size_of_a_frame_that_names_none_is_guessed() -> None:
     assert content_size(io.BytesIO(UNCHECKED)) == 5 * len(UNCHECKED)
     assert content_size(io.BytesIO(ZSTANDARD[:4])) == 20
+
+
+def test_a_gzip_header_that_is_too_long_is_refused() -> None:
+    """It holds the name of the file, of any length."""
+    plain = gzip.compress(b"1 Q0 d 1 1 t\n")
+    named = plain[:3] + b"\x08" + plain[4:10] + b"n" * 1_000_000 + b"\0" + plain[10:]
+    with pytest.raises(InvalidFile, match="truncated, damaged or not readable") as refused:
+        in_memory(named, Limits()).read()
+    assert refused.value.code == "bad_gzip"
