@@ -244,7 +244,7 @@ def test_a_curve_that_may_fall_is_read_down_only(measure: str) -> None:
 
 def test_curves_are_listed_without_cutoffs_and_each_once() -> None:
     assert [m.name for m in curve_measures("nDCG, P(rel=2) P@5,CG nDCG@10")] == ["nDCG", "P(rel=2)", "P", "CG"]
-    with pytest.raises(MeasureError, match="at most 20"):
+    with pytest.raises(MeasureError, match="the limit is 20"):
         curve_measures(",".join(f"P(rel={rel})" for rel in range(21)))
 
 

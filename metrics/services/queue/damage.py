@@ -40,7 +40,7 @@ def give_up_evaluations(
             _log.exception("evaluations %s cannot be queued again", pks)
 
     after_snapshot(out_of_the_way, always=True)
-    return StoredValueCorrupt(text + "; it is evaluated again, ask for it in a moment")
+    return StoredValueCorrupt(text + "; it is being evaluated again; try again in a moment")
 
 
 def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:

@@ -68,7 +68,7 @@ def find_in_vectors() -> Iterator[Finding]:
             if view is None:
                 if not sound:
                     give_up = partial(give_up_evaluations, Evaluation, [evaluation.pk], "values")
-                    yield Finding("vector_altered", f"{text}; --repair takes the run off the boards", give_up)
+                    yield Finding("vector_altered", f"{text}; --repair removes the run from the leaderboards", give_up)
                 continue
             fresh = make_vector(evaluation.pk, parse_measure(vector.measure), view).seal(evaluation.qrels_id)
             if not (sound and _same(vector, fresh)):
