@@ -56,12 +56,12 @@ def reference() -> str:
         ("Orders of systems", {**COEFFICIENTS}),
         ("Groups, ranks and design", {function.__name__: function for function in _DESIGN}),
     ]
-    return "\n".join(line for title, functions in parts for line in _part(title, functions))
-
-
-def _part(title: str, functions: dict[str, Callable[..., Any]]) -> list[str]:
-    entries = (line for name, function in functions.items() for line in _entry(name, function))
-    return [f"### {title}", "", *entries]
+    lines: list[str] = []
+    for title, functions in parts:
+        lines += [f"### {title}", ""]
+        for name, function in functions.items():
+            lines += _entry(name, function)
+    return "\n".join(lines)
 
 
 def _entry(name: str, function: Callable[..., Any]) -> list[str]:
