@@ -2,7 +2,7 @@
 
     rows/<app>.<model>.jsonl    a line for each row: a JSON object of its columns, binary ones in base64
     files/<SHA-256>             a stored file as it was uploaded
-    altered/<SHA-256>           one that is not what its name says any more; it is never restored
+    altered/<SHA-256>           one that no longer has its SHA-256; it is never restored
     manifest.json               last: versions, rows of each model, size and SHA-256 of every member, its own SHA-256
 
 A file without its manifest was cut short. Sessions are left out: people log in again. So is the secret key.
@@ -44,7 +44,7 @@ MANIFEST = "manifest.json"
 # What means nothing in another installation: who is logged in, who asked how often, whose worker went round.
 LEFT_OUT = frozenset({"sessions.session", "runs.ratecounter", "metrics.dispatcherround"})
 # What can be wrong with a stored file: lists of the manifest, and how to say it.
-LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "is not what its name says any more"}
+LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "no longer has its SHA-256"}
 _BATCH = 100
 # A backup that is being written: how its name begins and ends; and how old it must be, unlocked, to be a killed one's.
 _PART = (".evalhub-backup-", ".part")

@@ -51,7 +51,7 @@ def test_a_backup_with_a_damaged_file_installs_everything_else(
     assert (status, f"wrong files/{good}: {damage}" in text) == (1, True), text
     start_anew(settings, tmp_path / "other")
     status, text = attempt("restore", str(path))
-    assert (status, "1 stored files are not among them" in text, counts()) == (1, True, before), text
+    assert (status, "stored files not restored: 1;" in text, counts()) == (1, True, before), text
     assert filled.get(BOARD).json()["results"][:2] == board[:2]
     assert not stored_path(good).exists()
     assert all(stored_path(sha256).exists() for sha256 in others - {good})
@@ -104,7 +104,11 @@ def test_a_damaged_stored_file_is_told_and_the_rest_comes_back(
     backup.close()
     start_anew(settings, tmp_path / "other")
     status, text = attempt("restore", str(path))
-    assert (status, f"lacks files/{sha256}: it {LACKING[state]}" in text, counts()) == (1, True, before), text
+    assert (status, f"not in the backup: files/{sha256}, which {LACKING[state]} " in text, counts()) == (
+        1,
+        True,
+        before,
+    ), text
     assert {finding.code for finding in find_faults()} == {"file_missing"}
 
 

@@ -40,6 +40,6 @@ class Command(command.Command):
         self.stdout.write(f"backup: {rows:,} rows and {files:,} files in {options['file']}")
         lacking = [(sha256, what) for state, what in LACKING.items() for sha256 in manifest[state]]
         for sha256, what in lacking:
-            self.stderr.write(f"backup: the stored file {sha256} {what}; evalhub fsck says whose it is")
+            self.stderr.write(f"backup: the stored file {sha256} {what}; evalhub fsck names what it belongs to")
         if lacking:
             sys.exit(1)

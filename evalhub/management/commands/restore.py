@@ -52,7 +52,7 @@ class Command(command.Command):
             self.stdout.write(f"wrong {fault}")
             faults.append(fault)
         for sha256, what in backup.lacking.items():
-            self.stdout.write(f"lacks files/{sha256}: it {what}, as the backup was made")
+            self.stdout.write(f"not in the backup: files/{sha256}, which {what} in the install that it is of")
         self.stdout.write(f"verified: {describe(backup)}; {len(faults)} faults")
         if not all(fault.sha256 for fault in faults):
             raise BadBackup("its rows are not those that were saved; nothing was installed, take another backup")
@@ -64,5 +64,6 @@ class Command(command.Command):
             install(backup, lost)
         self.stdout.write(f"restored: {describe(backup)}")
         if lost:
-            text = f"{len(lost)} stored files are not among them; evalhub fsck says whose they are"
-            self.stdout.write(text)
+            self.stdout.write(
+                f"stored files not restored: {len(lost)}; evalhub fsck names the runs and judgements they belong to"
+            )
