@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypedDict
+
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -14,13 +15,14 @@ from metrics.engine import ENGINE_VERSION
 from metrics.questions.unchanged import unchanged
 from metrics.services.boards.fingerprints import Fingerprint, of_code
 from metrics.services.comparisons.content import STATISTICS_VERSION
+from runs.api.shapes import shape
 
 
-class VersionSerializer(serializers.Serializer[dict[str, object]]):
-    version = serializers.CharField(help_text="of this EvalHub, as it is installed")
-    engine_version = serializers.CharField(help_text="of the measures: another one evaluates every run again")
-    statistics_version = serializers.IntegerField(help_text="of the tests: another one makes stored comparisons again")
-    api_version = serializers.CharField(help_text="of these addresses, as it stands in them")
+class Version(TypedDict):
+    version: Annotated[str, "of this EvalHub, as it is installed"]
+    engine_version: Annotated[str, "of the measures: another one evaluates every run again"]
+    statistics_version: Annotated[int, "of the tests: another one makes stored comparisons again"]
+    api_version: Annotated[str, "of these addresses, as it stands in them"]
 
 
 def of_version(request: Request) -> Fingerprint:
@@ -30,13 +32,13 @@ def of_version(request: Request) -> Fingerprint:
 class VersionView(APIView):
     """The versions of this EvalHub, its engine, its statistics and its API."""
 
-    @extend_schema(responses=VersionSerializer)
+    @extend_schema(responses=shape(Version))
     @unchanged(of_version)
     def get(self, request: Request) -> Response:
-        versions = {
-            "version": VERSION,
-            "engine_version": ENGINE_VERSION,
-            "statistics_version": STATISTICS_VERSION,
-            "api_version": settings.SPECTACULAR_SETTINGS["VERSION"],
-        }
+        versions = Version(
+            version=VERSION,
+            engine_version=ENGINE_VERSION,
+            statistics_version=STATISTICS_VERSION,
+            api_version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
+        )
         return Response(versions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
@@ -11,26 +12,30 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.models import Evaluation
+from metrics import models
 from metrics.questions.declared import SCORES
 from metrics.questions.parameters import query_of, scores_in
 from metrics.services.boards.leaderboard import active_qrels, read_progress
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
 from runs.api.parameters import KnownFields
-from runs.api.shapes import shape
+from runs.api.shapes import OneOf, shape
 from runs.errors import NotFound
-from runs.models import Scope
+from runs.models import Collection, Scope
 
 
-class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
-    qrels = serializers.IntegerField(source="qrels.version")
+class Evaluation(TypedDict):
+    """An evaluation of a run under one version of the judgements."""
 
-    class Meta:
-        model = Evaluation
-        fields = (
-            "qrels", "scores", "engine_version", "state", "since", "attempts", "error_code", "error_message", "seconds",
-        )  # fmt: skip
+    qrels: int
+    scores: Annotated[str, OneOf(Collection.Scores.choices)]
+    engine_version: str
+    state: Annotated[str, OneOf(models.Evaluation.State.choices)]
+    since: datetime
+    attempts: int
+    error_code: str
+    error_message: str
+    seconds: float | None
 
 
 class NewEvaluationSerializer(KnownFields, serializers.Serializer[Any]):
@@ -52,25 +57,39 @@ class Queued(TypedDict):
     queued: Annotated[int, "evaluations that this request queued"]
 
 
+def evaluation_answer(evaluation: models.Evaluation) -> Evaluation:
+    return Evaluation(
+        qrels=evaluation.qrels.version,
+        scores=evaluation.scores,
+        engine_version=evaluation.engine_version,
+        state=evaluation.state,
+        since=evaluation.since,
+        attempts=evaluation.attempts,
+        error_code=evaluation.error_code,
+        error_message=evaluation.error_message,
+        seconds=evaluation.seconds,
+    )
+
+
 class RunEvaluations(APIView):
     """Every evaluation of a run, newest judgements first; POST asks for one with another score type."""
 
     scopes = {"POST": Scope.SUBMIT}
 
-    @extend_schema(responses=EvaluationSerializer(many=True))
+    @extend_schema(responses=shape(Evaluation)(many=True))
     def get(self, request: Request, run: UUID) -> Response:
         found = scored_run(request, run)
         rows = found.evaluations.select_related("qrels").order_by("-qrels__version", "scores")
-        return Response(EvaluationSerializer(rows, many=True).data)
+        return Response([evaluation_answer(row) for row in rows])
 
-    @extend_schema(request=NewEvaluationSerializer, responses={202: EvaluationSerializer})
+    @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Evaluation)})
     def post(self, request: Request, run: UUID) -> Response:
         found = owned_run(request, run)
         check_scores(request, found.collection)
         evaluation = queue_evaluation(found, _new_scores(request))
         if evaluation is None:
             raise NotFound(f"collection {found.collection} has no active judgements yet", code="no_active_qrels")
-        return Response(EvaluationSerializer(evaluation).data, status.HTTP_202_ACCEPTED)
+        return Response(evaluation_answer(evaluation), status.HTTP_202_ACCEPTED)
 
 
 class CollectionEvaluations(APIView):

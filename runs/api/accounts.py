@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from datetime import datetime
+from typing import Annotated, Any, TypedDict, cast
 
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics, status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from runs import models
 from runs.api.access import led_team, visible_team
+from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
-from runs.api.serializers import (
-    InvitationSerializer,
-    MembershipSerializer,
-    NewMembershipSerializer,
-    NewTeamSerializer,
-    NewTokenSerializer,
-    RoleSerializer,
-    TeamSerializer,
-    TokenSerializer,
-)
-from runs.models import ApiToken, Invitation, Membership, Scope, Team, User
+from runs.api.parameters import KnownFields
+from runs.api.shapes import OneOf, shape
+from runs.models import ApiToken, Scope, User
 from runs.services.teams import (
     accept_invitation,
     change_role,
@@ -36,49 +32,160 @@ from runs.services.teams import (
 )
 from runs.services.tokens import issue_token, revoke_token
 
+Role = Annotated[str, OneOf(models.Membership.Role.choices)]
 
-class TeamList(generics.ListAPIView[Team]):
+
+class Team(TypedDict):
+    slug: str
+    name: str
+    created_at: datetime
+
+
+class Membership(TypedDict):
+    username: str
+    role: Role
+
+
+class Invitation(TypedDict):
+    team: str
+    team_name: str
+    username: str
+    role: Role
+    invited_by: str | None
+    created_at: datetime
+
+
+class Token(TypedDict):
+    key: str
+    name: str
+    scopes: list[Annotated[str, OneOf(models.Scope.choices)]]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class NewToken(Token):
+    """A token just made: the only answer that holds its text."""
+
+    token: str
+
+
+def team_answer(found: models.Team) -> Team:
+    return Team(slug=found.slug, name=found.name, created_at=found.created_at)
+
+
+def membership_answer(found: models.Membership) -> Membership:
+    return Membership(username=found.user.username, role=found.role)
+
+
+def invitation_answer(found: models.Invitation) -> Invitation:
+    return Invitation(
+        team=found.team.slug,
+        team_name=found.team.name,
+        username=found.user.username,
+        role=found.role,
+        invited_by=found.invited_by.username if found.invited_by else None,
+        created_at=found.created_at,
+    )
+
+
+def token_answer(found: models.ApiToken) -> Token:
+    return Token(
+        key=found.key,
+        name=found.name,
+        scopes=found.scopes,
+        created_at=found.created_at,
+        expires_at=found.expires_at,
+        last_used_at=found.last_used_at,
+    )
+
+
+class NewTeamSerializer(KnownFields, serializers.Serializer[Any]):
+    slug = serializers.RegexField(
+        r"\A[a-z0-9][a-z0-9_-]{0,63}\Z", error_messages={"invalid": "use lower-case letters, digits, '_' and '-'"}
+    )
+    name = serializers.CharField(max_length=150)
+
+
+class RoleSerializer(KnownFields, serializers.Serializer[Any]):
+    role = serializers.ChoiceField(choices=models.Membership.Role.choices)
+
+
+class NewMembershipSerializer(RoleSerializer):
+    username = serializers.CharField(max_length=150)
+    role = serializers.ChoiceField(choices=models.Membership.Role.choices, default=models.Membership.Role.MEMBER)
+
+
+class ScopesField(serializers.ListField):
+    child = serializers.ChoiceField(choices=Scope.choices)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_empty=False, max_length=len(Scope), **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
+    """A token as it is asked for."""
+
+    answered = Token
+    scopes = ScopesField(required=False, help_text="scopes of the token; default: read and submit")
+
+    class Meta:
+        model = ApiToken
+        fields = ("name", "scopes", "expires_at")
+
+    def validate_expires_at(self, moment: Any) -> Any:
+        if moment is not None and moment <= timezone.now():
+            raise serializers.ValidationError("must be in the future")
+        return moment
+
+
+class TeamList(AnswerList[models.Team]):
     """The caller's teams; POST makes one, whose first owner is the caller."""
 
-    serializer_class = TeamSerializer
+    serializer_class = shape(Team)
+    answer = staticmethod(team_answer)
     signed_in = True
     scopes = {"POST": Scope.MANAGE}
-    queryset = Team.objects.none()
+    queryset = models.Team.objects.none()
 
-    def get_queryset(self) -> QuerySet[Team]:
-        return cast(QuerySet[Team], Team.objects.of(self.request.user))
+    def get_queryset(self) -> QuerySet[models.Team]:
+        return cast(QuerySet[models.Team], models.Team.objects.of(self.request.user))
 
-    @extend_schema(request=NewTeamSerializer, responses={201: TeamSerializer})
+    @extend_schema(request=NewTeamSerializer, responses={201: shape(Team)})
     def post(self, request: Request) -> Response:
         serializer = NewTeamSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         owner = cast(User, request.user)
-        team = create_team(owner=owner, origin=origin_of(request), **serializer.validated_data)
-        return Response(TeamSerializer(team).data, status.HTTP_201_CREATED)
+        made = create_team(owner=owner, origin=origin_of(request), **serializer.validated_data)
+        return Response(team_answer(made), status.HTTP_201_CREATED)
 
 
-class MemberList(generics.ListAPIView[Membership]):
+class MemberList(AnswerList[models.Membership]):
     """Who is in a team; POST invites a user by name. Owners of the team invite, members read."""
 
-    serializer_class = MembershipSerializer
+    serializer_class = shape(Membership)
+    answer = staticmethod(membership_answer)
     signed_in = True
     scopes = {"POST": Scope.MANAGE}
-    queryset = Membership.objects.none()
+    queryset = models.Membership.objects.none()
 
-    def get_queryset(self) -> QuerySet[Membership]:
+    def get_queryset(self) -> QuerySet[models.Membership]:
         if getattr(self, "swagger_fake_view", False):
-            return Membership.objects.none()
+            return models.Membership.objects.none()
         members = visible_team(self.request, self.kwargs["team"]).memberships
         return members.select_related("user").order_by("user__username")
 
-    @extend_schema(request=NewMembershipSerializer, responses={201: InvitationSerializer})
+    @extend_schema(request=NewMembershipSerializer, responses={201: shape(Invitation)})
     def post(self, request: Request, team: str) -> Response:
         found = led_team(request, team)
         serializer = NewMembershipSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         by, origin = cast(User, request.user), origin_of(request)
         made = invite(team=found, by=by, origin=origin, **serializer.validated_data)
-        return Response(InvitationSerializer(made).data, status.HTTP_201_CREATED)
+        return Response(invitation_answer(made), status.HTTP_201_CREATED)
 
 
 class TeamDetail(APIView):
@@ -92,16 +199,17 @@ class TeamDetail(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class TeamInvitationList(generics.ListAPIView[Invitation]):
+class TeamInvitationList(AnswerList[models.Invitation]):
     """Who is invited into a team and has not answered yet."""
 
-    serializer_class = InvitationSerializer
+    serializer_class = shape(Invitation)
+    answer = staticmethod(invitation_answer)
     signed_in = True
-    queryset = Invitation.objects.none()
+    queryset = models.Invitation.objects.none()
 
-    def get_queryset(self) -> QuerySet[Invitation]:
+    def get_queryset(self) -> QuerySet[models.Invitation]:
         if getattr(self, "swagger_fake_view", False):
-            return Invitation.objects.none()
+            return models.Invitation.objects.none()
         return _invitations(team=visible_team(self.request, self.kwargs["team"])).order_by("user__username")
 
 
@@ -119,14 +227,15 @@ class TeamInvitationDetail(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class InvitationList(generics.ListAPIView[Invitation]):
+class InvitationList(AnswerList[models.Invitation]):
     """The caller's invitations into teams."""
 
-    serializer_class = InvitationSerializer
+    serializer_class = shape(Invitation)
+    answer = staticmethod(invitation_answer)
     signed_in = True
-    queryset = Invitation.objects.none()
+    queryset = models.Invitation.objects.none()
 
-    def get_queryset(self) -> QuerySet[Invitation]:
+    def get_queryset(self) -> QuerySet[models.Invitation]:
         return _invitations(user=self.request.user.pk).order_by("team__slug")
 
 
@@ -136,25 +245,25 @@ class InvitationDetail(APIView):
     scopes = {"POST": Scope.MANAGE, "DELETE": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses={201: MembershipSerializer})
+    @extend_schema(request=None, responses={201: shape(Membership)})
     def post(self, request: Request, team: str) -> Response:
         made = accept_invitation(invitation=self._found(request, team), origin=origin_of(request))
-        return Response(MembershipSerializer(made).data, status.HTTP_201_CREATED)
+        return Response(membership_answer(made), status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str) -> Response:
         end_invitation(invitation=self._found(request, team), origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    def _found(self, request: Request, team: str) -> Invitation:
+    def _found(self, request: Request, team: str) -> models.Invitation:
         found = _invitations(user=request.user.pk, team__slug=team).first()
         if found is None:
             raise Http404(f"you are not invited to team {team!r}")
         return found
 
 
-def _invitations(**of: Any) -> QuerySet[Invitation]:
-    return Invitation.objects.filter(**of).select_related("team", "user", "invited_by")
+def _invitations(**of: Any) -> QuerySet[models.Invitation]:
+    return models.Invitation.objects.filter(**of).select_related("team", "user", "invited_by")
 
 
 class MemberDetail(APIView):
@@ -162,13 +271,13 @@ class MemberDetail(APIView):
 
     scopes = {"PATCH": Scope.MANAGE, "DELETE": Scope.MANAGE}
 
-    @extend_schema(request=RoleSerializer, responses=MembershipSerializer)
+    @extend_schema(request=RoleSerializer, responses=shape(Membership))
     def patch(self, request: Request, team: str, username: str) -> Response:
         found = _membership(led_team(request, team), username)
         serializer = RoleSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         change_role(membership=found, role=serializer.validated_data["role"], origin=origin_of(request))
-        return Response(MembershipSerializer(found).data)
+        return Response(membership_answer(found))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, team: str, username: str) -> Response:
@@ -178,17 +287,18 @@ class MemberDetail(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _membership(team: Team, username: str) -> Membership:
+def _membership(team: models.Team, username: str) -> models.Membership:
     found = team.memberships.select_related("user", "team").filter(user__username=username).first()
     if found is None:
         raise Http404(f"there is no {username!r} in team {team}")
     return found
 
 
-class TokenList(generics.ListAPIView[ApiToken]):
+class TokenList(AnswerList[ApiToken]):
     """The caller's tokens that are not revoked; POST makes one and shows its text, this once."""
 
-    serializer_class = TokenSerializer
+    serializer_class = shape(Token)
+    answer = staticmethod(token_answer)
     signed_in = True
     scopes = {"POST": Scope.MANAGE}
     queryset = ApiToken.objects.none()
@@ -196,14 +306,14 @@ class TokenList(generics.ListAPIView[ApiToken]):
     def get_queryset(self) -> QuerySet[ApiToken]:
         return ApiToken.objects.filter(user=self.request.user.pk, revoked_at=None)
 
-    @extend_schema(request=TokenSerializer, responses={201: NewTokenSerializer})
+    @extend_schema(request=TokenSerializer, responses={201: shape(NewToken)})
     def post(self, request: Request) -> Response:
         serializer = TokenSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         maker = request.auth if isinstance(request.auth, ApiToken) else None
         fields: dict[str, Any] = {**serializer.validated_data, "maker": maker, "origin": origin_of(request)}
-        token, text = issue_token(user=cast(User, request.user), **fields)
-        return Response({**TokenSerializer(token).data, "token": text}, status.HTTP_201_CREATED)
+        made, text = issue_token(user=cast(User, request.user), **fields)
+        return Response(NewToken(**token_answer(made), token=text), status.HTTP_201_CREATED)
 
 
 class TokenDetail(APIView):

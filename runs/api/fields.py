@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import MAX_MEASURES, name_in_collection
-from runs.services.reports import grouped
+from runs.api.shapes import Kind
 
 _MAX_JSON = 100_000
 _MAX_DEPTH = 20
@@ -54,30 +54,7 @@ class JSONObjectField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-class FileWarningSerializer(serializers.Serializer[Any]):
-    """Everything odd of one kind in a file."""
-
-    line = serializers.IntegerField(help_text="the first one; 0 where it concerns the whole file")
-    code = serializers.CharField()
-    message = serializers.CharField(help_text="of the first one")
-    count = serializers.IntegerField()
-    lines = serializers.ListField(child=serializers.IntegerField(), help_text="the first ten")
-
-
-class FileReportSerializer(serializers.Serializer[Any]):
-    warnings = FileWarningSerializer(many=True, required=False)
-    counts = serializers.DictField(child=serializers.IntegerField(), required=False, help_text="by code")
-
-
-@extend_schema_field(FileReportSerializer)
-class ReportField(serializers.Field[Any, Any, Any, Any]):
-    """A stored report of a file; empty where there was no file."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(read_only=True, **kwargs)
-
-    def to_representation(self, value: Any) -> Any:
-        return grouped(value)
+JSONObject = Annotated[dict[str, Any], Kind(JSONObjectField)]
 
 
 def _depth(value: Any) -> int:

@@ -6,7 +6,7 @@ What an address reads is what its OpenAPI description declares; there is no seco
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar, get_type_hints
 
 from django.http import QueryDict
 from rest_framework.mixins import ListModelMixin
@@ -47,7 +47,7 @@ class KnownParameters(BasePermission):
             for refusal in refusals(request.query_params, parameters_read(view, method)):
                 raise refusal
             if method == "DELETE" or method in getattr(view, "without_body", ()):
-                check_fields(request.data, {})
+                check_fields(request.data, ())
         return True
 
 
@@ -84,24 +84,27 @@ def text_of(parameters: QueryDict) -> dict[str, str]:
     return {**last, **{name: text for name, text in joined.items() if text}}
 
 
-def check_fields(given: Any, fields: Mapping[str, Any]) -> None:
+def check_fields(given: Any, fields: Collection[str], answered: Collection[str] = ()) -> None:
     """InvalidInput for the first field of a body that nobody reads, or that only an answer has."""
     if not isinstance(given, Mapping):
         return
-    read = [name for name, field in fields.items() if not field.read_only]
     for name in given:
-        if name in read:
-            continue
         if name in fields:
-            message = f"{name} cannot be set here; what can is {', '.join(read)}"
+            continue
+        if name in answered:
+            message = f"{name} cannot be set here; what can is {', '.join(fields)}"
             raise InvalidInput(message, code="read_only_field", pointer=f"/{name}")
-        message = f"unknown field {str(name)[:40]!r}; {meant(str(name), read, 'the fields here are')}"
+        message = f"unknown field {str(name)[:40]!r}; {meant(str(name), fields, 'the fields here are')}"
         raise InvalidInput(message, code="unknown_field", pointer=f"/{str(name)[:200]}")
 
 
+# Its docstring would describe every serializer that has none.
 class KnownFields:
-    """For a serializer of what comes in: it refuses what is none of its fields."""
+    # Of a serializer of what comes in: it refuses what is none of its fields. `answered` is the TypedDict of the
+    # answer: its other fields cannot be set, which the refusal says.
+    answered: ClassVar[type[Any] | None] = None
 
     def to_internal_value(self, data: Any) -> Any:
-        check_fields(data, self.fields)  # type: ignore[attr-defined]
+        known: Any = self
+        check_fields(data, list(known.fields), get_type_hints(self.answered) if self.answered else ())
         return super().to_internal_value(data)  # type: ignore[misc]

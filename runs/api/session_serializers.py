@@ -1,13 +1,13 @@
-"""Shapes of session sets as they come in and go out."""
+"""Session sets as they come in."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework import serializers
 
-from runs.api.fields import FileReportSerializer
-from runs.api.serializers import SubmissionSerializer, UploadSerializer
+from runs.api import answers
+from runs.api.fields import JSONObjectField
+from runs.api.parameters import KnownFields
+from runs.api.serializers import UploadSerializer
 from runs.formats.sessions.reading import FORMATS
 from runs.models import SessionSet
 
@@ -24,34 +24,12 @@ class SessionUploadSerializer(UploadSerializer):
     )
 
 
-class SessionSetSerializer(SubmissionSerializer):
-    """A session set with its status; the view puts the statuses of all its sets into the context."""
+class SessionSetSerializer(KnownFields, serializers.ModelSerializer[SessionSet]):
+    """What can be changed of a session set."""
 
-    systems = serializers.ListField(child=serializers.CharField(), read_only=True)
+    answered = answers.SessionSet
+    metadata = JSONObjectField(required=False)
 
     class Meta:
         model = SessionSet
-        fields = (
-            "id", "url", "collection", "team", "tag", "description", "metadata", "judged_by", "status", "sha256",
-            "size", "format", "sessions", "queries", "empty_queries", "documents", "topics", "searchers", "systems",
-            "judged_documents", "warnings", "created_at",
-        )  # fmt: skip
-        read_only_fields = tuple(name for name in fields if name not in ("description", "metadata", "judged_by"))
-
-
-class CheckedSessionsSerializer(serializers.Serializer[Any]):
-    """What a dry run answers."""
-
-    tag = serializers.CharField()
-    sha256 = serializers.CharField()
-    size = serializers.IntegerField()
-    format = serializers.CharField()
-    sessions = serializers.IntegerField(read_only=True)
-    queries = serializers.IntegerField(read_only=True)
-    empty_queries = serializers.IntegerField()
-    documents = serializers.IntegerField()
-    topics = serializers.IntegerField()
-    searchers = serializers.IntegerField()
-    systems = serializers.ListField(child=serializers.CharField())
-    judged_documents = serializers.IntegerField()
-    warnings = FileReportSerializer()
+        fields = ("description", "metadata", "judged_by")

@@ -18,12 +18,13 @@ from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted, try_damaged_again
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
-from runs.api import idempotency
+from runs.api import answers, idempotency
 from runs.api.access import owned, visible, visible_collection, visible_run
 from runs.api.filters import RunFilter, SessionSetFilter
 from runs.api.origin import origin_of
-from runs.api.serializers import CheckedRunSerializer, RunSerializer, RunUploadSerializer, UploadSerializer
-from runs.api.session_serializers import CheckedSessionsSerializer, SessionSetSerializer, SessionUploadSerializer
+from runs.api.serializers import RunSerializer, RunUploadSerializer, UploadSerializer
+from runs.api.session_serializers import SessionSetSerializer, SessionUploadSerializer
+from runs.api.shapes import shape
 from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
 from runs.api.views import FILE, download, either, upload_fields
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
@@ -36,22 +37,25 @@ Made = TypeVar("Made", Run, SessionSet)
 
 @dataclass(frozen=True)
 class Kind(Generic[Made]):
-    """One kind of submission: what is stored, what is sent, the shapes of what comes in, goes out and is answered to a
-    dry run, and what changes one that is stored."""
+    """One kind of submission: what is stored and what is sent, what of it can be changed and how, and what is answered:
+    for one of them, and to a dry run, each with its shape."""
 
     model: type[Made]
     upload: type[Upload[Made]]
     upload_serializer: type[UploadSerializer]
-    serializer: type[BaseSerializer[Any]]
-    checked_serializer: type[BaseSerializer[Any]]
+    change_serializer: type[BaseSerializer[Any]]
     change: Callable[..., None]
+    shape: type[BaseSerializer[Any]]
+    answer: Callable[[Request, Made, RunStatus], Any]
+    checked_shape: type[BaseSerializer[Any]]
+    checked: Callable[[Made], Any]
 
     def response(
         self, request: Request, made: Made, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
     ) -> Response:
-        """One of them with its status, and where to ask for it again."""
-        context = {"request": request, "statuses": known or statuses([made], request.user)}
-        data = self.serializer(made, context=context).data
+        """Answer with one of them with its status, and say where to ask for it again."""
+        found = known or statuses([made], request.user)
+        data = self.answer(request, made, found[str(made.pk)])
         return Response(data, code, headers={"Location": data["url"]})
 
     def list_schema(self) -> Any:
@@ -59,8 +63,8 @@ class Kind(Generic[Made]):
         return extend_schema(
             request={"multipart/form-data": self.upload_serializer},
             responses={
-                202: self.serializer,
-                200: either(f"{self.model.__name__}OrCheck", self.serializer, self.checked_serializer),
+                202: self.shape,
+                200: either(f"{self.model.__name__}OrCheck", self.shape, self.checked_shape),
             },
             parameters=[*query_fields(self.upload_serializer), idempotency.PARAMETER],
         )
@@ -68,20 +72,33 @@ class Kind(Generic[Made]):
     def detail_schema(self) -> dict[str, Any]:
         """Describe the methods of one of them."""
         return {
-            "get": extend_schema(responses=self.serializer),
-            "patch": extend_schema(request=self.serializer, responses=self.serializer),
+            "get": extend_schema(responses=self.shape),
+            "patch": extend_schema(request=self.change_serializer, responses=self.shape),
             "delete": extend_schema(responses={204: None}),
         }
 
 
-RUNS = Kind(Run, RunUpload, RunUploadSerializer, RunSerializer, CheckedRunSerializer, change)
+RUNS = Kind(
+    model=Run,
+    upload=RunUpload,
+    upload_serializer=RunUploadSerializer,
+    change_serializer=RunSerializer,
+    change=change,
+    shape=shape(answers.Run),
+    answer=answers.run,
+    checked_shape=shape(answers.CheckedRun),
+    checked=answers.checked_run,
+)
 SESSION_SETS = Kind(
-    SessionSet,
-    SessionSetUpload,
-    SessionUploadSerializer,
-    SessionSetSerializer,
-    CheckedSessionsSerializer,
-    change_session_set,
+    model=SessionSet,
+    upload=SessionSetUpload,
+    upload_serializer=SessionUploadSerializer,
+    change_serializer=SessionSetSerializer,
+    change=change_session_set,
+    shape=shape(answers.SessionSet),
+    answer=answers.session_set,
+    checked_shape=shape(answers.CheckedSessions),
+    checked=answers.checked_sessions,
 )
 
 
@@ -106,8 +123,8 @@ class SubmissionList(generics.ListAPIView[Any]):
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
-        context = {"request": request, "statuses": statuses(made, request.user)}
-        return self.get_paginated_response(self.kind.serializer(made, many=True, context=context).data)
+        known = statuses(made, request.user)
+        return self.get_paginated_response([self.kind.answer(request, one, known[str(one.pk)]) for one in made])
 
     @idempotency.idempotent(_may_submit)
     def post(self, request: Request, collection: str) -> Response:
@@ -125,7 +142,7 @@ class SubmissionList(generics.ListAPIView[Any]):
             user, origin = cast(User, request.user), origin_of(request)
             upload = kind.upload(collection=found, user=user, origin=origin, **fields)
             if dry_run:
-                return Response(kind.checked_serializer(upload.check()).data)
+                return Response(kind.checked(upload.check()))
             made, new = submit(upload=upload, enqueue=accept, again=try_damaged_again)
         if new:
             return kind.response(request, made, status.HTTP_202_ACCEPTED)
@@ -138,7 +155,7 @@ class RunList(SubmissionList):
     """The runs of a collection, newest first; POST submits one."""
 
     kind = RUNS
-    serializer_class = RunSerializer
+    serializer_class = RUNS.shape
     filterset_class = RunFilter
 
 
@@ -147,7 +164,7 @@ class SessionSetList(SubmissionList):
     """The session sets of a collection, newest first; POST submits a session log."""
 
     kind = SESSION_SETS
-    serializer_class = SessionSetSerializer
+    serializer_class = SESSION_SETS.shape
     filterset_class = SessionSetFilter
 
 
@@ -164,8 +181,7 @@ class SubmissionDetail(APIView):
     def patch(self, request: Request, **key: UUID) -> Response:
         kind = self.kind
         found = owned(request, kind.model, key[kind.model.KEY])
-        context = {"request": request, "statuses": statuses([found], request.user)}
-        serializer = kind.serializer(found, request.data, partial=True, context=context)
+        serializer = kind.change_serializer(found, request.data, partial=True)
         serializer.is_valid(raise_exception=True)
         kind.change(made=found, changes=serializer.validated_data, enqueue=queue_evaluation, origin=origin_of(request))
         return kind.response(request, visible(request, kind.model, found.pk))

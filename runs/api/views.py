@@ -11,14 +11,14 @@ from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpResponseBase, QueryDict
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer, extend_schema
-from rest_framework import generics, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_judged
-from runs.api import idempotency
+from runs.api import answers, idempotency
 from runs.api.access import (
     collections_of,
     counted_collection,
@@ -26,17 +26,15 @@ from runs.api.access import (
     scored_collection,
     visible_collection,
 )
+from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.serializers import (
-    CheckedQrelsSerializer,
     CollectionChangeSerializer,
     CollectionSerializer,
-    QrelsSerializer,
     QrelsUploadSerializer,
-    TopicsAnswerSerializer,
-    TopicSerializer,
     TopicsUploadSerializer,
 )
+from runs.api.shapes import shape
 from runs.api.uploads import FILE_PARSERS, empty_body, query_fields
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels, Scope, Team, Topic, User
@@ -48,9 +46,9 @@ from runs.services.reports import report_as_json
 FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
-def either(name: str, *answers: Any) -> PolymorphicProxySerializer:
+def either(name: str, *shapes: Any) -> PolymorphicProxySerializer:
     """One of several answers, for the description: what was there already, or what a dry run says."""
-    return PolymorphicProxySerializer(component_name=name, serializers=list(answers), resource_type_field_name=None)
+    return PolymorphicProxySerializer(component_name=name, serializers=list(shapes), resource_type_field_name=None)
 
 
 @contextlib.contextmanager
@@ -84,27 +82,27 @@ def _may_judge(request: Request, body: Any, collection: str) -> bool:
     return Collection.objects.managed_by(request.user).filter(slug=collection).exists()
 
 
-class CollectionList(generics.ListCreateAPIView[Collection]):
+class CollectionList(AnswerList[Collection]):
     """Collections that the caller may see; POST makes one that belongs to one of the caller's teams."""
 
-    serializer_class = CollectionSerializer
+    serializer_class = shape(answers.Collection)
+    answer = staticmethod(answers.collection)
     scopes = {"POST": Scope.MANAGE}
     queryset = Collection.objects.none()
 
     def get_queryset(self) -> QuerySet[Collection]:
         return collections_of(self.request.user)
 
-    @extend_schema(parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=CollectionSerializer, responses={201: shape(answers.Collection)}, parameters=[idempotency.PARAMETER]
+    )
     @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
-        return self.create(request)
-
-    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        serializer = self.get_serializer(data=request.data)
+        serializer = CollectionSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         with transaction.atomic():
             made = create_collection(origin=origin_of(request), **serializer.validated_data)
-            data = CollectionSerializer(counted_collection(request, made.slug)).data
+            data = answers.collection(counted_collection(request, made.slug))
             response = Response(data, status.HTTP_201_CREATED)
             idempotency.remember(request, lambda: response)
         return response
@@ -115,11 +113,11 @@ class CollectionDetail(APIView):
 
     scopes = {"PATCH": Scope.MANAGE}
 
-    @extend_schema(responses=CollectionSerializer)
+    @extend_schema(responses=shape(answers.Collection))
     def get(self, request: Request, collection: str) -> Response:
-        return Response(CollectionSerializer(counted_collection(request, collection)).data)
+        return Response(answers.collection(counted_collection(request, collection)))
 
-    @extend_schema(request=CollectionChangeSerializer, responses=CollectionSerializer)
+    @extend_schema(request=CollectionChangeSerializer, responses=shape(answers.Collection))
     def patch(self, request: Request, collection: str) -> Response:
         managed_collection(request, collection)
         with transaction.atomic():
@@ -128,7 +126,7 @@ class CollectionDetail(APIView):
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
             change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)
-        return Response(CollectionSerializer(counted_collection(request, collection)).data)
+        return Response(answers.collection(counted_collection(request, collection)))
 
 
 class CollectionRelease(APIView):
@@ -137,17 +135,18 @@ class CollectionRelease(APIView):
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses=CollectionSerializer)
+    @extend_schema(request=None, responses=shape(answers.Collection))
     def post(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         release_collection(collection=found, origin=origin_of(request))
-        return Response(CollectionSerializer(counted_collection(request, collection)).data)
+        return Response(answers.collection(counted_collection(request, collection)))
 
 
-class TopicList(generics.ListAPIView[Topic]):
+class TopicList(AnswerList[Topic]):
     """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL or TSV)."""
 
-    serializer_class = TopicSerializer
+    serializer_class = shape(answers.Topic)
+    answer = staticmethod(answers.topic)
     scopes = {"PUT": Scope.MANAGE}
     parser_classes = FILE_PARSERS
     queryset = Topic.objects.none()
@@ -159,7 +158,7 @@ class TopicList(generics.ListAPIView[Topic]):
 
     @extend_schema(
         request={"multipart/form-data": TopicsUploadSerializer},
-        responses=TopicsAnswerSerializer,
+        responses=shape(answers.TopicsAnswer),
         parameters=query_fields(TopicsUploadSerializer),
     )
     def put(self, request: Request, collection: str) -> Response:
@@ -167,13 +166,14 @@ class TopicList(generics.ListAPIView[Topic]):
         with upload_fields(request, TopicsUploadSerializer) as fields:
             upload = {"upload": fields["file"].path, "format": fields["format"]}
             found_format, topics, report = import_topics(collection=found, origin=origin_of(request), **upload)
-        return Response({"format": found_format, "topics": topics, "warnings": report_as_json(report)})
+        return Response(answers.TopicsAnswer(format=found_format, topics=topics, warnings=report_as_json(report)))
 
 
-class QrelsList(generics.ListAPIView[Qrels]):
+class QrelsList(AnswerList[Qrels]):
     """The versions of a collection's judgements; POST uploads one and activates it unless activate=false."""
 
-    serializer_class = QrelsSerializer
+    serializer_class = shape(answers.Qrels)
+    answer = staticmethod(answers.qrels)
     scopes = {"POST": Scope.MANAGE}
     parser_classes = FILE_PARSERS
     queryset = Qrels.objects.none()
@@ -185,7 +185,10 @@ class QrelsList(generics.ListAPIView[Qrels]):
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
-        responses={201: QrelsSerializer, 200: either("QrelsOrCheck", QrelsSerializer, CheckedQrelsSerializer)},
+        responses={
+            201: shape(answers.Qrels),
+            200: either("QrelsOrCheck", shape(answers.Qrels), shape(answers.CheckedQrels)),
+        },
         parameters=[*query_fields(QrelsUploadSerializer), idempotency.PARAMETER],
     )
     @idempotency.idempotent(_may_judge)
@@ -197,7 +200,14 @@ class QrelsList(generics.ListAPIView[Qrels]):
                 column = {name: fields[name] for name in ("keyed_by", "iteration")}
                 summary, source = check_qrels(collection=found, upload=path, **column)
                 report = report_as_json(summary.report)
-                return Response({"sha256": source.sha256, "iteration": summary.iteration, **report})
+                return Response(
+                    answers.CheckedQrels(
+                        sha256=source.sha256,
+                        iteration=summary.iteration,
+                        warnings=report["warnings"],
+                        counts=report["counts"],
+                    )
+                )
             qrels, new = import_qrels(
                 collection=found,
                 user=cast(User, request.user),
@@ -216,7 +226,7 @@ class QrelsList(generics.ListAPIView[Qrels]):
 def _qrels_response(request: Request, qrels: Qrels, new: bool) -> Response:
     code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
     headers = {"Location": reverse("qrels", args=[qrels.collection.slug, qrels.version], request=request)}
-    return Response(QrelsSerializer(qrels).data, code, headers=headers)
+    return Response(answers.qrels(qrels), code, headers=headers)
 
 
 def _qrels(found: Collection, version: int) -> Qrels:
@@ -229,9 +239,9 @@ def _qrels(found: Collection, version: int) -> Qrels:
 class QrelsDetail(APIView):
     """One version of the judgements."""
 
-    @extend_schema(responses=QrelsSerializer)
+    @extend_schema(responses=shape(answers.Qrels))
     def get(self, request: Request, collection: str, version: int) -> Response:
-        return Response(QrelsSerializer(_qrels(scored_collection(request, collection), version)).data)
+        return Response(answers.qrels(_qrels(scored_collection(request, collection), version)))
 
 
 class QrelsActivation(APIView):
@@ -240,11 +250,11 @@ class QrelsActivation(APIView):
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses=QrelsSerializer)
+    @extend_schema(request=None, responses=shape(answers.Qrels))
     def post(self, request: Request, collection: str, version: int) -> Response:
         qrels = _qrels(managed_collection(request, collection), version)
         activate_qrels(qrels=qrels, enqueue=queue_judged, origin=origin_of(request))
-        return Response(QrelsSerializer(qrels).data)
+        return Response(answers.qrels(qrels))
 
 
 class QrelsFile(APIView):

@@ -13,8 +13,8 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
+from runs.api.accounts import TokenSerializer
 from runs.api.origin import origin_of
-from runs.api.serializers import TokenSerializer
 from runs.errors import InvalidInput
 from runs.models import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Scope, User
 from runs.pages.forms import FormPage, see

@@ -3,42 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from runs.errors import LINES_NAMED, FileReport
+from runs import errors
+from runs.errors import LINES_NAMED
 
 _TOPICS_NAMED = 10
 
 
-def report_as_json(report: FileReport) -> dict[str, Any]:
-    """`warnings` with one entry for each kind, `counts` with all of them by code."""
+class FileWarning(TypedDict):
+    """Everything odd of one kind in a file."""
+
+    line: Annotated[int, "the first one; 0 where it concerns the whole file"]
+    code: str
+    message: Annotated[str, "of the first one"]
+    count: int
+    lines: Annotated[list[int], "the first ten"]
+
+
+class FileReport(TypedDict):
+    """What is odd in a file; empty where there was no file."""
+
+    warnings: NotRequired[list[FileWarning]]
+    counts: NotRequired[Annotated[dict[str, int], "by code"]]
+
+
+def report_as_json(report: errors.FileReport) -> FileReport:
+    """Return a report as it is stored: `warnings` with one entry for each kind, `counts` with all of them by code."""
     entries = [
-        {
-            "line": entry.line,
-            "code": entry.code,
-            "message": entry.message,
-            "count": entry.count,
-            "lines": sorted(entry.lines),
-        }
+        FileWarning(
+            line=entry.line,
+            code=entry.code,
+            message=entry.message,
+            count=entry.count,
+            lines=sorted(entry.lines),
+        )
         for entry in report.warnings
     ]
-    return {"warnings": entries, "counts": report.counts}
+    return FileReport(warnings=entries, counts=report.counts)
 
 
-def grouped(stored: dict[str, Any]) -> dict[str, Any]:
-    """A stored report. Those of earlier releases have an entry for each of the first 50 lines: bring these together."""
+def grouped(stored: dict[str, Any]) -> FileReport:
+    """Return a stored report. Those of earlier releases have an entry for each of the first 50 lines: bring these
+    together."""
     if all("count" in entry for entry in stored.get("warnings", [])):
-        return stored
-    kinds: dict[str, dict[str, Any]] = {}
+        return cast(FileReport, stored)
+    kinds: dict[str, Any] = {}
     for entry in stored["warnings"]:
         count = stored["counts"].get(entry["code"], 1)
         kind = kinds.setdefault(entry["code"], {**entry, "count": count, "lines": []})
         if entry["line"] and len(kind["lines"]) < LINES_NAMED:
             kind["lines"].append(entry["line"])
-    return {**stored, "warnings": list(kinds.values())}
+    return FileReport(warnings=list(kinds.values()), counts=stored["counts"])
 
 
-def warn_of_outside(report: FileReport, topics: Iterable[str], listed: list[str]) -> None:
+def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: list[str]) -> None:
     """Name the topics of a file that its collection does not list; say more where it lists none of them."""
     found, there = list(topics), set(listed)
     outside = [topic for topic in found if topic not in there]
@@ -47,7 +66,7 @@ def warn_of_outside(report: FileReport, topics: Iterable[str], listed: list[str]
         report.warning(0, "topic_outside", say, len(outside))
 
 
-def warn_where_none_matches(report: FileReport, topics: list[str], known: list[str], where: str) -> bool:
+def warn_where_none_matches(report: errors.FileReport, topics: list[str], known: list[str], where: str) -> bool:
     """Warn where a file has no topic of those known; returns whether that is so."""
     there = set(known)
     if not topics or not there or not there.isdisjoint(topics):

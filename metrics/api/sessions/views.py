@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated, TypedDict
 from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from metrics import models
 from metrics.api.sessions.answers import (
     Lengths,
     OneSession,
@@ -24,7 +26,6 @@ from metrics.api.sessions.answers import (
     session_answer,
     values_answer,
 )
-from metrics.models import SessionEvaluation
 from metrics.questions.declared import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
 from metrics.questions.parameters import flag_in, query_of
 from metrics.questions.sessions import (
@@ -40,7 +41,7 @@ from metrics.services.sessions.analyses import read_lengths, read_query_curves, 
 from metrics.services.sessions.one_session import read_session
 from metrics.services.sessions.values import ChosenSessions, choose_sessions, read_session_values
 from runs.api.access import scored_session_set
-from runs.api.shapes import shape
+from runs.api.shapes import OneOf, shape
 from runs.models import SessionSet
 
 _SELECTION = [
@@ -131,25 +132,45 @@ class OneSessionView(APIView):
         return Response(session_answer(evaluation, measure, shown))
 
 
-class SessionEvaluationSerializer(serializers.ModelSerializer[SessionEvaluation]):
-    qrels = serializers.IntegerField(source="qrels.version", allow_null=True, default=None)
+class SessionEvaluation(TypedDict):
+    """An evaluation of a session set."""
 
-    class Meta:
-        model = SessionEvaluation
-        fields = (
-            "qrels", "judged_by", "engine_version", "state", "since", "attempts", "sessions_judged", "error_code",
-            "error_message", "seconds",
-        )  # fmt: skip
+    qrels: Annotated[int | None, "null where the log judges itself"]
+    judged_by: Annotated[str, OneOf(SessionSet.JudgedBy.choices)]
+    engine_version: str
+    state: Annotated[str, OneOf(models.SessionEvaluation.State.choices)]
+    since: datetime
+    attempts: int
+    sessions_judged: int | None
+    error_code: str
+    error_message: str
+    seconds: float | None
 
 
 class SessionEvaluations(APIView):
     """Every evaluation of a session set, newest judgements first."""
 
-    @extend_schema(responses=SessionEvaluationSerializer(many=True))
+    @extend_schema(responses=shape(SessionEvaluation)(many=True))
     def get(self, request: Request, session_set: UUID) -> Response:
         found = scored_session_set(request, session_set)
         rows = found.evaluations.select_related("qrels").defer("qrels__topic_ids").order_by("-qrels__version", "pk")
-        return Response(SessionEvaluationSerializer(rows, many=True).data)
+        return Response(
+            [
+                SessionEvaluation(
+                    qrels=row.qrels.version if row.qrels else None,
+                    judged_by=row.judged_by,
+                    engine_version=row.engine_version,
+                    state=row.state,
+                    since=row.since,
+                    attempts=row.attempts,
+                    sessions_judged=row.sessions_judged,
+                    error_code=row.error_code,
+                    error_message=row.error_message,
+                    seconds=row.seconds,
+                )
+                for row in rows
+            ]
+        )
 
 
 def _chosen(session_set: SessionSet, parameters: dict[str, str]) -> ChosenSessions:
