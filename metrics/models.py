@@ -64,10 +64,15 @@ def queue_of(held: str, name: str) -> models.Index:
 class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     """Evaluations of runs, or of session sets."""
 
-    def counting(self) -> Self:
-        """Those that count for their runs or session sets: under the active judgements, or their own, in the way that
-        is asked for now, and by this engine. The one rule of it; a withdrawn run has one as well."""
-        return self.filter(self.model.COUNTS, engine_version=ENGINE_VERSION)
+    def counting(self, judgements: Q | None = None, way: str | None = None) -> Self:
+        """Return those that count for their runs or session sets: under the active judgements, or their own, in the way
+        that is asked for now, and by this engine. The one rule of it; a withdrawn run has one as well.
+
+        `judgements` and `way` are for readers who ask for others than those of now.
+        """
+        kind = self.model
+        way_of = F(f"{kind.OF.KEY}__{kind.OF.WAY}") if way is None else way
+        return self.filter(judgements or kind.JUDGEMENTS, engine_version=ENGINE_VERSION, **{kind.WAY: way_of})
 
     def live(self) -> Self:
         """Those of what was not withdrawn."""
@@ -80,14 +85,17 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
 class SubmissionEvaluation(Job):
     """A run or session set judged by one qrels version and one engine version, in one way.
 
-    `OF` is what is judged, `WAY` the column of the choice beside the judgements, and `COUNTS` holds for the evaluations
-    whose judgements and choice are those that `OF` has now.
+    `OF` is what is judged, `WAY` the column of the choice beside the judgements, and `JUDGEMENTS` holds for the
+    evaluations under those that count now.
     """
 
     HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
     OF: ClassVar[type[Run] | type[SessionSet]]
     WAY: ClassVar[str]
-    COUNTS: ClassVar[Q]
+    JUDGEMENTS: ClassVar[Q]
+
+    # Of every kind, each under a name of its own in the other table.
+    qrels: models.ForeignKey[Qrels, Qrels] | models.ForeignKey[Qrels | None, Qrels | None]
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -108,6 +116,12 @@ class SubmissionEvaluation(Job):
         return f"{cls.OF.KEY}_deleted"
 
     @property
+    def is_stale(self) -> bool:
+        """Whether other judgements or another engine count now: `counting()` for a row at hand, which was found by the
+        way that its reader asked for."""
+        return not (self.qrels is None or self.qrels.active) or self.engine_version != ENGINE_VERSION
+
+    @property
     def submission(self) -> Run | SessionSet:
         """What is judged."""
         submission: Run | SessionSet = getattr(self, self.OF.KEY)
@@ -117,14 +131,14 @@ class SubmissionEvaluation(Job):
 class EvaluationQuerySet(SubmissionEvaluationQuerySet["Evaluation"]):
     def current(self, qrels: Qrels, scores: str) -> Self:
         """Evaluations of live runs under this version of judgements, this score type and this engine."""
-        return self.live().filter(qrels=qrels, scores=scores, engine_version=ENGINE_VERSION)
+        return self.live().counting(Q(qrels=qrels), scores)
 
 
 class Evaluation(SubmissionEvaluation):
     """One run judged by one qrels version, one way of comparing scores and one engine version."""
 
     OF, WAY = Run, "scores"
-    COUNTS = Q(qrels__active=True, scores=F("run__collection__scores"))
+    JUDGEMENTS = Q(qrels__active=True)
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="evaluations")
     qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="evaluations")
@@ -227,7 +241,7 @@ class SessionEvaluation(SubmissionEvaluation):
     """
 
     OF, WAY = SessionSet, "judged_by"
-    COUNTS = (Q(qrels__active=True) | Q(qrels=None)) & Q(judged_by=F("session_set__judged_by"))
+    JUDGEMENTS = Q(qrels__active=True) | Q(qrels=None)
 
     session_set = models.ForeignKey(SessionSet, on_delete=models.CASCADE, related_name="evaluations")
     qrels = models.ForeignKey(Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations")

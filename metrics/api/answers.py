@@ -11,7 +11,6 @@ from uuid import UUID
 from metrics.engine.cautions import Caution as EngineCaution
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation
-from metrics.services.values.values import is_stale
 from runs.api.shapes import OneOf
 from runs.models import Run
 
@@ -85,7 +84,7 @@ def read_from(evaluation: Evaluation) -> ReadFrom:
         qrels=evaluation.qrels.version,
         scores=evaluation.scores,
         engine_version=evaluation.engine_version,
-        stale=is_stale(evaluation),
+        stale=evaluation.is_stale,
         coverage=coverage(evaluation),
     )
 

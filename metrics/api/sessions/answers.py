@@ -198,7 +198,7 @@ def _read_from(evaluation: SessionEvaluation) -> ReadFromSet:
         qrels=evaluation.qrels.version if evaluation.qrels else None,
         judged_by=evaluation.judged_by,
         engine_version=evaluation.engine_version,
-        stale=values.is_stale(evaluation),
+        stale=evaluation.is_stale,
         coverage=SessionCoverage(judged=evaluation.sessions_judged or 0, sessions=evaluation.session_set.sessions),
     )
 

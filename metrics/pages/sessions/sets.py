@@ -21,7 +21,7 @@ from metrics.questions.sessions import selection_in, session_evaluation_in, sess
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
 from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session
-from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, is_stale, read_session_values
+from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, read_session_values
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
 from runs.api.parameters import MAX_OFFSET, integer_in
@@ -55,7 +55,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     status = fill(context, "chosen", _chosen, request, found, query)
     if "chosen" in context:
         chosen: ChosenSessions = context["chosen"]
-        context |= {"evaluation": chosen.evaluation, "stale": is_stale(chosen.evaluation)}
+        context |= {"evaluation": chosen.evaluation, "stale": chosen.evaluation.is_stale}
         status = max(
             fill(context, "values", _values, chosen, query),
             fill(context, "curves", _curves, chosen, query),
@@ -85,7 +85,7 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
     context: dict[str, Any] = {
         "set": found,
         "evaluation": evaluation,
-        "stale": is_stale(evaluation),
+        "stale": evaluation.is_stale,
         "query": query,
         "measure": measure,
         "shown_session": shown,

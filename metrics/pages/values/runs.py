@@ -24,7 +24,7 @@ from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run,
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.rankings import Ranking, read_ranking
-from metrics.services.values.values import RunValues, find_evaluation, is_stale, read_values, runs_beside
+from metrics.services.values.values import RunValues, find_evaluation, read_values, runs_beside
 from metrics.tables import (
     Paging,
     columns_of,
@@ -71,7 +71,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     status = fill(context, "evaluation", _evaluation, request, run, query)
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
-        context |= {"stale": is_stale(evaluation), "others": runs_beside(evaluation, _OTHERS_NAMED)}
+        context |= {"stale": evaluation.is_stale, "others": runs_beside(evaluation, _OTHERS_NAMED)}
         status = max(
             fill(context, "values", _values, run, evaluation, query),
             fill(context, "spread", _spread, run, evaluation, query),
@@ -104,7 +104,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     context: dict[str, Any] = {
         "run": run,
         "evaluation": evaluation,
-        "stale": is_stale(evaluation),
+        "stale": evaluation.is_stale,
         "query": query,
         "topic": run.collection.topics.filter(topic_id=topic_id).first(),
         "ranking": ranking,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
-from metrics.engine import ENGINE_VERSION
 from metrics.models import Evaluation
 from runs.models import Collection, Qrels, Run
 
@@ -26,9 +25,9 @@ def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: I
     where it has no values under these judgements but some under others; one that nobody has asked to evaluate this way
     yet is queued, and has none.
     """
-    own = Evaluation.objects.filter(run=OuterRef("pk"), scores=scores)
-    current = own.filter(qrels=qrels, engine_version=ENGINE_VERSION)
-    newest = own.evaluated().order_by("-qrels__version", "-engine_version")
+    own = Evaluation.objects.filter(run=OuterRef("pk"))
+    current = own.counting(Q(qrels=qrels), scores)
+    newest = own.evaluated().filter(scores=scores).order_by("-qrels__version", "-engine_version")
     return (
         Run.objects.filter(collection=collection, deleted_at=None)
         .alias(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
+from django.db.models import Q
 
-from metrics.engine import ENGINE_VERSION
 from metrics.engine.agreement.intervals import Agreements, order_agreements
 from metrics.engine.agreement.standings import has_ties, standings
 from metrics.engine.errors import StatisticsError
@@ -149,9 +149,7 @@ def _evaluated(
     collection: Collection, versions: list[Qrels], scores: str, query: OrdersQuery
 ) -> tuple[list[Run], list[list[int]]]:
     """The runs that are evaluated under every version, by submission or as named, and their evaluations by version."""
-    done = Evaluation.objects.evaluated().filter(
-        qrels__in=versions, scores=scores, engine_version=ENGINE_VERSION, run__deleted_at=None
-    )
+    done = Evaluation.objects.live().evaluated().counting(Q(qrels__in=versions), scores)
     if query.runs:
         done = done.filter(run__in=query.runs)
     found: dict[object, dict[int, int]] = {}

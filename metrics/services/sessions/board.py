@@ -23,7 +23,6 @@ from metrics.services.sessions.judged_sets import (
     load_set,
     work_of,
 )
-from metrics.services.sessions.values import is_stale
 from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from runs.errors import NotFound
@@ -134,7 +133,7 @@ def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluati
         session_set__collection=collection, session_set__deleted_at=None, session_set__judged_by=judged_by,
         pk=Subquery(newest.values("pk")[:1]),
     ).exclude(session_set__in=[evaluation.session_set_id for evaluation in current])  # fmt: skip
-    return [evaluation for evaluation in _in_order(rows) if is_stale(evaluation)]
+    return [evaluation for evaluation in _in_order(rows) if evaluation.is_stale]
 
 
 def _in_order(rows: QuerySet[SessionEvaluation]) -> QuerySet[SessionEvaluation]:

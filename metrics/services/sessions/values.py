@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine import ENGINE_VERSION
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats, Ints
@@ -78,13 +77,6 @@ def find_session_evaluation(*, session_set: SessionSet, version: int | None = No
         raise NotFound(_why_not(session_set, version), code="not_evaluated")
     newest.session_set = session_set
     return newest
-
-
-def is_stale(evaluation: SessionEvaluation) -> bool:
-    """Whether other judgements or another engine count now, or the set is judged by something else."""
-    counts = evaluation.qrels is None or evaluation.qrels.active
-    same = evaluation.judged_by == evaluation.session_set.judged_by
-    return not (counts and same and evaluation.engine_version == ENGINE_VERSION)
 
 
 def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelection) -> ChosenSessions:

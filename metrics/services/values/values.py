@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine import ENGINE_VERSION
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation
@@ -62,15 +61,11 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
 
 def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:
     """Id, tag and team of other runs evaluated as this one is, by tag; none beside a stale one."""
-    if is_stale(evaluation):
+    if evaluation.is_stale:
         return []
     others = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated().exclude(run=evaluation.run_id)
     rows = others.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
     return [(str(run), tag, team) for run, tag, team in rows[:most]]
-
-
-def is_stale(evaluation: Evaluation) -> bool:
-    return not evaluation.qrels.active or evaluation.engine_version != ENGINE_VERSION
 
 
 def _why_not(run: Run, scores: str | None, version: int | None) -> str:
