@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.site import Site
-from tests.browser.test_pages import faults_of_access, session, visitor, watched
+from tests.browser.visits import faults_of_access, session, visitor, watched
 from tests.reliability.servers import wait_until_evaluated
 
 __all__ = ["session", "visitor"]

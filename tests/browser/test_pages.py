@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.browser.site import ADMIN, PASSWORD, Site
+from tests.browser.site import ADMIN, Site
+from tests.browser.visits import PHONE, address, faults_of_access, session, visitor, watched
 
-# What a browser says when it shows the answer to a refused form or a page that is not there: no fault of the page.
-_EXPECTED = "Failed to load resource: the server responded with a status of 4"
+__all__ = ["session", "visitor"]
+
 OPEN = (
     "home", "leaderboard", "comparison", "comparison-baseline", "two-runs", "long-comparison", "stored-comparison",
     "no-comparison", "blind-comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
@@ -24,66 +21,6 @@ OPEN = (
     "measures", "measures-none", "measure", "login", "not-found",
 )  # fmt: skip
 OWN = ("submit", "tokens")
-PHONE: ViewportSize = {"width": 390, "height": 800}
-
-
-class Watched:
-    """A page whose faults are written down: what the console says, and requests to other hosts."""
-
-    def __init__(self, page: Page, host: str) -> None:
-        self.page = page
-        self.faults: list[str] = []
-        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        page.on("console", lambda message: self._note(message.type, message.text))
-        page.on("request", lambda request: self._check(request.url, host))
-
-    def _note(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning") and not text.startswith(_EXPECTED):
-            self.faults.append(f"console {kind}: {text}")
-
-    def _check(self, url: str, host: str) -> None:
-        if urlsplit(url).netloc not in (host, ""):
-            self.faults.append(f"request to {url}")
-
-
-@contextmanager
-def watched(context: BrowserContext, site: Site) -> Iterator[Watched]:
-    """A page in which nothing may go wrong."""
-    seen = Watched(context.new_page(), urlsplit(site.url).netloc)
-    yield seen
-    assert seen.faults == []
-
-
-@pytest.fixture(scope="module")
-def session(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
-    """Somebody who is logged in."""
-    context = chromium.new_context(base_url=site.url)
-    page = context.new_page()
-    page.goto("/login/?next=/tokens/")
-    page.get_by_label("Name").fill(ADMIN)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("main").get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def visitor(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
-    context = chromium.new_context(base_url=site.url)
-    yield context
-    context.close()
-
-
-def address(site: Site, name: str) -> str:
-    return {**site.pages(), **site.own_pages()}[name]
-
-
-def faults_of_access(page: Page, *rules: str) -> list[str]:
-    """What axe-core calls serious or critical, with the places; of all its rules where none are named."""
-    found = Axe().run(page, options={"runOnly": list(rules)} if rules else None).response["violations"]
-    grave = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {[node['html'][:150] for node in one['nodes'][:3]]}" for one in grave]
 
 
 @pytest.mark.parametrize("name", [*OPEN, *OWN])
@@ -139,91 +76,6 @@ def test_a_printed_page_has_charts_and_no_controls(visitor: BrowserContext, site
         source = seen.page.locator("figure.chart img").first.evaluate("image => image.currentSrc")
         assert "theme=dark" not in source
         assert len(seen.page.pdf()) > 10_000
-
-
-def test_charts_answer_the_pointer(visitor: BrowserContext, site: Site) -> None:
-    """Vega under the content security policy: no evaluation of code, no style of its own, no other host."""
-    with watched(visitor, site) as seen:
-        seen.page.goto(address(site, "run"))
-        for chart in seen.page.locator("figure.chart").all():
-            chart.hover()
-            expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-            expect(chart.locator("picture")).to_be_hidden()
-        bars = seen.page.locator("figure.chart .live svg .mark-rect path")
-        bars.first.hover(force=True)
-        expect(seen.page.locator("#vg-tooltip-element")).to_be_visible()
-
-
-def test_a_bar_leads_to_its_topic(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
-        seen.page.goto(address(site, "run"))
-        chart = seen.page.locator("figure.chart").nth(1)
-        chart.hover()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        chart.locator(".live .mark-rect path").first.click()
-        expect(seen.page.get_by_role("heading", name="Ranking")).to_be_visible()
-
-
-def test_the_keys_go_through_a_chart(visitor: BrowserContext, site: Site) -> None:
-    """Its points with the words of the tooltip, shown and said; to the topic of a bar, and out again."""
-    with watched(visitor, site) as seen:
-        page = seen.page
-        page.goto(address(site, "run"))
-        chart = page.locator("figure.chart").nth(1)
-        drawing, said = chart.locator(".drawing"), chart.locator(".said")
-        drawing.focus()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        expect(drawing).to_be_focused()
-        expect(drawing).to_have_attribute("aria-label", re.compile("Arrow keys go through its points"))
-        page.keyboard.press("ArrowRight")
-        expect(said).to_have_text(re.compile(r"^topic \d+, value \d\.\d{4}; 1 of 50$"))
-        expect(said).to_have_attribute("aria-live", "polite")
-        expect(page.locator("#vg-tooltip-element")).to_be_visible()
-        expect(page.locator("#vg-tooltip-element")).to_contain_text(said.inner_text().split()[1].strip(","))
-        expect(chart.locator(".live .at")).to_have_count(1)
-        for key, place in (("ArrowRight", 2), ("End", 50), ("ArrowRight", 50), ("ArrowLeft", 49), ("Home", 1)):
-            page.keyboard.press(key)
-            expect(said).to_have_text(re.compile(f"; {place} of 50$"))
-        page.keyboard.press("Escape")
-        expect(said).to_have_text("")
-        expect(page.locator("#vg-tooltip-element")).to_be_hidden()
-        expect(chart.locator(".live .at")).to_have_count(0)
-        expect(drawing).not_to_be_focused()
-        # From where the chart was, the next in order.
-        page.keyboard.press("Tab")
-        expect(chart.locator("figcaption a").first).to_be_focused()
-        drawing.focus()
-        page.keyboard.press("ArrowRight")
-        expect(said).to_have_text(re.compile("; 1 of 50$"))
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="Ranking")).to_be_visible()
-
-
-def test_the_keys_change_the_line_of_a_chart(visitor: BrowserContext, site: Site) -> None:
-    with watched(visitor, site) as seen:
-        page = seen.page
-        page.goto(address(site, "run"))
-        chart = page.locator("figure.chart").filter(has=page.locator("img[src*='/curve.svg']")).first
-        drawing, said = chart.locator(".drawing"), chart.locator(".said")
-        drawing.focus()
-        expect(chart.locator(".live svg")).to_be_visible(timeout=60_000)
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        expect(said).to_have_text(re.compile(r"rank 2, "))
-        line = said.inner_text().split(",")[0]
-        page.keyboard.press("ArrowDown")
-        expect(said).to_have_text(re.compile(r"^line ideal, rank 2, "))
-        page.keyboard.press("ArrowUp")
-        expect(said).to_have_text(re.compile(f"^{re.escape(line)}, rank 2, "))
-        assert faults_of_access(page) == []
-
-
-def test_without_scripts_a_chart_takes_no_focus(chromium: Browser, site: Site) -> None:
-    context = chromium.new_context(base_url=site.url, java_script_enabled=False)
-    with watched(context, site) as seen:
-        seen.page.goto(address(site, "run"))
-        assert seen.page.locator(".drawing[tabindex]").count() == 0
-    context.close()
 
 
 def test_the_administration_works_under_the_content_security_policy(

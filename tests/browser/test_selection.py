@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.site import Site
 from tests.browser.test_board import BOARD, PATIENCE, header, tags
-from tests.browser.test_pages import faults_of_access, visitor, watched
+from tests.browser.visits import faults_of_access, visitor, watched
 
 __all__ = ["visitor"]
 

@@ -32,7 +32,7 @@ from tests.conftest import evaluate_all, upload
 from tests.local.conftest import QRELS, RUN
 from tests.readers import of_a_reader
 from tests.reliability.servers import ROOT
-from tests.runs.test_trec_run import file
+from tests.runs.test_trec_run_properties import file
 
 SUBTOPICS = "1 b d1 1\n1 a d1 1\n1 a d2 2\n1 c d3 0\n2 a d4 1\n2 a d5 1\n1 c d2 1\n3 z d6 0\n"
 COVERING = "1 Q0 d3 1 3 t\n1 Q0 d2 2 2 t\n2 Q0 d5 1 1 t\n1 Q0 d1 1 2 t\n1 Q0 d9 1 1 t\n"

@@ -19,7 +19,8 @@ from runs.formats.scanning import kernel, plain_scan, scan
 from runs.formats.scanning.columns import CHECKED_RUN, KNOWN, NEW_TOPIC, QRELS, RUN, Columns, Layout
 from runs.formats.trec_run import check_run
 from tests.readers import of_a_reader
-from tests.runs.test_trec_run import NUMBERS, file
+from tests.runs.run_files import NUMBERS
+from tests.runs.test_trec_run_properties import file
 
 LIMITS = Limits()
 NARROW = Limits(id_length=3, line_length=12)

@@ -3,83 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.engine.ranking import hash_spans
-from runs.errors import FileTooLarge, InvalidFile
 from runs.formats.compression import in_memory
-from runs.formats.limits import Limits
-from runs.formats.scanning import pieces
 from runs.formats.scanning.columns import RUN
 from runs.formats.scanning.kernel import find_duplicates, scan
 from runs.formats.scanning.pieces import TopicsInterleaved
 from runs.formats.scanning.scan import PADDING
-from runs.formats.trec_run import RunSummary, check_run, read_run, use_run
+from runs.formats.trec_run import check_run, read_run, use_run
 from tests.readers import of_a_reader
-
-LIMITS = Limits()
-Rows = dict[str, list[tuple[str, float]]]
-
-
-def to_bytes(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
-
-
-def check(content: str | bytes, limits: Limits = LIMITS, tag: str | None = None) -> RunSummary:
-    return check_run(lambda: in_memory(to_bytes(content), limits), tag=tag, limits=limits)
-
-
-def rows_of(content: str | bytes, limits: Limits = LIMITS) -> Rows:
-    """The rankings of a sound run, read as an evaluation reads them."""
-    summary = check(content, limits)
-    summary.report.check()
-    found: Rows = {}
-    opener = lambda: in_memory(to_bytes(content), limits)  # noqa: E731
-    for block in read_run(opener, grouped=summary.grouped, limits=limits):
-        text, starts = block.data.tobytes(), block.topic_starts.tolist()
-        names = [text[a:b].decode() for a, b in zip(block.doc_starts, block.doc_ends, strict=True)]
-        for index, topic in enumerate(block.topic_ids):
-            part = slice(starts[index], starts[index + 1])
-            found[topic.decode()] = list(zip(names[part], block.scores[part].tolist(), strict=True))
-    return found
-
-
-def problems(content: str | bytes, limits: Limits = LIMITS, tag: str | None = None) -> list[tuple[int, str]]:
-    try:
-        report = check(content, limits, tag).report
-    except InvalidFile as error:
-        report = error.report
-    return sorted({(problem.line, problem.code) for problem in report.problems})
-
-
-def warnings(content: str | bytes, tag: str | None = None) -> list[tuple[int, str]]:
-    report = check(content, tag=tag).report
-    report.check()
-    return [(line, warning.code) for warning in report.warnings for line in warning.lines or [0]]
-
-
-def refused(content: str | bytes, limits: Limits) -> str:
-    with pytest.raises(FileTooLarge) as caught:
-        check(content, limits)
-    return caught.value.code
-
-
-def small_pieces(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(pieces, "PIECE", size)
-
-
-GOOD = "1 Q0 a 1 3.0 t\n1 Q0 b 2 2.0 t\n2 Q0 x 1 1.0 t\n"
-ROWS: Rows = {"1": [("a", 3.0), ("b", 2.0)], "2": [("x", 1.0)]}
-
+from tests.runs.run_files import GOOD, LIMITS, NUMBERS, ROWS, check, problems, rows_of, small_pieces, warnings
 
 # White space and line ends
 
@@ -167,18 +105,6 @@ def test_ranks_that_contradict_scores_are_warned_about() -> None:
 def test_scores_far_apart_are_compared_without_overflow() -> None:
     assert warnings("1 Q0 a 1 1e308 t\n1 Q0 b 2 -1e308 t\n") == []
     assert warnings("1 Q0 a 1 -1e308 t\n1 Q0 b 2 1e308 t\n") == [(2, "rank_contradicts_score")]
-
-
-# Scores
-
-NUMBERS = [
-    "1", "+1", "-1", "0", "-0", "+0.0", "007", "5.", ".5", "-.5", "+5.", "1e5", "1E5", "1e+5", "1e-5", "5.e2", ".5e2",
-    "0.1", "0.30000000000000004", "2.2250738585072014e-308", "5e-324", "1e-400", "1.7976931348623157e308",
-    "123456789012345", "1234567890123456", "12345678901234567890", "9007199254740993", "0.000000000000000000000001",
-    "0.1234567890123456789012345678901234567890", "4.35", "0.000001234567890123456", "1e22", "1e23", "8.41e21",
-    "9.5367431640625e-07", "00000000000000000000000000000000000000000000000000000000000000000000000000000000001.5",
-    "179769313486231570000000000000000000000000000000000000000000000000000000000000000000000000000000000000.0",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NUMBERS)
@@ -379,144 +305,6 @@ def test_a_tag_within_the_rule_is_kept(tag: str) -> None:
     assert check(f"1 Q0 a 1 1 {tag}\n").tag == tag
 
 
-# Encodings
-
-
-@pytest.mark.parametrize("size", [16, 64, 1000])
-def test_bytes_that_are_not_utf8_are_refused_once_with_their_line(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    small_pieces(monkeypatch, size)
-    content = b"# comment\n1 Q0 \xc3\xa9 1 9 t\n" + b"".join(b"1 Q0 d%d 1 %d t\n" % (i, -i) for i in range(20))
-    report = check(content + b"1 Q0 caf\xe9 1 -50 t\n2 Q0 a 1 1 t\n").report
-    assert [(problem.line, problem.code) for problem in report.problems] == [(23, "undecodable_bytes")]
-    assert "0xe9" in report.problems[0].message
-
-
-@pytest.mark.parametrize("wrong", [b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe2\x80", b"\x80"])
-def test_no_other_encoding_is_guessed(wrong: bytes) -> None:
-    assert problems(b"1 Q0 a 1 1 t\n1 Q0 b" + wrong + b" 2 0 t\n") == [(2, "undecodable_bytes")]
-    assert problems(b"1 Q0 a 1 1 t\n# " + wrong + b"\n") == [(2, "undecodable_bytes")]
-
-
-def test_long_text_is_decoded_by_stretches() -> None:
-    lines = [f"1 Q0 \u00e9{index:0200} 1 {-index} t\n".encode() for index in range(12_000)]
-    assert problems(b"".join(lines)) == []
-    lines[11_000] = b"1 Q0 \xe9 1 -11000 t\n"
-    assert problems(b"".join(lines)) == [(11_001, "undecodable_bytes")]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_utf16_is_refused(encoding: str) -> None:
-    codes = {code for _, code in problems(GOOD.encode(encoding))}
-    assert codes & {"undecodable_bytes", "control_character"}
-
-
-# Limits
-
-
-def test_long_ids_and_lines_are_refused() -> None:
-    longest = "a" * 1024
-    assert problems(f"{longest} Q0 {longest} 1 1 t\n") == []
-    assert problems(f"{GOOD}1 Q0 {longest}a 1 1 t\n") == [(4, "id_too_long")]
-    assert problems(f"{GOOD}{longest}a Q0 a 1 1 t\n") == [(4, "id_too_long")]
-    assert problems(f"{GOOD}2 Q0 y 1 1 t {'x' * 8192}\n{GOOD[:-1]} x\n") == [
-        (4, "line_too_long"), (5, "duplicate_document"), (6, "duplicate_document"), (7, "duplicate_document"),
-    ]  # fmt: skip
-
-
-class Endless:
-    """A stream that never ends and remembers how much of it was read."""
-
-    def __init__(self, start: bytes, repeated: bytes) -> None:
-        self.given, self.ahead, self.repeated = 0, start, repeated
-
-    def read(self, size: int = -1, /) -> bytes:
-        assert size > 0, "an unbounded read"
-        if len(self.ahead) < size:
-            self.ahead += self.repeated * (size // len(self.repeated) + 1)
-        content, self.ahead = self.ahead[:size], self.ahead[size:]
-        self.given += size
-        return content
-
-
-@pytest.mark.parametrize("repeated", [b"x", b" ", b"\0", b"\r", b"#"])
-def test_a_line_without_end_is_refused_in_bounded_memory(repeated: bytes) -> None:
-    stream = Endless(GOOD.encode() + b"\n3 Q0 ", repeated)
-    with pytest.raises(InvalidFile) as caught:
-        check_run(lambda: stream)
-    assert (caught.value.report.problems[0].line, caught.value.code) == (5, "line_too_long")
-    assert stream.given <= 3 * pieces.PIECE
-
-
-@pytest.mark.parametrize(
-    ("start", "repeated", "code"),
-    [
-        (b"", b"\n", "too_many_lines"),
-        (b"1 Q0 a 1 1 t\n", b"\r\n", "too_many_lines"),
-        (b"1 Q0 a 1 1 t\n", b"# comment\n", "too_many_lines"),
-        (b"", b"1 Q0 a 1 1 t\n", "too_many_documents"),
-        (b"", b"1 Q0 a 1 1 t\n2 Q0 a 1 1 t\n", "too_many_lines"),
-        (b"1 Q0 a 1 1 t\n", b"#" + b"x" * 5000 + b"\n", "too_large_at_once"),
-    ],
-)
-def test_files_without_end_are_refused_in_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch, start: bytes, repeated: bytes, code: str
-) -> None:
-    small_pieces(monkeypatch, 100_000)
-    limits = replace(LIMITS, lines=50_000, documents_per_topic=10_000, bytes_at_once=1_000_000)
-    streams: list[Endless] = []
-
-    def opener() -> Endless:
-        streams.append(Endless(start, repeated))
-        return streams[-1]
-
-    with pytest.raises(FileTooLarge) as caught:
-        check_run(opener, limits=limits)
-    assert caught.value.code == code
-    assert max(stream.given for stream in streams) <= 1_200_000
-
-
-def test_each_limit_is_inclusive() -> None:
-    three = replace(LIMITS, lines=3)
-    assert check(GOOD, three).lines == check(GOOD[:-1], three).lines == 3
-    assert refused(GOOD + "\n", three) == refused(GOOD + "#", three) == "too_many_lines"
-    assert check(GOOD, replace(LIMITS, topics=2)).documents == 3
-    assert refused(GOOD, replace(LIMITS, topics=1)) == "too_many_topics"
-    assert check(GOOD, replace(LIMITS, documents_per_topic=2)).documents == 3
-    assert refused(GOOD, replace(LIMITS, documents_per_topic=1)) == "too_many_documents"
-    assert check(GOOD, replace(LIMITS, bytes_out=len(GOOD))).documents == 3
-    assert refused(GOOD, replace(LIMITS, bytes_out=len(GOOD) - 1)) == "decompressed_too_large"
-
-
-def test_a_limit_met_over_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch, 16)
-    many = "".join(f"{topic} Q0 d{index} 1 1 t\n" for topic in range(10) for index in range(10))
-    assert check(many, replace(LIMITS, lines=100, topics=10, documents_per_topic=10)).documents == 100
-    assert refused(many, replace(LIMITS, lines=99)) == "too_many_lines"
-    assert refused(many, replace(LIMITS, topics=9)) == "too_many_topics"
-    assert refused(many, replace(LIMITS, documents_per_topic=9)) == "too_many_documents"
-
-
-@pytest.mark.parametrize(
-    "content", ["", "\n", "  \n\t\r\n", "# only\n# comments\n", "\ufeff", "\ufeff\n# x", "\r\n" * 9]
-)
-def test_a_file_without_a_line_of_a_run_is_refused(content: str) -> None:
-    assert problems(content) == [(0, "empty_run")]
-
-
-def test_more_than_a_thousand_documents_are_warned_about() -> None:
-    lines = [f"7 Q0 d{index} {index} {-index} t\n" for index in range(1001)]
-    assert warnings("".join(lines[:1000])) == []
-    (warning,) = check("".join(lines)).report.warnings
-    assert (warning.code, "1,001" in warning.message) == ("many_documents", True)
-
-
-def test_problems_beyond_the_first_fifty_are_counted() -> None:
-    report = check("1 Q0 a\n" * 80 + "1 Q0 a 1 x t\n" * 70).report
-    assert (len(report.problems), report.counts) == (50, {"too_few_columns": 80, "bad_score": 70})
-    with pytest.raises(InvalidFile, match="150 problems in total, the first 50 are listed"):
-        report.check()
-
-
 @pytest.mark.parametrize(
     ("line", "code", "cause"),
     [
@@ -563,149 +351,3 @@ def test_a_run_that_is_used_may_have_any_tags_and_has_the_last_one(tags: list[st
     summary, _ = use_run(lambda: in_memory(content, LIMITS), list)
     assert (summary.tag, summary.report.problems) == ("c", [])
     assert [entry.code for entry in summary.report.warnings if entry.code == "mixed_tags"] == ["mixed_tags"]
-
-
-# The same file read by a reader that is slow and plain
-
-_NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-
-
-def _split(line: bytes) -> list[bytes]:
-    return [column for column in re.split(rb"[ \t]+", line) if column]
-
-
-def naive(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]], bool]:
-    """The problems by line, the rankings, and whether each topic's sound lines stand together."""
-    found: set[tuple[int, str]] = set()
-    topics: list[bytes] = []
-    rows: dict[bytes, list[tuple[bytes, float]]] = {}
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        columns = _split(line.removesuffix(b"\r"))
-        complete = len(columns) >= 6
-        score = columns[4] if complete and _NUMBER.fullmatch(columns[4]) else None
-        if not columns:
-            continue
-        if columns[0].startswith(b"#"):
-            if score is not None and columns[0] != b"#" and columns[0][1:2] != b"\r":
-                found.add((number, "ambiguous_comment"))
-            continue
-        codes = set()
-        if not complete:
-            codes.add("too_few_columns")
-        elif score is None or not math.isfinite(float(score)):
-            codes.add("bad_score")
-        if any(byte < 32 or byte == 127 for column in columns[:7] for byte in column):
-            codes.add("control_character")
-        found |= {(number, code) for code in codes}
-        if codes or score is None:
-            continue
-        ranking = rows.setdefault(columns[0], [])
-        if columns[2] in (document for document, _ in ranking):
-            found.add((number, "duplicate_document"))
-        ranking.append((columns[2], float(score)))
-        topics.append(columns[0])
-    return found, rows, len(list(groupby(topics))) == len(rows)
-
-
-def outcome(content: bytes) -> tuple[set[tuple[int, str]], dict[bytes, list[tuple[bytes, float]]]]:
-    """What our reader makes of the same bytes."""
-    summary = check(content, tag="t")
-    found = {(problem.line, problem.code) for problem in summary.report.problems}
-    try:
-        rows = rows_of(content) if not found else {}
-    except InvalidFile:
-        rows = {}
-    return found, {topic.encode(): [(d.encode(), s) for d, s in ranking] for topic, ranking in rows.items()}
-
-
-SPACE = st.sampled_from([" ", "\t", "  ", " \t ", "\t\t"])
-ID = st.sampled_from(
-    ["1", "2", "10", "a", "b", "#a", "#1", "d-1", "d\u00e9", "d\u00a0x", "\u2028", "x" * 9, "x" * 17, "0"]
-)
-ODD = st.sampled_from(["a\rb", "\x0b", "\x0c", "a\0", "\x7f", "\x1f"])
-SCORE = st.sampled_from([*NUMBERS, "nan", "1e400", "1_0", "\uff11", "0x1", "1e", "."]) | st.floats().map(repr)
-
-
-@st.composite
-def line(draw: st.DrawFn) -> str:
-    kind = draw(st.integers(0, 19))
-    if kind == 0:
-        return draw(
-            st.sampled_from(["", " ", "\t \t", "#", "# comment", "#1 Q0 a 1 2 t", "# 1 Q0 a 1 2 t", " #x y", "\r"])
-        )
-    identifier = ODD if kind == 1 else ID
-    rank = st.sampled_from(["1", "2", "0", "x", "1.5"])
-    columns = [
-        draw(ID),
-        "Q0",
-        draw(identifier),
-        draw(rank),
-        draw(SCORE if kind == 2 else st.sampled_from(NUMBERS)),
-        "t",
-    ]
-    columns = columns[: draw(st.integers(1, 5))] if kind == 3 else columns
-    columns += ["more"] * draw(st.integers(0, 2)) if kind == 4 else []
-    start = draw(SPACE) if kind == 5 else ""
-    return start + draw(SPACE).join(columns) + (draw(SPACE) if kind == 6 else "")
-
-
-@st.composite
-def file(draw: st.DrawFn) -> bytes:
-    lines = draw(st.lists(line(), max_size=25))
-    if draw(st.booleans()):
-        lines.sort(key=lambda text: (text.split() or [""])[0])
-    ends = draw(st.lists(st.sampled_from(["\n", "\r\n", "\n\n"]), min_size=len(lines), max_size=len(lines)))
-    text = "".join(line + end for line, end in zip(lines, ends, strict=True))
-    text = text.removesuffix("\n") if draw(st.booleans()) else text
-    return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + text.encode()
-
-
-@pytest.fixture(scope="module")
-def tiny_pieces() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        yield lambda size: small_pieces(patch, size)
-
-
-@pytest.mark.slow
-@of_a_reader
-@given(content=file(), size=st.sampled_from([1, 8, 16, 30, 60, 10_000]))
-def test_every_file_is_read_as_a_plain_reader_reads_it(
-    tiny_pieces: Callable[[int], None], content: bytes, size: int
-) -> None:
-    tiny_pieces(size)
-    expected, rankings, grouped = naive(content)
-    found, rows = outcome(content)
-    if rankings or expected:
-        assert found == expected
-        assert rows == ({} if expected else rankings)
-    else:
-        assert found == {(0, "empty_run")}
-    summary = check(content, tag="t")
-    assert summary.lines == len(content.removeprefix(b"\xef\xbb\xbf").split(b"\n")) - (
-        content.endswith(b"\n") or not content
-    )
-    if not expected:
-        assert summary.grouped == grouped
-
-
-@of_a_reader
-@given(st.lists(st.binary(max_size=40) | st.text(max_size=30).map(str.encode), max_size=12), st.sampled_from([3, 50]))
-def test_any_bytes_are_read_or_refused_and_never_raise_anything_else(
-    tiny_pieces: Callable[[int], None], lines: list[bytes], size: int
-) -> None:
-    tiny_pieces(size)
-    found = problems(b"\n".join(lines), tag="t")
-    assert found or rows_of(b"\n".join(lines))
-
-
-@pytest.mark.slow
-@of_a_reader
-@given(
-    st.lists(st.text("abcxyz0189-_\u00e9\U0001f600", min_size=1, max_size=40), min_size=1, max_size=20),
-    st.integers(0, 2**63 - 1),
-)
-def test_the_hash_of_the_kernel_is_that_of_numpy(names: list[str], seed: int) -> None:
-    content = "".join(f"1 Q0 {name} 1 1 t\n" for name in names).encode()
-    columns = scan(content + PADDING, len(content), RUN, 1, seed, LIMITS)
-    expected = hash_spans(columns.data, columns.spans[:, 2], columns.spans[:, 3], seed)
-    assert columns.hashes.tolist() == expected.tolist()

@@ -16,7 +16,7 @@ from metrics.models import Evaluation
 from metrics.pages.boards.selection import MOST_TICKED
 from runs.models import Collection, Run, User
 from tests.metrics.boards import make_board, simulated
-from tests.web.test_board_page import links_of, rows_of
+from tests.web.board_parts import links_of, rows_of
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.words

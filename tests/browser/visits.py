@@ -1,0 +1,76 @@
+"""Visitors of a site, and what may not go wrong while they look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
+
+from tests.browser.site import ADMIN, PASSWORD, Site
+
+# What a browser says when it shows the answer to a refused form or a page that is not there: no fault of the page.
+_EXPECTED = "Failed to load resource: the server responded with a status of 4"
+PHONE: ViewportSize = {"width": 390, "height": 800}
+
+
+class Watched:
+    """A page whose faults are written down: what the console says, and requests to other hosts."""
+
+    def __init__(self, page: Page, host: str) -> None:
+        self.page = page
+        self.faults: list[str] = []
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("console", lambda message: self._note(message.type, message.text))
+        page.on("request", lambda request: self._check(request.url, host))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not text.startswith(_EXPECTED):
+            self.faults.append(f"console {kind}: {text}")
+
+    def _check(self, url: str, host: str) -> None:
+        if urlsplit(url).netloc not in (host, ""):
+            self.faults.append(f"request to {url}")
+
+
+@contextmanager
+def watched(context: BrowserContext, site: Site) -> Iterator[Watched]:
+    """A page in which nothing may go wrong."""
+    seen = Watched(context.new_page(), urlsplit(site.url).netloc)
+    yield seen
+    assert seen.faults == []
+
+
+@pytest.fixture(scope="module")
+def session(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Somebody who is logged in."""
+    context = chromium.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto("/login/?next=/tokens/")
+    page.get_by_label("Name").fill(ADMIN)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Your tokens")).to_be_visible()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visitor(chromium: Browser, site: Site) -> Iterator[BrowserContext]:
+    context = chromium.new_context(base_url=site.url)
+    yield context
+    context.close()
+
+
+def address(site: Site, name: str) -> str:
+    return {**site.pages(), **site.own_pages()}[name]
+
+
+def faults_of_access(page: Page, *rules: str) -> list[str]:
+    """What axe-core calls serious or critical, with the places; of all its rules where none are named."""
+    found = Axe().run(page, options={"runOnly": list(rules)} if rules else None).response["violations"]
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {[node['html'][:150] for node in one['nodes'][:3]]}" for one in grave]

@@ -1,0 +1,77 @@
+"""A stored file that is damaged or missing: no value, and evaluated once it is sent again."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from rest_framework.test import APIClient
+
+from metrics.models import Evaluation, MetricVector
+from metrics.services.values.evaluate import evaluate
+from runs.models import Qrels, Run
+from runs.services.files import stored_path, upload_folder
+from tests.conftest import GOOD, QRELS, upload
+from tests.metrics.queued import queued, state
+
+__all__ = ["queued"]
+
+
+@pytest.mark.parametrize("damage", ["altered", "missing"])
+def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation, damage: str) -> None:
+    path = stored_path(queued.run.sha256)
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(GOOD.replace("3.0", "0.5").encode())
+    evaluate(evaluation_id=queued.pk)
+    assert state(queued) == "failed"
+    assert queued.error_code == "stored_file_corrupt"
+    assert not MetricVector.objects.exists()
+
+
+def test_a_file_sent_again_replaces_a_damaged_one_and_is_evaluated(api: APIClient, collection: str) -> None:
+    """Under the same tag and under another, plain and compressed, with judgements alike."""
+    path, judged = f"collections/{collection}/runs/", stored_path(Qrels.objects.get().sha256)
+    packed = gzip.compress(GOOD.encode())
+    upload(api, path, packed, tag="one")
+    stored = stored_path(Run.objects.get().sha256)
+    for damaged in (b"1 Q0 a 1 0.5 good\n", stored.read_bytes()[:-9]):
+        stored.write_bytes(damaged)
+        Evaluation.objects.update(state="queued")
+        evaluate(evaluation_id=Evaluation.objects.get().pk)
+        assert Evaluation.objects.get().error_code == "stored_file_corrupt"
+        answer = upload(api, path, packed, tag="one")
+        assert (answer.status_code, answer.json()["status"]["state"]) == (200, "queued")
+        assert stored.read_bytes() == packed
+        assert evaluate(evaluation_id=Evaluation.objects.get().pk)
+    stored.write_bytes(b"")
+    assert upload(api, path, GOOD, tag="two").status_code == 202
+    assert evaluate(evaluation_id=Evaluation.objects.get(run__tag="two").pk)
+    # Also of what failed before somebody else's upload replaced the file.
+    Evaluation.objects.filter(run__tag="one").update(state="failed", error_code="stored_file_corrupt")
+    assert upload(api, path, GOOD, tag="one").json()["status"]["state"] == "queued"
+    judged.write_text("1 0 a 0\n")
+    assert upload(api, f"collections/{collection}/qrels/", QRELS).status_code == 200
+    assert judged.read_text() == QRELS
+    assert list(upload_folder().iterdir()) == []
+
+
+def test_a_sound_file_sent_again_stays_and_nothing_is_evaluated_again(api: APIClient, collection: str) -> None:
+    path = f"collections/{collection}/runs/"
+    upload(api, path, GOOD)
+    before = stored_path(Run.objects.get().sha256).stat().st_ino
+    Evaluation.objects.update(state="failed", error_code="evaluation_crashed")
+    assert upload(api, path, gzip.compress(GOOD.encode())).status_code == 200
+    assert stored_path(Run.objects.get().sha256).stat().st_ino == before
+    assert Evaluation.objects.get().state == "failed"
+
+
+def test_a_compressed_file_that_was_cut_fails_as_damaged(api: APIClient, collection: str) -> None:
+    upload(api, f"collections/{collection}/runs/", gzip.compress(GOOD.encode()))
+    queued = Evaluation.objects.get()
+    path = stored_path(queued.run.sha256)
+    path.write_bytes(path.read_bytes()[:-9])
+    evaluate(evaluation_id=queued.pk)
+    assert state(queued) == "failed"
+    assert queued.error_code == "stored_file_corrupt"

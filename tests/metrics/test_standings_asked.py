@@ -1,0 +1,118 @@
+"""Statistics of a leaderboard as they are asked for: what is refused, what is shown, what it costs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
+from scipy import stats
+
+from metrics.engine.significance.pairs import Matrix
+from metrics.services.boards import standings
+from metrics.services.values import effort
+from runs.models import Collection, User
+from tests.metrics.boards import make_board
+from tests.metrics.standings import BOARD, NOBODY, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
+
+__all__ = ["board", "nothing_is_remembered", "values"]
+
+
+def test_queries_do_not_grow_with_the_board(anonymous: APIClient, board: Collection) -> None:
+    # One of them is for these runs alone: their evaluations have not stored Judged@10.
+    for query, most in (({}, 12), ({"statistics": "all", "baseline": id_of("r0")}, 16)):
+        with CaptureQueriesContext(connection) as queries:
+            anonymous.get(BOARD, query)
+        assert len(queries) <= most, "\n".join(entry["sql"][:200] for entry in queries)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "pointer"),
+    [
+        ({"statistics": "everything"}, "bad_parameter", "statistics"),
+        ({"statistics": "baseline"}, "invalid", "baseline"),
+        ({"baseline": "17"}, "invalid", "baseline"),
+        ({"baseline": NOBODY}, "unknown_run", "baseline"),
+        ({"statistics": "all", "test": "wishful"}, "unknown_test", "test"),
+        ({"statistics": "all", "correction": "wishful"}, "unknown_correction", "correction"),
+        ({"statistics": "all", "alpha": "2"}, "invalid", "alpha"),
+        ({"statistics": "all", "confidence": "nan"}, "invalid", "confidence"),
+        ({"statistics": "all", "resamples": "7"}, "invalid", "resamples"),
+        ({"statistics": "all", "rank_resamples": "99999"}, "invalid", "rank_resamples"),
+        ({"statistics": "all", "seed": "-1"}, "invalid", "seed"),
+    ],
+)
+def test_statistics_without_a_meaning_are_refused(
+    anonymous: APIClient, board: Collection, query: dict[str, str], code: str, pointer: str
+) -> None:
+    answer = anonymous.get(BOARD, query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_what_would_take_too_long_is_refused_and_says_what_to_narrow(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(effort, "MAX_SECONDS", 1e-6)
+    for parts, pointer, words in (("tiers", "test", "another test"), ("ranks", "rank_resamples", "rank_resamples")):
+        answer = anonymous.get(BOARD, {"statistics": parts})
+        assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
+        assert words in answer.json()["detail"]
+        assert answer.json()["errors"][0]["pointer"] == pointer
+    assert anonymous.get(BOARD, {"statistics": "intervals"}).status_code == 200
+    monkeypatch.setattr(standings, "MAX_RUNS", RUNS - 1)
+    answer = anonymous.get(BOARD, {"statistics": "intervals"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many_runs")
+    assert anonymous.get(BOARD).status_code == 200
+
+
+def test_a_long_board_has_tiers_without_letters(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lettered = rows_of(anonymous, statistics="tiers")
+    monkeypatch.setattr(standings, "MAX_GROUPED_RUNS", RUNS - 1)
+    cache.clear()
+    body = anonymous.get(BOARD, {"statistics": "tiers"}).json()
+    assert [caution["code"] for caution in body["statistics"]["tiers"]["cautions"]] == ["groups_left_out"]
+    for row in body["results"]:
+        assert row["statistics"]["groups"] is None
+        assert row["statistics"]["tier"] == lettered[row["run"]["tag"]]["statistics"]["tier"]
+
+
+def test_the_page_says_what_the_api_says(client: Client, board: Collection, values: Matrix) -> None:
+    shown = client.get("/collections/board/", {"statistics": "all", "baseline": id_of("r0")}).content.decode()
+    low, high = stats.t.interval(0.95, TOPICS - 1, values[1].mean(), stats.sem(values[1]))
+    assert f"{low:.4f} to {high:.4f}" in shown
+    assert "36 pairs differ" in shown
+    refused = client.get("/collections/board/", {"statistics": "all", "baseline": NOBODY})
+    assert refused.status_code == 400
+    assert "is not a ranked run" in refused.content.decode()
+
+
+@pytest.mark.real_data
+def test_the_board_of_a_real_track(anonymous: APIClient, alice: User, real_data: Path) -> None:
+    """TREC-6 ad hoc by average precision, as docs/statistics.md tells it."""
+    with (real_data / "score-matrices-urbano2019" / "adhoc6_ap.csv").open() as file:
+        _, *lines = csv.reader(file)
+    make_board(alice.personal_team, {"AP": np.array(lines, np.float64).T})
+    best = anonymous.get(BOARD).json()["results"][0]["run"]["id"]
+    body = anonymous.get(BOARD, {"statistics": "all", "baseline": best, "limit": 200}).json()
+    tiers = [row["statistics"]["tier"] for row in body["results"]]
+    assert (tiers.count(1), max(tiers), tiers) == (3, 4, sorted(tiers))
+    assert body["results"][9]["statistics"]["rank"]["low"] == 5
+    assert body["results"][9]["statistics"]["rank"]["high"] == 25
+    summary = body["statistics"]
+    families = [(summary[part]["family"], summary[part]["significant"]) for part in ("tiers", "baseline")]
+    assert families == [(2701, 816), (73, 73)]
+    (found,) = anonymous.get("/api/v1/collections/board/design/", {"sizes": "25"}).json()["measures"]
+    power, sizes, swaps = (found[name] for name in ("discriminative_power", "topic_set_size", "swap_rates"))
+    assert [round(power[name], 3) for name in ("share", "typical", "needed")] == [0.641, 0.057, 0.094]
+    assert (round(sizes["variance"], 4), round(sizes["detectable"], 3)) == (0.0201, 0.081)
+    assert sizes["detections"][0]["topics_t"] == 129
+    assert (round(swaps["sizes"][0]["rate"], 2), swaps["sizes"][0]["needed"]) == (0.14, pytest.approx(0.1))
