@@ -21,6 +21,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   web              run the web server alone; run its workers separately
   demo             create a simulated collection, print its leaderboard, serve it
   create_admin     create an administrator and a token
+  create_user      create an ordinary user and a token
   create_token     create a token for a user
   migrate          bring the database up to date (serve does this automatically)
   worker           run a worker on PostgreSQL and Redis; run as many as you like

@@ -252,8 +252,26 @@ def test_nobody_exists_by_default(db: None, capsys: pytest.CaptureFixture[str]) 
         assert user.check_password(password)
         assert password not in user.password
         assert token.split("_", 2)[2] not in ApiToken.objects.get(user=user).digest
-    with pytest.raises(CommandError):
-        call_command("create_admin", "first")
+    for command in ("create_admin", "create_user"):
+        with pytest.raises(CommandError, match="there is a user 'first' already"):
+            call_command(command, "first")
+
+
+def test_an_ordinary_user_is_created_on_the_command_line(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("create_user", "dana")
+    name, password, token = (line.split(":", 1)[1].strip() for line in capsys.readouterr().out.splitlines())
+    user = User.objects.get(username=name)
+    assert (user.is_staff, user.is_superuser, user.personal_team.slug) == (False, False, "dana")
+    assert user.check_password(password)
+    assert ApiToken.objects.find(token) == ApiToken.objects.get(user=user, scopes=["read", "submit"])
+    assert AuditEvent.objects.get(action="user.created").after == {"is_superuser": False}
+
+
+@pytest.mark.parametrize("name", ["", "two words", "x" * 151])
+def test_what_is_no_user_name_creates_no_account(db: None, name: str) -> None:
+    with pytest.raises(CommandError, match="user name"):
+        call_command("create_user", name)
+    assert not User.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
-from django.core.management import CommandError, CommandParser
-from django.db import transaction
+from django.core.management import CommandParser
 
 from evalhub.management import command
+from evalhub.management.accounts import create_account
 from evalhub.operating.checks import OWN_CHECKS
-from runs.models import ALL_SCOPES, AuditEvent, User
-from runs.services.audit import SYSTEM, record
-from runs.services.tokens import issue_token
+from runs.models import ALL_SCOPES
 
 
 class Command(command.Command):
@@ -24,11 +21,5 @@ class Command(command.Command):
 
     def handle(self, **options: Any) -> None:
         name = options["name"]
-        if User.objects.filter(username=name).exists():
-            raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} creates another token")
-        password = secrets.token_urlsafe(12)
-        with transaction.atomic():
-            user = User.objects.create_superuser(name, password=password)
-            record(SYSTEM, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": True})
-            _, token = issue_token(user=user, name="first token", scopes=ALL_SCOPES)
+        password, token = create_account(name, scopes=ALL_SCOPES, administrator=True)
         self.stdout.write(f"administrator: {name}\npassword:      {password}\ntoken:         {token}")

@@ -1,0 +1,34 @@
+"""Accounts made on the command line: their first password and token, which are shown only once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError
+from django.db import transaction
+
+from runs.models import AuditEvent, User
+from runs.services.audit import SYSTEM, record
+from runs.services.tokens import issue_token
+
+
+def create_account(name: str, *, scopes: Iterable[str], administrator: bool = False) -> tuple[str, str]:
+    """Create a user with a personal team; return the password and the text of a token with these scopes.
+
+    CommandError where the name is taken, or is none that the administration would take.
+    """
+    if User.objects.filter(username=name).exists():
+        raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} creates another token")
+    try:
+        User._meta.get_field("username").clean(name, None)
+    except ValidationError as error:
+        raise CommandError(f"{name!r} cannot be a user name: {' '.join(error.messages)}") from error
+    password = secrets.token_urlsafe(12)
+    create = User.objects.create_superuser if administrator else User.objects.create_user
+    with transaction.atomic():
+        user = create(name, password=password)
+        record(SYSTEM, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator})
+        _, token = issue_token(user=user, name="first token", scopes=scopes)
+    return password, token
