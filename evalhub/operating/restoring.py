@@ -236,5 +236,11 @@ def describe(backup: Backup) -> str:
     """Return a line about a backup."""
     manifest = backup.manifest
     rows = sum(manifest["rows"].values())
-    age = (timezone.now() - datetime.fromisoformat(manifest["made_at"])).total_seconds() / 3600
-    return f"{rows:,} rows and {len(backup.files):,} files of {manifest['database']}, {age:.1f} hours old"
+    minutes = (timezone.now() - datetime.fromisoformat(manifest["made_at"])).total_seconds() / 60
+    if minutes < 1:
+        age = "made just now"
+    elif minutes < 120:
+        age = f"{minutes:.0f} minutes old"
+    else:
+        age = f"{minutes / 60:.0f} hours old" if minutes < 48 * 60 else f"{minutes / 60 / 24:.0f} days old"
+    return f"{rows:,} rows and {len(backup.files):,} files of {manifest['database']}, {age}"

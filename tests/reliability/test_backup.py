@@ -13,16 +13,19 @@ import subprocess
 import sys
 import tarfile
 import time
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from django.apps import apps
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evalhub.operating.backup import LEFT_OUT, write_backup
-from evalhub.operating.restoring import Backup, BadBackup, install
+from evalhub.operating.restoring import Backup, BadBackup, describe, install
 from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison, MetricVector
 from metrics.services.comparisons.stored import compare
@@ -200,3 +203,14 @@ def test_a_backup_moves_between_the_databases_and_back(
         administer(f"DROP DATABASE {other['EVALHUB_DATABASE_URL'].rpartition('/')[2]} WITH (FORCE)")
     assert meaning_of(one) == meaning_of(two) == meaning_of(three)
     assert len([name for name in meaning_of(one) if name.startswith("files/")]) > 10
+
+
+@pytest.mark.parametrize(
+    ("minutes", "age"),
+    [(0.2, "made just now"), (12.3, "12 minutes old"), (190, "3 hours old"), (5 * 24 * 60, "5 days old")],
+)
+def test_the_age_of_a_backup_is_said_in_words(minutes: float, age: str) -> None:
+    made_at = (timezone.now() - timedelta(minutes=minutes)).isoformat()
+    manifest = {"rows": {"runs.run": 1200}, "database": "sqlite", "made_at": made_at}
+    backup = cast(Backup, SimpleNamespace(manifest=manifest, files=["a"]))
+    assert describe(backup) == f"1,200 rows and 1 files of sqlite, {age}"
