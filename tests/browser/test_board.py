@@ -212,3 +212,13 @@ def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext
         expect(page.get_by_label("Filter runs")).to_have_value("half a wor")
         expect(page.get_by_label("Filter runs")).to_be_focused()
         expect(page.locator("#board [hx-trigger]")).to_have_count(0, timeout=PATIENCE)
+
+
+def test_a_board_of_six_measures_fits_a_screen(board: Page) -> None:
+    board.set_viewport_size({"width": 1440, "height": 900})
+    board.goto(f"{BOARD}?measures=nDCG@10,AP,RR,P@10,R@100,Rprec", wait_until="networkidle")
+    box = board.locator(".scroll:has(> .board)")
+    # Its intervals and tiers come after the page.
+    expect(box.locator("th", has_text="Tier")).to_be_visible()
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert board.evaluate("document.documentElement.scrollWidth <= innerWidth")
