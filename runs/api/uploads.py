@@ -133,18 +133,14 @@ class MultiPartParser(parsers.MultiPartParser):
         watched: Any = _WatchedStream(stream)
         try:
             parsed = super().parse(watched, media_type, context)
-            _check_end(watched.tail, media_type or "")
+            boundary = parse_header_parameters(media_type or "")[1].get("boundary", "")
+            if b"--%b--" % boundary.encode() not in watched.tail:
+                raise ParseError("the body ends before its last boundary")
         except Exception:
             for handler in context["request"].upload_handlers:
                 handler.abandon()
             raise
         return parsed
-
-
-def _check_end(tail: bytes, media_type: str) -> None:
-    boundary = parse_header_parameters(media_type)[1].get("boundary", "")
-    if b"--%b--" % boundary.encode() not in tail:
-        raise ParseError("the body ends before its last boundary")
 
 
 class RawFileParser(parsers.BaseParser):

@@ -23,14 +23,11 @@ def render(collection: Collection, board: Leaderboard, standings: Standings | No
 
 
 def _columns(board: Leaderboard, row: Row, name: str) -> list[Column]:
-    figures = {measure.name: row.values[measure.name][0] for measure in board.measures}
-    whole = {measure.name for measure in board.measures if measure.definition.aggregate is Aggregate.SUM}
-    return [
-        Column("runid", None, name),
-        *(Column(known, None, _figure(value, known in whole)) for known, value in figures.items()),
-    ]
-
-
-def _figure(value: float | None, whole: bool) -> Value:
-    """Return counts as whole numbers, as trec_eval prints them."""
-    return round(value) if whole and value is not None else value
+    columns = [Column("runid", None, name)]
+    for measure in board.measures:
+        value: Value = row.values[measure.name][0]
+        # Counts are whole numbers, as trec_eval prints them.
+        if measure.definition.aggregate is Aggregate.SUM and isinstance(value, float):
+            value = round(value)
+        columns.append(Column(measure.name, None, value))
+    return columns

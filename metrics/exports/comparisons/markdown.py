@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanLine, MeanTable, table_of
+from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanTable, table_of
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import Answer
 from runs.models import Collection
@@ -32,16 +32,15 @@ def written(table: MeanTable) -> str:
         _row(*table.before, "Run", *map(escaped, table.measures), *table.after),
         _row(*["---:"] * len(table.before), "---", *["---:"] * behind),
     ]
-    lines = [_row(*line.before, _name(line), *map(_cell, line.cells), *line.after) for line in table.lines]
+    lines = []
+    for line in table.lines:
+        name = escaped(line.name) + (" (baseline)" if line.baseline else "")
+        lines.append(_row(*line.before, name, *map(_cell, line.cells), *line.after))
     return "\n".join([*head, *lines, "", " ".join(map(escaped, table.caption)), ""])
 
 
 def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _name(line: MeanLine) -> str:
-    return f"{escaped(line.name)}{' (baseline)' if line.baseline else ''}"
 
 
 def _cell(cell: MeanCell) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from metrics.engine.trec_eval.columns import Column, Value
 from metrics.exports.sheet import Sheet
@@ -20,9 +20,12 @@ def render(sheets: Iterable[Sheet], *, by_topic: bool, summary: bool) -> Iterato
 
 def _topic_lines(sheet: Sheet) -> Iterator[str]:
     """Yield the lines of each topic, made column by column: large runs have hundreds of thousands of values."""
-    columns = [(_head(sheet, column), _texts(column.values)) for column in sheet.columns if column.values is not None]
-    heads = [head for head, _ in columns]
-    for topic, *texts in zip(sheet.topics, *(texts for _, texts in columns), strict=True):
+    heads, columns = [], []
+    for column in sheet.columns:
+        if column.values is not None:
+            heads.append(_head(sheet, column))
+            columns.append([f"'{value}'" if isinstance(value, str) else _text(value) for value in column.values])
+    for topic, *texts in zip(sheet.topics, *columns, strict=True):
         yield "".join([f"{head}{topic}\t{text}\n" for head, text in zip(heads, texts, strict=True) if text])
 
 
@@ -31,10 +34,6 @@ def _head(sheet: Sheet, column: Column) -> str:
     texts = any(isinstance(value, str) for value in (column.figure, *(column.values or ())[:1]))
     scaled = sheet.scaled and not texts
     return f"{'Z' if scaled else ''}{column.name:<22}\t"
-
-
-def _texts(values: Sequence[Value]) -> list[str]:
-    return [f"'{value}'" if isinstance(value, str) else _text(value) for value in values]
 
 
 def _text(value: Value) -> str:

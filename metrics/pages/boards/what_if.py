@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -114,22 +113,20 @@ def _controls(request: HttpRequest, collection: Collection, query: Query) -> Con
         raise InvalidInput(message, code="unknown_parameter", pointer=unjudged[0])
     highest = max(gains.values(), default=0)
     top = _GAIN_TOP if highest <= _GAIN_TOP else 10.0 ** math.ceil(math.log10(highest))
-    labels = collection.level_labels
+    titles = {level: f"gain of level {level}" for level in gains}
+    for level in gains:
+        if label := collection.level_labels.get(str(level)):
+            titles[level] += f", {label}"
     return Controls(
         choice_in(query, "family", FAMILIES) or "nDCG",
         choice_in(query, "dis", tuple(DISCOUNTS)) or "log2",
-        [Slider(f"g{level}", _level_label(level, labels), 0, top, 0.5, gain) for level, gain in gains.items()],
+        [Slider(f"g{level}", titles[level], 0, top, 0.5, gain) for level, gain in gains.items()],
         Slider("b", "base of the logarithm", 1.5, 20, 0.5, _number(query, "b", 2, 1.5, 20)),
         Slider("depth", "cutoff rank", 1, 200, 1, float(int(_number(query, "depth", 10, 1, 200)))),
         Slider("p", "persistence p", 0.05, 0.95, 0.05, _number(query, "p", 0.8, 0.05, 0.95)),
         # The presets as query strings of this page.
         {name: urlencode(_settings(parse_measure(PRESETS[preset]), levels)) for name, preset in _PRESETS.items()},
     )
-
-
-def _level_label(level: int, labels: Mapping[str, Any]) -> str:
-    text = str(labels.get(str(level), ""))
-    return f"gain of level {level}" + (f", {text}" if text else "")
 
 
 def _number(query: Query, name: str, default: float, low: float, high: float) -> float:
