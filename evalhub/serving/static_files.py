@@ -88,7 +88,7 @@ def find_file(name: str) -> StaticFile | None:
 
 
 def read_file(path: Path) -> StaticFile:
-    """A file with its digest, compressed where it is text."""
+    """Return a file with its digest, compressed where it is text."""
     content, content_type = path.read_bytes(), mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     digest = hashlib.sha256(content).hexdigest()[:_DIGEST]
     if not content_type.startswith(_TEXT):

@@ -71,7 +71,7 @@ class Curve:
         return self._times_worth(self.best.sum() / self.n_topics)
 
     def band(self, confidence: float) -> Band | None:
-        """The interval of the mean at every rank, the topics taken for a sample; None with fewer than two."""
+        """Return the interval of the mean at every rank, the topics taken for a sample; None with fewer than two."""
         if self.n_topics < 2:
             return None
         if self.pooled:
@@ -84,7 +84,7 @@ class Curve:
 
 
 def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
-    """The measure's value at each rank down to `depth`; MeasureError for a measure without a curve."""
+    """Return the measure's value at each rank down to `depth`; MeasureError for a measure without a curve."""
     _check_curve(measure)
     parameters = measure.parameters
     if parameters.pop("judged_only", False):
@@ -99,7 +99,7 @@ def _check_curve(measure: Measure) -> None:
 
 
 def curve_measure(text: str) -> Measure:
-    """The measure of a curve: written without a cutoff (nDCG, P(rel=2)), for the curve has every cutoff."""
+    """Return the measure of a curve: written without a cutoff (nDCG, P(rel=2)), for the curve has every cutoff."""
     try:
         return replace(parse_measure(text), cutoff=None)
     except MeasureError:
@@ -109,7 +109,8 @@ def curve_measure(text: str) -> Measure:
 
 
 def curve_measures(text: str) -> list[Measure]:
-    """The measures of a list of curves, each once; MeasureError names the bad one, or says that they are too many."""
+    """Return the measures of a list of curves, each once; MeasureError names the bad one, or says that they are too
+    many."""
     measures = list(dict.fromkeys(curve_measure(name) for name in split_names(text)))
     if len(measures) > MAX_CURVES:
         message = f"{len(measures)} curves requested; the limit is {MAX_CURVES}"
@@ -122,7 +123,7 @@ def curve_measures(text: str) -> list[Measure]:
 def _raw_and_ideal(
     run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal = "recall_base", by: tuple[Discount, float] | None = None
 ) -> tuple[Steps, Steps]:
-    """What a curve and its normalised form have in common: made once for a run."""
+    """Return what a curve and its normalised form have in common: made once for a run."""
     return run.once(("steps", depth, gains, ideal, by), lambda: _cumulated(run, depth, gains, ideal, by))
 
 

@@ -156,7 +156,8 @@ def _id(name: Any, what: str) -> bytes:
 
 
 def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
-    """The judgements in arrays; a document that is judged under several iterations has the highest of its levels."""
+    """Return the judgements in arrays; a document that is judged under several iterations has the highest of its
+    levels."""
     topic_ids = [topic for topic, judged in rows.items() if judged]
     if not topic_ids:
         raise InputError("the judgements are empty")
@@ -183,7 +184,7 @@ def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
 
 
 def _subtopics(rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[bytes, int]]) -> Subtopics | None:
-    """The level of each document under each iteration; None where every topic has one iteration only."""
+    """Return the level of each document under each iteration; None where every topic has one iteration only."""
     # Iterations have numbers in the order in which they come, over all topics.
     numbers: dict[bytes, int] = {}
     found: list[tuple[int, int, int, int]] = []
@@ -211,6 +212,6 @@ def _block(rows: RunRows) -> RankedBlock:
 
 
 def _spans(ids: list[bytes]) -> tuple[Bytes, Ints, Ints]:
-    """The ids one after another, and where each starts and ends."""
+    """Return the ids one after another, and where each starts and ends."""
     ends = np.cumsum([len(one) for one in ids])
     return np.frombuffer(b"".join(ids), np.uint8), np.append(0, ends[:-1]), ends

@@ -60,7 +60,7 @@ class GainMap:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The map that `text` writes: a name, gain-gain-... or level:gain,...; MeasureError otherwise."""
+        """Return the map that `text` writes: a name, gain-gain-... or level:gain,...; MeasureError otherwise."""
         if text in NAMED:
             return cls(text)
         if _SCHEME.fullmatch(text):
@@ -71,7 +71,7 @@ class GainMap:
         return cls("map", tuple(sorted(pairs.items())))
 
     def cautions(self, levels: Iterable[int], of: str) -> list[Caution]:
-        """What a reader of the measure `of` must know where these levels are judged."""
+        """Return what a reader of the measure `of` must know where these levels are judged."""
         present = np.unique(np.array([level for level in levels if level >= 0], np.int64))
         gain, listed = self.of(present), dict(self.pairs)
         found = []

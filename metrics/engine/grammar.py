@@ -81,7 +81,7 @@ class Measure:
         return f"{self.definition.name}{arguments}{self._suffix(bool(shown))}"
 
     def _suffix(self, has_arguments: bool) -> str:
-        """The cutoff as the name ends in it; trec_eval's form has no place for parameters."""
+        """Return the cutoff as the name ends in it; trec_eval's form has no place for parameters."""
         if self.cutoff is None:
             return ""
         share = self.definition.cutoff is Cutoff.SHARE
@@ -102,7 +102,7 @@ class Measure:
         return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
 
     def compute(self, run: JudgedRun) -> Floats:
-        """The measure's value for every topic, NaN where it has none; shape (topics,)."""
+        """Return the measure's value for every topic, NaN where it has none; shape (topics,)."""
         run, parameters = self._as_called(run)
         return self.definition.compute(run, **parameters)
 
@@ -112,7 +112,7 @@ class Measure:
         return why_undefined(self.definition.name, run, values, parameters)
 
     def _as_called(self, run: JudgedRun) -> tuple[JudgedRun, dict[str, Any]]:
-        """The run that the measure looks at, and what its function is called with beside it."""
+        """Return the run that the measure looks at, and what its function is called with beside it."""
         parameters = {"cutoff": self.cutoff, **self.parameters}
         return (run.condensed if parameters.pop("judged_only", False) else run), parameters
 
@@ -122,7 +122,7 @@ class Measure:
         return self.definition.pooled is not None and self.parameters["norm"] == "average"
 
     def cautions(self, levels: Iterable[int]) -> list[Caution]:
-        """What a reader of the values must know where these levels are judged."""
+        """Return what a reader of the values must know where these levels are judged."""
         levels, found = list(levels), []
         for _, value in self.values:
             if isinstance(value, GainMap):
@@ -157,7 +157,7 @@ class Measure:
 
 @lru_cache(maxsize=10_000)
 def parse_measure(text: str, documents: int | None = None) -> Measure:
-    """The measure that `text` names, in either spelling; MeasureError says what is wrong with it.
+    """Return the measure that `text` names, in either spelling; MeasureError says what is wrong with it.
 
     `documents` is the size of the collection: a measure that needs it and names none takes it, and has it in its name.
     """
@@ -172,7 +172,8 @@ def parse_measure(text: str, documents: int | None = None) -> Measure:
 
 
 def name_in_collection(text: str) -> str:
-    """The canonical name of a measure that takes the number of documents from its collection, where it names none."""
+    """Return the canonical name of a measure that takes the number of documents from its collection, where it names
+    none."""
     measure = parse_measure(text, 1)
     if measure == parse_measure(text, 2):
         return measure.name
@@ -183,7 +184,7 @@ def name_in_collection(text: str) -> str:
 def read_measure(
     definition: MeasureDefinition, arguments: str, cutoff: str | None, documents: int | None = None
 ) -> Measure:
-    """The measure of a definition with parameters and cutoff as written; MeasureError where they do not fit."""
+    """Return the measure of a definition with parameters and cutoff as written; MeasureError where they do not fit."""
     values = _read_arguments(definition, arguments, documents)
     measure = Measure(definition, _read_cutoff(definition, cutoff), values)
     if len(measure.name) > MAX_NAME:
@@ -201,12 +202,14 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
 
 
 def parse_measures(text: str, documents: int | None = None) -> list[Measure]:
-    """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
+    """Return the measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad
+    one."""
     return list(dict.fromkeys(parse_measure(name, documents) for name in split_names(text)))
 
 
 def split_names(text: str) -> list[str]:
-    """The names of a list separated by commas or blanks outside brackets; MeasureError for a list that is too long."""
+    """Return the names of a list separated by commas or blanks outside brackets; MeasureError for a list that is too
+    long."""
     if len(text) > MAX_LIST:
         message = f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
         raise MeasureError(message, code="too_many_measures")
@@ -300,7 +303,8 @@ def _parse_trec_eval(text: str) -> Measure:
 
 
 def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str, Any]) -> Measure:
-    """The measure that trec_eval calls `name`; `given` sets those of its parameters that have these names, unchecked.
+    """Return the measure that trec_eval calls `name`; `given` sets those of its parameters that have these names,
+    unchecked.
 
     So a measure can be asked for what trec_eval computes and the grammar has no form for.
     """

@@ -61,7 +61,7 @@ def mean_band(steps: Steps, confidence: float) -> Band:
 
 
 def ratio_band(above: Steps, below: Steps, confidence: float) -> Band:
-    """The same for the ratio of two means, both on the same rows: by the residuals of the ratio estimator.
+    """Return the band for the ratio of two means, both on the same rows: by the residuals of the ratio estimator.
 
     With r the ratio of the means, the variance is that of the mean of above - r below, over the square of the mean of
     below (Cochran, Sampling Techniques, 1977, chapter 6). Where all topics have one ideal it is the interval above.

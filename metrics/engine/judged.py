@@ -79,7 +79,7 @@ class RankedGains:
     n_topics: int
 
     def within(self, cutoff: int | None) -> Self:
-        """What stands in ranks 1..cutoff."""
+        """Return what stands in ranks 1..cutoff."""
         if cutoff is None:
             return self
         rows = np.flatnonzero(self.rank <= cutoff)
@@ -94,7 +94,7 @@ class RankedGains:
         return np.bincount(self.topic, minlength=self.n_topics)
 
     def cumulated(self, discount: Floats | None = None) -> Self:
-        """The same ranks, each with the sum of gain / discount down to it."""
+        """Return the same ranks, each with the sum of gain / discount down to it."""
         values = self.gain if discount is None else self.gain / discount
         return replace(self, gain=running_sum(self.topic, values))
 
@@ -155,7 +155,7 @@ class JudgedRun:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What several measures or curves make of the run, made by the first of them."""
+        """Return what several measures or curves make of the run, made by the first of them."""
         if key not in self._memo:
             self._memo[key] = make()
         found: _T = self._memo[key]
@@ -188,7 +188,7 @@ class JudgedRun:
         )
 
     def truncated(self, depth: int) -> Self:
-        """The first `depth` ranks alone (trec_eval -M)."""
+        """Return the first `depth` ranks alone (trec_eval -M)."""
         kept = self.rank <= depth
         tie_first = self.tie_first[kept]
         return replace(
@@ -206,7 +206,7 @@ class JudgedRun:
         )
 
     def of_topics(self, chosen: Flags) -> Self:
-        """The same with nothing to find for the other topics, which so leave every sum over topics."""
+        """Return the same with nothing to find for the other topics, so that these leave every sum over topics."""
         base = self.recall_base
         kept = chosen[base.topic]
         return replace(
@@ -218,11 +218,11 @@ class JudgedRun:
         return self.once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))
 
     def relevant(self, rel: int = 1) -> Relevant:
-        """The retrieved documents of level `rel` or more."""
+        """Return the retrieved documents of level `rel` or more."""
         return self.once(("relevant", rel), lambda: self._relevant(rel))
 
     def _at_least(self, level: int) -> Ints:
-        """The rows of this level or more; found once, and taken by number, which is quicker than by flag."""
+        """Return the rows of this level or more; found once, and taken by number, which is quicker than by flag."""
         return self.once(("at least", level), lambda: np.flatnonzero(self.level >= level))
 
     def _relevant(self, rel: int) -> Relevant:
@@ -238,18 +238,19 @@ class JudgedRun:
         return self.recall_base.sum_where((level >= 0) & (level < rel))
 
     def nonrelevant(self, rel: int = 1) -> Flags:
-        """Which of the rows are judged non-relevant; a level below 0 is no judgement."""
+        """Return which of the rows are judged non-relevant; a level below 0 is no judgement."""
         return (self.level >= 0) & (self.level < rel)
 
     def count_above(self, chosen: Flags, rel: int = 1) -> Ints:
-        """How many of the chosen rows stand above each relevant document; one entry per row of `relevant(rel)`."""
+        """Return how many of the chosen rows stand above each relevant document; one entry per row of
+        `relevant(rel)`."""
         first = np.searchsorted(self.topic, np.arange(self.n_topics))
         before = np.append(0, np.cumsum(chosen))
         above: Ints = (before[:-1] - before[first[self.topic]])[self.level >= rel]
         return above
 
     def gains(self, gains: GainMap) -> RankedGains:
-        """The retrieved documents with a gain above 0."""
+        """Return the retrieved documents with a gain above 0."""
         return self.once(("gains", gains), lambda: self._gains(gains))
 
     def _gains(self, gains: GainMap) -> RankedGains:
@@ -260,11 +261,11 @@ class JudgedRun:
         return RankedGains(self.topic[rows], self.rank[rows], gain[chosen], self.n_topics)
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
-        """The ideal ranking: every judged document with a gain, in descending order of gain."""
+        """Return the ideal ranking: every judged document with a gain, in descending order of gain."""
         return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
-        """The best order of what the run itself retrieved."""
+        """Return the best order of what the run itself retrieved."""
         return self.once(("retrieved ideal", gains), lambda: best_order(self._retrieved_base, gains))
 
     @cached_property
@@ -272,7 +273,7 @@ class JudgedRun:
         return RecallBase.of(self.topic, self.level, self.n_topics)
 
     def coverage(self, rel: int = 1) -> Coverage:
-        """The subtopics that the retrieved documents are relevant to."""
+        """Return the subtopics that the retrieved documents are relevant to."""
         return self.once(("coverage", rel), lambda: self._coverage(rel))
 
     def _coverage(self, rel: int) -> Coverage:
@@ -282,7 +283,7 @@ class JudgedRun:
         return Coverage(relevant.topic, relevant.rank, relevant.found - 1, size[relevant.topic], np.minimum(size, 1))
 
     def ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
-        """The subtopics that the greedy ideal ranking is relevant to, down to `depth`."""
+        """Return the subtopics that the greedy ideal ranking is relevant to, down to `depth`."""
         return self.once(("ideal coverage", rel, alpha, depth), lambda: self._ideal_coverage(rel, alpha, depth))
 
     def _ideal_coverage(self, rel: int, alpha: float, depth: int) -> Coverage:
@@ -294,7 +295,7 @@ class JudgedRun:
         return Coverage(topic, earlier + 1, earlier, size[topic], np.minimum(size, 1))
 
     def to_bytes(self) -> bytes:
-        """A compact form to store; `from_bytes` gives an equal JudgedRun back."""
+        """Return a compact form to store; `from_bytes` gives an equal JudgedRun back."""
         return pack(_FORMAT, {"n_topics": self.n_topics}, self._arrays())
 
     def _arrays(self) -> list[tuple[str, Any]]:
@@ -309,7 +310,7 @@ class JudgedRun:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """The JudgedRun that `to_bytes` wrote; ValueError where the bytes are of another format."""
+        """Return the JudgedRun that `to_bytes` wrote; ValueError where the bytes are of another format."""
         header, arrays = unpack(stored, _FORMAT, "judged view")
         n_topics, known, subtopics = header["n_topics"], None, None
         recall_base = _take_base(arrays, "base", n_topics)
@@ -332,7 +333,7 @@ def _named(name: str, part: Any, columns: tuple[str, ...]) -> list[tuple[str, An
 
 
 def _take(arrays: dict[str, Any], name: str, columns: tuple[str, ...]) -> list[Any]:
-    """The arrays that `_named` named, taken out of all."""
+    """Return the arrays that `_named` named, taken out of all."""
     return [arrays.pop(f"{name}_{column}") for column in columns]
 
 
@@ -342,7 +343,7 @@ def _take_base(arrays: dict[str, Any], name: str, n_topics: int) -> RecallBase:
 
 
 def best_order(base: RecallBase, gains: GainMap) -> RankedGains:
-    """The ideal ranking of every topic: all its documents with a gain, in descending order of gain."""
+    """Return the ideal ranking of every topic: all its documents with a gain, in descending order of gain."""
     gain = gains.of(base.level)
     order = np.lexsort((-gain, base.topic))
     order = order[gain[order] > 0]

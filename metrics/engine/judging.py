@@ -87,7 +87,7 @@ class Judgements:
         return {}
 
     def derived(self, name: str, make: Callable[[Judgements], _T]) -> _T:
-        """What another module makes of the judgements, made once."""
+        """Return what another module makes of the judgements, made once."""
         if name not in self._derived:
             self._derived[name] = make(self)
         made: _T = self._derived[name]
@@ -143,7 +143,7 @@ Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
 
 
 def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
-    """The search in plain NumPy; `metrics.engine.search` has it compiled."""
+    """Search in plain NumPy; `metrics.engine.search` has it compiled."""
     return Found(*judgements.find(block, topic_of))
 
 
@@ -179,7 +179,7 @@ def judge(
 
 
 def order_topic(block: RankedBlock, topic_id: bytes, scores: ScoreType = "float64") -> Ints:
-    """All rows of one topic of the block, judged or not, in the order of the tie rule."""
+    """Return all rows of one topic of the block, judged or not, in the order of the tie rule."""
     topic = block.topic_ids.index(topic_id)
     rows = np.arange(block.topic_starts[topic], block.topic_starts[topic + 1])
     by_id = rows[_order_by_id(block, rows, np.zeros_like(rows))]
@@ -273,7 +273,7 @@ class _Places:
 
 
 def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
-    """The rows in descending order of score, touching only the topics in which a score rises."""
+    """Return the rows in descending order of score, touching only the topics in which a score rises."""
     order = np.arange(len(scores))
     unsorted = np.unique(block.topics_of(rises))
     rows = block.rows_of(unsorted)

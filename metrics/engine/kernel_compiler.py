@@ -17,7 +17,7 @@ _TYPES = {"int64": "i64", "uint64": "i64", "float64": "double"}
 
 
 def compile_kernel(kernel: Kernel) -> bytes:
-    """The object file of a kernel, with one symbol: its name.
+    """Compile a kernel to its object file, with one symbol: its name.
 
     Raises ValueError for a function that allocates, may raise an exception, or calls what is not compiled with it.
     """
@@ -35,7 +35,8 @@ def compile_kernel(kernel: Kernel) -> bytes:
 
 
 def _entry(kernel: Kernel, native: str) -> str:
-    """A function in C's convention around Numba's own, which takes seven numbers for an array and hands out its result.
+    """Return a function in C's convention around Numba's own, which takes seven numbers for an array and hands out its
+    result.
 
     Numba counts references to arrays: there are none to count, which the optimiser then sees. It also learns that no
     array overlaps another one.
@@ -72,7 +73,7 @@ def _entry(kernel: Kernel, native: str) -> str:
 
 
 def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list[str]]:
-    """What the entry takes for an argument, what it hands on, and what it computes before that."""
+    """Return what the entry takes for an argument, what it hands on, and what it computes before that."""
     if not argument.dimensions:
         kind = _TYPES[argument.kind]
         return [f"{kind} {name}"], [f"{kind} {name}"], []

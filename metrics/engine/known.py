@@ -24,7 +24,7 @@ class KnownDocuments:
 
 
 def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) -> JudgedRun:
-    """The judged view of a run with what its user knew; `judgements` are those the view was made with.
+    """Return the judged view of a run with what its user knew; `judgements` are those the view was made with.
 
     What is not judged is not relevant, so a known document outside the judgements leaves no trace.
     """

@@ -143,7 +143,7 @@ def _machine() -> tuple[str, ...]:
 
 @cache
 def sources(module: str) -> list[str]:
-    """The text of a module and of what it imports of ours: what its machine code is made from."""
+    """Return the text of a module and of what it imports of ours: what its machine code is made from."""
     texts: dict[str, str] = {}
     waiting = [module, _COMPILER]
     while waiting:
@@ -155,7 +155,8 @@ def sources(module: str) -> list[str]:
 
 @cache
 def _folders() -> tuple[Path, ...]:
-    """Where object files are kept: in the folder that is named, or else beside the code or in the user's cache."""
+    """Return where object files are kept: in the folder that is named, or else beside the code or in the user's
+    cache."""
     if named := os.environ.get(FOLDER):
         return (Path(named),)
     return Path(__file__).parent / "__pycache__", Path(
@@ -164,7 +165,8 @@ def _folders() -> tuple[Path, ...]:
 
 
 def _content(path: Path) -> bytes | None:
-    """An object file, or None where there is none, it is cut or altered, or another user could have put it there."""
+    """Return an object file, or None where there is none, it is cut or altered, or another user could have put it
+    there."""
     try:
         with path.open("rb") as file:
             owned = os.fstat(file.fileno())
@@ -193,6 +195,6 @@ def _keep(paths: list[Path], made: bytes) -> None:
 
 
 def _older(path: Path) -> Iterator[Path]:
-    """What the same kernel was for this processor before its sources changed."""
+    """Yield what the same kernel was for this processor before its sources changed."""
     kernel = path.with_suffix("").stem
     return (other for other in path.parent.glob(f"{kernel}.*.o") if other != path)

@@ -13,7 +13,7 @@ _HEADER = 8
 
 
 def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
-    """A compact form of some numbers and arrays; `unpack` gives them back."""
+    """Return a compact form of some numbers and arrays; `unpack` gives them back."""
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
     header = json.dumps({"format": format, **numbers, "arrays": shapes}).encode()
@@ -21,7 +21,8 @@ def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]
 
 
 def unpack(stored: bytes, format: int, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays, int64 or float64, that `pack` wrote; ValueError where they are of another format."""
+    """Return the header and the arrays, int64 or float64, that `pack` wrote; ValueError where they are of another
+    format."""
     size = int.from_bytes(stored[:_HEADER], "little")
     header = json.loads(stored[_HEADER : _HEADER + size])
     if header["format"] != format:
@@ -36,7 +37,7 @@ def unpack(stored: bytes, format: int, what: str) -> tuple[dict[str, Any], dict[
 
 
 def _smallest(array: Any) -> Any:
-    """The same numbers in the narrowest integer type that holds them; floats stay as they are."""
+    """Return the same numbers in the narrowest integer type that holds them; floats stay as they are."""
     if array.dtype.kind == "f":
         return array
     for narrow in (np.int8, np.int16, np.int32):

@@ -31,7 +31,7 @@ class PrecisionRecall:
         return mean
 
     def band(self, confidence: float) -> Band | None:
-        """The interval of the mean at every point; None with fewer than two topics."""
+        """Return the interval of the mean at every point; None with fewer than two topics."""
         return column_band(self.topics, confidence)
 
 
@@ -55,6 +55,6 @@ def precision_recall(
 
 
 def relevance_levels(run: JudgedRun) -> list[int]:
-    """The levels above 0 that occur in the judgements, in ascending order."""
+    """Return the levels above 0 that occur in the judgements, in ascending order."""
     levels: list[int] = np.unique(run.recall_base.level).tolist()
     return [level for level in levels if level > 0]

@@ -39,12 +39,12 @@ class RankedBlock:
     doc_hashes: Hashes
 
     def topics_of(self, rows: Ints) -> Ints:
-        """The topic, as an index into `topic_ids`, of each row."""
+        """Return the topic, as an index into `topic_ids`, of each row."""
         topics: Ints = np.searchsorted(self.topic_starts, rows, side="right") - 1
         return topics
 
     def rows_of(self, topics: Ints) -> Ints:
-        """All rows of some topics, in order."""
+        """Return all rows of some topics, in order."""
         starts, sizes = self.topic_starts[topics], np.diff(self.topic_starts)[topics]
         offsets = np.cumsum(sizes) - sizes
         rows: Ints = np.arange(int(sizes.sum())) + np.repeat(starts - offsets, sizes)
@@ -52,7 +52,7 @@ class RankedBlock:
 
 
 def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> Hashes:
-    """The index-th eight bytes of every span as one little-endian number, zeros past a span's end."""
+    """Return the index-th eight bytes of every span as one little-endian number, zeros past a span's end."""
     words = np.zeros(len(starts), np.uint64)
     last = len(data) - 1
     for offset in range(WORD):
@@ -63,7 +63,7 @@ def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> H
 
 
 def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Hashes:
-    """A seeded 64-bit hash of every span, eight bytes a step; the scanning kernel computes the same."""
+    """Return a seeded 64-bit hash of every span, eight bytes a step; the scanning kernel computes the same."""
     lengths = ends - starts
     hashes = np.full(len(starts), np.uint64(seed))
     for index in range(-(-int(lengths.max(initial=0)) // WORD)):
@@ -85,7 +85,7 @@ def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[
 def spans_equal(
     data: Bytes, starts: Positions, ends: Positions, other: Bytes, other_starts: Positions, other_ends: Positions
 ) -> Flags:
-    """Whether span i of `data` holds the same bytes as span i of `other`."""
+    """Return whether span i of `data` holds the same bytes as span i of `other`."""
     lengths = ends - starts
     equal: Flags = lengths == other_ends - other_starts
     candidates = np.flatnonzero(equal)

@@ -53,7 +53,7 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
 
 
 def _length(run: JudgedRun) -> int:
-    """The last rank at which the run or an ideal ranking can gain."""
+    """Return the last rank at which the run or an ideal ranking can gain."""
     base = run.recall_base
     judged = np.bincount(base.topic, base.counts, 1)
     return max(int(run.rank.max(initial=0)), int(judged.max()))

@@ -38,7 +38,7 @@ def running_product(topic: Ints, values: Floats) -> Floats:
 
 
 def before(topic: Ints, running: Floats, start: float) -> Floats:
-    """The running value before each row; `start` for the first row of a topic."""
+    """Return the running value before each row; `start` for the first row of a topic."""
     earlier = np.empty_like(running)
     earlier[:1] = start
     earlier[1:] = np.where(topic[1:] == topic[:-1], running[:-1], start)
@@ -46,5 +46,5 @@ def before(topic: Ints, running: Floats, start: float) -> Floats:
 
 
 def place(topic: Ints) -> Ints:
-    """How many rows of the same topic come before each row."""
+    """Return how many rows of the same topic come before each row."""
     return np.arange(len(topic)) - np.searchsorted(topic, topic)

@@ -42,16 +42,16 @@ class Steps:
         return self.value - before(self.topic, self.value, 0.0)
 
     def sum(self) -> Floats:
-        """The topics' values added up at every rank; shape (depth,)."""
+        """Return the topics' values added up at every rank; shape (depth,)."""
         total: Floats = np.cumsum(np.bincount(self.rank - 1, self.change, self.depth))
         return total
 
     def with_value(self, value: Floats) -> Self:
-        """The same rows with other values."""
+        """Return the same rows with other values."""
         return replace(self, value=value)
 
     def matrix(self) -> Matrix:
-        """Every topic's value at every rank; shape (topics, depth)."""
+        """Return every topic's value at every rank; shape (topics, depth)."""
         dense = np.zeros((self.n_topics, self.depth))
         dense[self.topic, self.rank - 1] = self.change
         return np.cumsum(dense, axis=1, out=dense)
@@ -78,7 +78,8 @@ def on_the_same_rows(actual: Steps, ideal: Steps) -> tuple[Steps, Steps]:
 
 
 def _interleaved(length: int, after: Ints) -> Ints:
-    """The order that puts new rows, numbered from `length` on, each after so many of the old ones; `after` ascends."""
+    """Return the order that puts new rows, numbered from `length` on, each after so many of the old ones; `after`
+    ascends."""
     place = after + np.arange(len(after))
     order = np.empty(length + len(after), np.int64)
     old = np.ones(len(order), np.bool_)

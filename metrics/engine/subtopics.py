@@ -34,7 +34,8 @@ class Coverage:
 
     @classmethod
     def of(cls, topic: Ints, subtopic: Ints, rank: Ints, n_topics: int) -> Self:
-        """What of all the relevant rows stands at a rank; rank 0 is that of a document the ranking does not hold."""
+        """Return what of all the relevant rows stands at a rank; rank 0 is that of a document the ranking does not
+        hold."""
         cells, cell = _number(topic, subtopic)
         subtopics = np.bincount(topic[cells], minlength=n_topics)
         size = np.bincount(cell)[cell]
@@ -65,14 +66,14 @@ class Subtopics:
         return len(_number(self.topic, self.subtopic)[0])
 
     def coverage(self, judgement: Ints, rank: Ints, rel: int, n_topics: int) -> Coverage:
-        """What a ranking covers that holds these judged documents at these ranks."""
+        """Return what a ranking covers that holds these judged documents at these ranks."""
         ranks = np.zeros(self.judgement.max(initial=-1) + 1, np.int64)
         ranks[judgement] = rank
         rows = self.level >= rel
         return Coverage.of(self.topic[rows], self.subtopic[rows], ranks[self.judgement[rows]], n_topics)
 
     def ideal(self, rel: int, alpha: float, depth: int, n_topics: int) -> Coverage:
-        """What the greedy ideal ranking covers: at each rank the document that gains most after those above it.
+        """Return what the greedy ideal ranking covers: at each rank the document that gains most after those above it.
 
         Of documents that gain the same the one with the highest doc_id comes first, as in ndeval.
         """
@@ -83,14 +84,16 @@ class Subtopics:
 
 
 def _number(topic: Ints, subtopic: Ints) -> tuple[Ints, Ints]:
-    """A row of each subtopic, sorted by topic and subtopic, and for every row the number of its own among them."""
+    """Return a row of each subtopic, sorted by topic and subtopic, and for every row the number of its own among
+    them."""
     key = topic * (subtopic.max(initial=0) + 1) + subtopic
     _, rows, cell = np.unique(key, return_index=True, return_inverse=True)
     return rows, cell
 
 
 def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth: int) -> Ints:
-    """The rank of each row's document in the greedy ideal ranking, 0 below `depth`; one document a topic each turn."""
+    """Return the rank of each row's document in the greedy ideal ranking, 0 below `depth`; one document a topic each
+    turn."""
     new = np.ones(len(topic), np.bool_)
     new[1:] = judgement[1:] != judgement[:-1]
     starts, document = np.flatnonzero(new), np.cumsum(new) - 1
@@ -106,7 +109,7 @@ def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth:
 
 
 def _best(gain: Floats, rank: Ints, starts: Ints, first: Ints, owner: Ints) -> Ints:
-    """The document of each topic with the highest gain among those without a rank, the first of several."""
+    """Return the document of each topic with the highest gain among those without a rank, the first of several."""
     worth = np.add.reduceat(gain, starts)
     worth[rank > 0] = -1.0
     best = np.maximum.reduceat(worth, first)

@@ -85,7 +85,7 @@ def _lines(path: FilePath, wanted: int, score_at: int) -> Iterator[tuple[int, li
 
 
 def _content(path: FilePath) -> bytes:
-    """The bytes of a file as UTF-8 text, decompressed and without their byte-order mark."""
+    """Return the bytes of a file as UTF-8 text, decompressed and without their byte-order mark."""
     content = Path(path).read_bytes()
     if content.startswith(_GZIP):
         try:

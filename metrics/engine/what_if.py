@@ -39,7 +39,8 @@ class Grid:
     depths: tuple[int | None, ...] = (10,)
 
     def measures(self) -> list[Measure]:
-        """Every combination once; MeasureError where they are too many. Bases belong to the discounts that have one."""
+        """Return every combination once; MeasureError where they are too many. Bases belong to the discounts that have
+        one."""
         discounts = [
             (dis, base) for dis in self.discounts for base in (self.bases if dis != "log2" else (BASE.default,))
         ]

@@ -122,7 +122,8 @@ def open_file(path: Path, limits: Limits) -> BoundedReader:
 
 
 def open_stream(raw: BinaryIO, limits: Limits) -> BoundedReader:
-    """The content of an open, seekable file, decompressed; UnsupportedFile for archives and other compressions."""
+    """Return the content of an open, seekable file, decompressed; UnsupportedFile for archives and other
+    compressions."""
     raw.seek(0)
     start = raw.read(_START)
     raw.seek(0)

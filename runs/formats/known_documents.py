@@ -57,7 +57,8 @@ def known_limits(limits: Limits) -> Limits:
 
 
 def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> KnownSummary:
-    """The known documents of a file with a report of what is wrong or odd; `summary.report.check()` raises InvalidFile.
+    """Return the known documents of a file with a report of what is wrong or odd; `summary.report.check()` raises
+    InvalidFile.
 
     Hashes are made under `seed`, that of the judgements the documents will meet.
     """

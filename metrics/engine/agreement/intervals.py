@@ -66,7 +66,7 @@ class Agreements:
 def order_agreements(
     ranks: Ints, orders: Sequence[Matrix], pairs: Sequence[tuple[int, int]], lower_is_better: Flags, options: Options
 ) -> list[Agreements]:
-    """How far some pairs of orders of the same runs agree, by measures or by qrels; topics are drawn together.
+    """Return how far some pairs of orders of the same runs agree, by measures or by qrels; topics are drawn together.
 
     Each order is drawn once, however many pairs it is in.
 
@@ -106,7 +106,7 @@ def _resampled_ranks(values: Matrix, options: Options, lower_is_better: bool) ->
 
 
 def _percentiles(found: Ints | Floats, confidence: float) -> Floats:
-    """The ends of the middle part, both of them among what was found."""
+    """Return the ends of the middle part, both of them among what was found."""
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     ends: Floats = np.quantile(found, levels, axis=0, method="inverted_cdf")
     return ends

@@ -44,14 +44,14 @@ def _end_of_tie(first: Matrix) -> Matrix:
 
 
 def has_ties(ranks: Ints) -> Flags:
-    """Whether two systems share a rank; shape (combinations,)."""
+    """Return whether two systems share a rank; shape (combinations,)."""
     ordered = np.sort(ranks, axis=1)
     ties: Flags = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     return ties
 
 
 def comparable(topics: Sequence[int], judged: int, covered: Callable[[list[int]], Sequence[bytes]]) -> list[bool]:
-    """Which systems have means that compare like with like: those over the same topics, and over the most.
+    """Return which systems have means that compare like with like: those over the same topics, and over the most.
 
     `topics` counts the topics of each system's mean, out of those `judged`. Where none has them all, `covered` says
     for some systems which topics they are; of different ones as many, those of most systems count, of the first

@@ -21,7 +21,7 @@ _LARGEST_SHIFT = 300.0
 
 
 def variance_of(values: Matrix) -> float:
-    """The variance of one run's values that topics do not explain: V_E2 of the two-way analysis of variance.
+    """Return the variance of one run's values that topics do not explain: V_E2 of the two-way analysis of variance.
 
     That of the difference of two runs is twice as much.
     """
@@ -73,22 +73,23 @@ def half_width(topics: int, variance: float, confidence: float = 0.95) -> float:
 
 
 def topics_for_t(difference: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    """The fewest topics with which a paired t test finds the difference with this power."""
+    """Return the fewest topics with which a paired t test finds the difference with this power."""
     return _fewest(lambda n: power_of_t(n, difference, variance, alpha) >= power)
 
 
 def topics_for_anova(runs: int, difference: float, variance: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    """The fewest topics with which an analysis of variance of so many runs finds the difference with this power."""
+    """Return the fewest topics with which an analysis of variance of so many runs finds the difference with this
+    power."""
     return _fewest(lambda n: power_of_anova(n, runs, difference, variance, alpha) >= power)
 
 
 def topics_for_interval(width: float, variance: float, confidence: float = 0.95) -> int:
-    """The fewest topics with which the interval of a difference is expected to be no wider."""
+    """Return the fewest topics with which the interval of a difference is expected to be no wider."""
     return _fewest(lambda n: half_width(n, variance, confidence) <= width / 2)
 
 
 def detectable_difference(topics: int, variance: float, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The smallest difference of two runs that a paired t test finds with this power on so many topics."""
+    """Return the smallest difference of two runs that a paired t test finds with this power on so many topics."""
     _check_size(topics, 1.0, variance)
     unit = np.sqrt(2 * variance)
     found: float = optimize.brentq(lambda d: power_of_t(topics, d * unit, variance, alpha) - power, 1e-9, 1e3)
@@ -104,7 +105,7 @@ def _check_size(topics: int, difference: float, variance: float) -> None:
 
 
 def _fewest(enough: Callable[[int], bool]) -> int:
-    """The smallest number of topics that is enough, by doubling and halving."""
+    """Return the smallest number of topics that is enough, by doubling and halving."""
     high = 2
     while not enough(high):
         high *= 2

@@ -33,7 +33,7 @@ def bpref(run: JudgedRun, *, cutoff: None = None, rel: int = 1, norm: Norm = "mi
 
 
 def _preferences(num_rel: Ints, num_nonrel: Ints, norm: Norm) -> tuple[Ints, Ints]:
-    """How many non-relevant documents count at most, and what their number is divided by; per topic."""
+    """Return how many non-relevant documents count at most, and what their number is divided by; per topic."""
     if norm == "min":
         return num_rel, np.minimum(num_rel, num_nonrel)
     first = num_rel if norm == "R" else num_rel + 10

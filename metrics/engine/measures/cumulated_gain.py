@@ -17,7 +17,7 @@ Norm = Literal["topic", "average"]
 
 
 def discount(rank: Ints, dis: Discount, b: float) -> Floats:
-    """What the gain at each rank (1-based) is divided by; same shape."""
+    """Return what the gain at each rank (1-based) is divided by; same shape."""
     if dis == "log2":
         return np.log2(rank + 1)
     logarithm = np.log(rank) / np.log(b) if b != 2 else np.log2(rank)
@@ -85,7 +85,7 @@ def ncg(
 
 
 def pooled_ncg(run: JudgedRun, *, cutoff: int | None, gains: GainMap, ideal: Ideal, norm: Norm) -> float:
-    """The figure of norm='average' for all topics."""
+    """Return the one value that norm='average' gives for all topics."""
     return _pooled(*_cumulated(run, cutoff, gains, ideal))
 
 
@@ -116,12 +116,12 @@ def ndcg(
 def pooled_ndcg(
     run: JudgedRun, *, cutoff: int | None, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
 ) -> float:
-    """The figure of norm='average' for all topics."""
+    """Return the one value that norm='average' gives for all topics."""
     return _pooled(*_discounted_and_ideal(run, cutoff, gains, dis, b, ideal))
 
 
 def best_gains(run: JudgedRun, gains: GainMap, ideal: Ideal) -> RankedGains:
-    """The ideal ranking of every topic."""
+    """Return the ideal ranking of every topic."""
     return run.ideal_gains(gains) if ideal == "recall_base" else run.retrieved_ideal_gains(gains)
 
 

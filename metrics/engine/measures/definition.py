@@ -77,7 +77,7 @@ class MeasureDefinition:
     pooled: Callable[..., float] | None = None  # the figure of all topics with norm='average': called as `compute` is
 
     def values(self, given: Mapping[str, Any], documents: int | None = None) -> tuple[tuple[str, Any], ...]:
-        """Every parameter with its value; MeasureError where one is missing or they contradict each other.
+        """Return every parameter with its value; MeasureError where one is missing or they contradict each other.
 
         `documents` is the size of the collection, for a measure that needs it and was not given another.
         """
@@ -94,7 +94,7 @@ class MeasureDefinition:
         return tuple(values.items())
 
     def sections(self) -> dict[str, str]:
-        """The function's docstring by section: summary, formula, range, source, elsewhere, undefined."""
+        """Return the function's docstring by section: summary, formula, range, source, elsewhere, undefined."""
         parts = _SECTION.split(inspect.cleandoc(self.compute.__doc__ or ""))
         named = {key.lower(): " ".join(text.split()) for key, text in zip(parts[1::2], parts[2::2], strict=True)}
         return {"summary": " ".join(parts[0].split()), **named}
@@ -108,7 +108,7 @@ class MeasureDefinition:
 
 
 def show(value: Any) -> str:
-    """A parameter's value as the canonical name writes it."""
+    """Return a parameter's value as the canonical name writes it."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -120,7 +120,7 @@ def show(value: Any) -> str:
 
 
 def read_integer(low: int, high: int) -> Callable[[str, str], int]:
-    """A reader of whole numbers in [low, high]."""
+    """Return a reader of whole numbers in [low, high]."""
 
     def read(name: str, text: str) -> int:
         if re.fullmatch(r"[+-]?[0-9]{1,15}", text) and low <= int(text) <= high:
@@ -131,7 +131,7 @@ def read_integer(low: int, high: int) -> Callable[[str, str], int]:
 
 
 def read_number(low: float, high: float, *, ends: bool = False) -> Callable[[str, str], float]:
-    """A reader of finite numbers between low and high; `ends` says whether these two are among them."""
+    """Return a reader of finite numbers between low and high; `ends` says whether these two are among them."""
     bounds = f"from {low:g} to {high:g}" if ends else f"above {low:g} and below {high:g}"
 
     def read(name: str, text: str) -> float:
@@ -145,7 +145,7 @@ def read_number(low: float, high: float, *, ends: bool = False) -> Callable[[str
 
 
 def read_choice(*choices: str) -> Callable[[str, str], str]:
-    """A reader of one word out of a few."""
+    """Return a reader of one word out of a few."""
 
     def read(name: str, text: str) -> str:
         if text in choices:

@@ -10,14 +10,15 @@ from metrics.engine.measures.definition import MeasureDefinition
 
 
 def find_measures(text: str, known: Iterable[MeasureDefinition] = MEASURES.values()) -> list[MeasureDefinition]:
-    """The measures in which every word of the text occurs: those whose name it begins first, all for no words."""
+    """Return the measures in which every word of the text occurs: those whose name it begins first, all for no
+    words."""
     words = re.findall(r"\w+", text.lower())
     found = [one for one in known if all(word in _text_of(one) for word in words)]
     return sorted(found, key=lambda one: _place(one, words))
 
 
 def names_of(definition: MeasureDefinition) -> list[str]:
-    """All names that mean the measure."""
+    """Return all names that mean the measure."""
     forms = [name for name, _ in definition.forms]
     return list(dict.fromkeys([definition.name, *definition.aliases, *filter(None, [definition.trec_eval]), *forms]))
 

@@ -98,7 +98,7 @@ def average_position(
 def pooled_average_position(
     run: JudgedRun, *, cutoff: int, of: Vector, gains: GainMap, dis: Discount, b: float, ideal: Ideal, norm: Norm
 ) -> float:
-    """The figure of norm='average' for all topics."""
+    """Return the one value that norm='average' gives for all topics."""
     seen = [ranked.within(cutoff) for ranked in (run.gains(gains), best_gains(run, gains, ideal))]
     last = max(1, *(int(ranked.rank.max(initial=0)) for ranked in seen))
     worth = 1.0 / discount(np.arange(1, last + 1), dis, b) if of.endswith("DCG") else None
@@ -121,7 +121,7 @@ class _InverseSums:
         self._size = np.bincount(best.topic, minlength=best.n_topics)
 
     def at(self, topic: Ints, rank: Ints) -> Floats:
-        """The sum down to each rank of a topic that has a gain; same shape."""
+        """Return the sum down to each rank of a topic that has a gain; same shape."""
         inside = np.minimum(rank, self._size[topic])
         last = np.searchsorted(self._topic, topic) + np.maximum(inside, 1) - 1
         return np.where(inside > 0, self._sums[last], 0.0) + (rank - inside) / self._ideal[last]

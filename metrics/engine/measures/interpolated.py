@@ -66,7 +66,8 @@ def precision_at_recall(
 
 
 def _highest(relevant: Relevant, first: Ints, last: Ints) -> Matrix:
-    """The highest precision of each topic from its first-th to its last-th relevant document, 0 where there is none.
+    """Return the highest precision of each topic from its first-th to its last-th relevant document, 0 where there is
+    none.
 
     Shapes: `first`, `last` and the result have a row per topic; both count from 1.
     """
@@ -81,7 +82,7 @@ def _highest(relevant: Relevant, first: Ints, last: Ints) -> Matrix:
 
 
 def _needed(num_rel: Ints, recall: Floats, rounding: Rounding) -> Floats:
-    """How many relevant documents make this recall; the shape of both together."""
+    """Return how many relevant documents make this recall; the shape of both together."""
     wanted: Floats = recall * num_rel.astype(np.float64)
     if rounding == "exact":
         return np.ceil(wanted - _TOLERANCE)

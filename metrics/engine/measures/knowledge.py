@@ -92,7 +92,7 @@ def _retrieved_known(run: JudgedRun, known: Known, cutoff: int | None, rel: int)
 
 
 def _expected(run: JudgedRun, expected: int | None) -> Floats:
-    """How many relevant documents were expected, NaN where nobody says; shape (topics,)."""
+    """Return how many relevant documents were expected, NaN where nobody says; shape (topics,)."""
     if expected is not None:
         return np.full(run.n_topics, float(expected))
     if run.known is None:

@@ -84,7 +84,7 @@ def compat(run: JudgedRun, *, cutoff: None = None, p: float = 0.95, normalize: b
 
 
 def _ideal_rank(run: JudgedRun) -> Ints:
-    """Where the ideal ranking of Compat has each retrieved judged document; same shape as `run.level`."""
+    """Return where the ideal ranking of Compat has each retrieved judged document; same shape as `run.level`."""
     base = run.recall_base
     levels, code = np.unique(base.level, return_inverse=True)
     better = np.cumsum(base.counts) - base.counts

@@ -117,12 +117,12 @@ def _sum_of_ranks(run: JudgedRun, rel: int) -> Floats:
 
 
 def _fits(run: JudgedRun, rel: int, documents: int) -> Flags:
-    """Whether a collection of this size can hold what the topic's run and recall base hold."""
+    """Return whether a collection of this size can hold what the topic's run and recall base hold."""
     return documents >= np.maximum(run.num_ret, run.num_rel(rel))
 
 
 def _last(run: JudgedRun, rel: int, missing: Missing, documents: int | None) -> Floats:
-    """The rank a topic's missing relevant documents have, NaN where they have none; shape (topics,)."""
+    """Return the rank a topic's missing relevant documents have, NaN where they have none; shape (topics,)."""
     if missing == "undefined" or documents is None:
         return np.full(run.n_topics, np.nan)
     known = _fits(run, rel, documents) & (run.num_rel(rel) > 0)

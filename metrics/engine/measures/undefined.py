@@ -34,7 +34,7 @@ _Values = Mapping[str, Any]
 
 
 def why_undefined(name: str, run: JudgedRun, values: Floats, parameters: _Values) -> list[str | None]:
-    """The reason of each topic without a value, a key of REASONS, and None for a topic with one.
+    """Return the reason of each topic without a value, a key of REASONS, and None for a topic with one.
 
     `parameters` are those of the measure, its cutoff among them; `values` what it made of the run.
     """

@@ -80,7 +80,7 @@ def _earliness(run: JudgedRun, size: Ints, topic: Ints, rank: Ints, worth: Float
 
 
 def _worst_credit(run: JudgedRun, size: Ints, others: Ints, topic: Ints, s: Floats) -> Floats:
-    """What partly relevant documents take off the worst order, where they end the non-relevant ones."""
+    """Return what partly relevant documents take off the worst order, where they end the non-relevant ones."""
     ordered = s[np.lexsort((s, topic))]
     partly = np.bincount(topic, minlength=run.n_topics)
     rank = (others - partly)[topic] + place(topic) + 1

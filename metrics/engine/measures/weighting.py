@@ -23,7 +23,7 @@ def scaled_levels(level: Ints, min_rel: int, max_rel: int) -> Ints:
 
 
 def scaled_gains(run: JudgedRun, min_rel: int, max_rel: int, depth: int) -> RankedGains:
-    """The retrieved documents down to `depth` with a gain above 0: min_rel gains 0, max_rel gains 1."""
+    """Return the retrieved documents down to `depth` with a gain above 0: min_rel gains 0, max_rel gains 1."""
     gain = scaled_levels(run.level, min_rel, max_rel) / (max_rel - min_rel)
     kept = (gain > 0) & (run.rank <= depth)
     return RankedGains(run.topic[kept], run.rank[kept], gain[kept], run.n_topics)

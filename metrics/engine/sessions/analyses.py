@@ -112,7 +112,8 @@ def mean_ideal_curves(
     least: int = 1,
     length: int | None = None,
 ) -> MeanCurves:
-    """The mean curve of the ideal sessions beside each group's own, each held constant where its session has stopped.
+    """Return the mean curve of the ideal sessions beside each group's own, each held constant where its session has
+    stopped.
 
     The arguments are those of `mean_session_curves`, and so are the sessions that take part.
     """
@@ -130,7 +131,7 @@ def _mean_curves(
     make: Callable[[JudgedSessions], SessionVectors],
     length: int | None,
 ) -> MeanCurves:
-    """The means of the vectors that `make` gives; what is held is a few numbers for each component."""
+    """Return the means of the vectors that `make` gives; what is held is a few numbers for each component."""
     length = width(view, setting) if length is None else length
     chosen = np.flatnonzero(group >= 0)
     total, ended, begin = np.zeros((groups, length)), np.zeros((groups, length)), 0
@@ -196,7 +197,7 @@ def length_table(view: JudgedSessions, group: Ints, groups: int) -> LengthTable:
 
 
 def reformulations(view: JudgedSessions, setting: Setting, *, normalised: bool = False) -> Reformulations:
-    """What each reformulation changed: the gain of a query less that of the query before it.
+    """Return what each reformulation changed: the gain of a query less that of the query before it.
 
     The gain is the query's own discounted cumulated gain, or its share of the ideal's, the query's position left out:
     discounted by it, the same list found again would be a loss.

@@ -50,7 +50,7 @@ class SessionBlock:
     doc_hashes: Hashes
 
     def as_rankings(self) -> RankedBlock:
-        """Every query a topic of its own, in the order of the file; the ids of these topics are empty."""
+        """Return every query as a topic of its own, in the order of the file; the ids of these topics are empty."""
         return RankedBlock(
             self.data, [b""] * len(self.queries), self.document_starts, self.scores, self.doc_starts, self.doc_ends,
             self.doc_hashes,

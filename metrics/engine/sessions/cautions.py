@@ -38,7 +38,8 @@ def of_sessions(cautions: Iterable[Caution], design: Design) -> tuple[Caution, .
 
 
 def dependent_cells(values: PairedValues) -> tuple[Caution, ...]:
-    """Where a topic or a searcher is in several pairs, which a paired test takes for independent all the same."""
+    """Return the caution of a topic or a searcher that is in several pairs, which a paired test takes for independent
+    all the same."""
     pairs, topics, searchers = len(values.topic), len(np.unique(values.topic)), len(np.unique(values.searcher))
     if (values.searcher < 0).all() or pairs == topics == searchers:
         return ()
@@ -52,5 +53,5 @@ def dependent_cells(values: PairedValues) -> tuple[Caution, ...]:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things in words: 1 session, 1,200 sessions."""
+    """Return a number of things in words: 1 session, 1,200 sessions."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

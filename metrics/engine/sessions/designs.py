@@ -38,7 +38,7 @@ class Factors:
         return cls(topics, searchers, systems, topic, searcher, system)
 
     def take(self, sessions: Ints) -> Self:
-        """The factors of some sessions; names keep their indices."""
+        """Return the factors of some sessions; names keep their indices."""
         return type(self)(
             self.topics, self.searchers, self.systems,
             self.topic[sessions], self.searcher[sessions], self.system[sessions],
@@ -58,7 +58,7 @@ class PairedValues:
 
 
 def recognise(factors: Factors) -> Design:
-    """The design of the sessions of two systems or more.
+    """Return the design of the sessions of two systems or more.
 
     'paired': every searcher who searched a topic used every system on it. 'latin_square': every searcher searched
     every topic once, the systems balanced over searchers and over topics. 'two_way': every topic was searched with
@@ -84,7 +84,7 @@ def topic_values(values: Floats, factors: Factors) -> PairedValues:
 
 
 def samples(values: Floats, factors: Factors) -> list[Floats]:
-    """The values of each system's sessions, in their order, those without a value left out."""
+    """Return the values of each system's sessions, in their order, those without a value left out."""
     defined = ~np.isnan(values)
     return [values[defined & (factors.system == system)] for system in range(len(factors.systems))]
 
@@ -95,7 +95,7 @@ def _numbered(names: list[bytes]) -> tuple[list[bytes], Ints]:
 
 
 def _counts(factors: Factors, rows: tuple[str, ...], columns: str) -> Ints:
-    """How many sessions each combination has: rows those that occur, columns all of the other factor's."""
+    """Return how many sessions each combination has: rows those that occur, columns all of the other factor's."""
     keys = np.stack([getattr(factors, name) for name in rows], axis=1)
     cells, cell = np.unique(keys, axis=0, return_inverse=True)
     column: Ints = getattr(factors, columns)

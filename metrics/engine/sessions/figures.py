@@ -58,7 +58,7 @@ def normalised_figure(
 
 
 def of_queries(view: JudgedSessions, values: Floats, figure: str) -> Floats:
-    """The first, last, best, worst, mean or sum of each session's values per query; shape (sessions,).
+    """Return the first, last, best, worst, mean or sum of each session's values per query; shape (sessions,).
 
     Queries without a value (NaN) are left out of best, worst, mean and sum; a session of none has no value.
     """
@@ -106,7 +106,7 @@ _OF_QUERIES: dict[str, Callable[[Floats, Ints, Ints], Floats]] = {
 
 
 def _ideal_totals(view: JudgedSessions, setting: Setting, ideal: Ideal, best: Floats) -> Floats:
-    """What the ideal session gains in all; shape (sessions,)."""
+    """Return what the ideal session gains in all; shape (sessions,)."""
     if ideal == "repeated":
         return sum_by_topic(view.session, best, view.n_sessions)
     return _by_stretch(view, setting, lambda part: ideal_vectors(part, setting, ideal).last())

@@ -25,7 +25,7 @@ _SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIAS
 
 @lru_cache(maxsize=10_000)
 def parse_session_measure(text: str) -> Measure:
-    """The session measure that `text` names; MeasureError says what is wrong with it."""
+    """Return the session measure that `text` names; MeasureError says what is wrong with it."""
     parts = take_apart(text)
     name = _ALIASES.get(parts[0], parts[0]) if parts else ""
     if parts is None or name not in SESSION_MEASURES:
@@ -36,18 +36,19 @@ def parse_session_measure(text: str) -> Measure:
 
 
 def parse_session_measures(text: str) -> list[Measure]:
-    """The measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad one."""
+    """Return the measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad
+    one."""
     return list(dict.fromkeys(parse_session_measure(name) for name in split_names(text)))
 
 
 def session_values(view: JudgedSessions, measure: Measure) -> Floats:
-    """The measure's value for every session, NaN where it has none; shape (sessions,). `measure.aggregate` makes one
-    figure of them and says how many sessions have a value."""
+    """Return the measure's value for every session, NaN where it has none; shape (sessions,). `measure.aggregate` makes
+    one figure of them and says how many sessions have a value."""
     return measure.definition.compute(view, cutoff=measure.cutoff, **measure.parameters)
 
 
 def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
-    """What a curve of the measure is made with: the setting, and ideal and norm where it is normalised.
+    """Return what a curve of the measure is made with: the setting, and ideal and norm where it is normalised.
 
     MeasureError for a measure that is no vector.
     """

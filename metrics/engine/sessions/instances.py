@@ -12,7 +12,7 @@ from metrics.engine.subtopics import Subtopics
 
 
 def instance_recall(view: JudgedSessions, setting: Setting, rel: int) -> Floats:
-    """The share of the instances found, NaN where there are none to find; shape (sessions,)."""
+    """Return the share of the instances found, NaN where there are none to find; shape (sessions,)."""
     rows = slots_of(view, setting).rows
     found, total = _of_topics(view, rows, rel) if view.subtopics is None else _of(view.subtopics, view, rows, rel)
     there = np.append(total, [0, 0])[view.session_topic]
@@ -28,7 +28,7 @@ def _of_topics(view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
 
 
 def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[Ints, Ints]:
-    """The same by the subtopics of the judgements."""
+    """Return the same by the subtopics of the judgements."""
     relevant = np.flatnonzero(parts.level >= rel)
     width = int(parts.subtopic.max(initial=0)) + 1
     instances, number = np.unique(parts.topic[relevant] * width + parts.subtopic[relevant], return_inverse=True)
@@ -37,7 +37,7 @@ def _of(parts: Subtopics, view: JudgedSessions, rows: Ints, rel: int) -> tuple[I
 
 
 def _found(view: JudgedSessions, rows: Ints, judgement: Ints, number: Ints) -> Ints:
-    """How many instances each session has found; `number` is the instance that a judgement finds relevant."""
+    """Return how many instances each session has found; `number` is the instance that a judgement finds relevant."""
     order = np.argsort(judgement, kind="stable")
     low, high = (np.searchsorted(judgement[order], view.judgement[rows], side=side) for side in ("left", "right"))
     met = number[order][spread(low, high - low)]

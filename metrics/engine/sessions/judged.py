@@ -89,7 +89,7 @@ class JudgedSessions:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What `make` gives for this view; the latest few are kept, for a view may be asked for much."""
+        """Return what `make` gives for this view; the latest few are kept, for a view may be asked for much."""
         if key not in self._memo:
             made = make()
             while len(self._memo) >= _KEPT:
@@ -99,7 +99,7 @@ class JudgedSessions:
         return found
 
     def take(self, sessions: Ints) -> Self:
-        """The view of some sessions, each named once, in the order named."""
+        """Return the view of some sessions, each named once, in the order named."""
         sizes = self.queries[sessions]
         queries = spread(self.starts[:-1][sessions], sizes)
         begin, end = (np.searchsorted(self.query, queries, side=side) for side in ("left", "right"))
@@ -113,11 +113,11 @@ class JudgedSessions:
         )
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
-        """The ideal ranking of every judged topic: all its documents with a gain, best first."""
+        """Return the ideal ranking of every judged topic: all its documents with a gain, best first."""
         return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
 
     def to_bytes(self) -> bytes:
-        """A compact form to store; `from_bytes` gives an equal view back."""
+        """Return a compact form to store; `from_bytes` gives an equal view back."""
         arrays = [(name, getattr(self, name)) for name in (*_ROWS, *_QUERIES, "starts")]
         arrays += [(f"base_{name}", getattr(self.recall_base, name)) for name in _BASE]
         if self.subtopics:
@@ -126,7 +126,7 @@ class JudgedSessions:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """The view that `to_bytes` wrote; ValueError where the bytes are of another format."""
+        """Return the view that `to_bytes` wrote; ValueError where the bytes are of another format."""
         header, arrays = unpack(stored, _FORMAT, "judged view of sessions")
         arrays["query"] = np.cumsum(arrays["query"])
         topic, level, counts = (arrays.pop(f"base_{name}") for name in _BASE)
@@ -138,10 +138,10 @@ class JudgedSessions:
 
 
 def spread(starts: Ints, sizes: Ints) -> Ints:
-    """The whole numbers from each start on, as many as its size, one stretch after another."""
+    """Return the whole numbers from each start on, as many as its size, one stretch after another."""
     return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
 
 
 def _as_steps(arrays: list[tuple[str, Ints]]) -> list[tuple[str, Ints]]:
-    """The queries of the rows as steps from row to row, mostly 0 and 1: a byte each, and they compress well."""
+    """Return the queries of the rows as steps from row to row, mostly 0 and 1: a byte each, and they compress well."""
     return [(name, np.diff(array, prepend=0) if name == "query" else array) for name, array in arrays]

@@ -48,7 +48,7 @@ def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: J
 
 
 def query_key(session_id: bytes, number: int) -> bytes:
-    """The topic_id under which judgements of one query are kept: 's7:2' is the second query of session s7."""
+    """Return the topic_id under which judgements of one query are kept: 's7:2' is the second query of session s7."""
     return b"%s:%d" % (session_id, number)
 
 
@@ -65,7 +65,7 @@ def _judge_block(block: SessionBlock, judgements: Judgements, by: JudgedBy) -> _
 
 
 def _keys(block: SessionBlock, by: JudgedBy) -> Iterator[bytes]:
-    """The topic_id that each query's judgements have."""
+    """Yield the topic_id that each query's judgements have."""
     for session, queries in zip(block.sessions, np.diff(block.query_starts).tolist(), strict=True):
         for number in range(1, queries + 1):
             if by == "query":
@@ -75,7 +75,7 @@ def _keys(block: SessionBlock, by: JudgedBy) -> Iterator[bytes]:
 
 
 def _lengths(block: SessionBlock) -> Ints:
-    """The last rank of each query, 0 where nothing was found."""
+    """Return the last rank of each query, 0 where nothing was found."""
     length = np.zeros(len(block.queries), np.int64)
     some = np.flatnonzero(np.diff(block.document_starts))
     if len(some):
@@ -84,7 +84,7 @@ def _lengths(block: SessionBlock) -> Ints:
 
 
 def _documents(block: SessionBlock, rows: Ints, query: Ints, judgements: Judgements, found: Ints) -> Ints:
-    """A judgement of each row's document that is the same wherever in its session the document is judged.
+    """Return a judgement of each row's document that is the same wherever in its session the document is judged.
 
     Equal hashes propose, bytes decide; ids made to share a hash are told apart one by one.
     """

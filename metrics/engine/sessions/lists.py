@@ -13,7 +13,7 @@ from metrics.engine.sessions.slots import is_first, slots_of
 
 
 def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
-    """Each session a topic: its queries' slots one after another as one ranking.
+    """Return each session as a topic: its queries' slots one after another as one ranking.
 
     With duplicates='first' a document that comes back keeps its rank and is relevant no more. MeasureError where a
     session is judged query by query, because its documents are then not counted as those of one topic.
@@ -30,8 +30,8 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
 
 
 def one_by_one(view: JudgedSessions, setting: Setting) -> JudgedRun:
-    """Each query a topic: what was looked at of its list. The searcher knows what earlier queries of the session had
-    shown, and expects nothing."""
+    """Return each query as a topic: what was looked at of its list. The searcher knows what earlier queries of the
+    session had shown, and expects nothing."""
     slots = slots_of(view, setting)
     rows = _rows(view, setting)
     base = _replicated(view.recall_base, view.topic)
@@ -45,7 +45,7 @@ def _rows(view: JudgedSessions, setting: Setting) -> Ints:
 
 
 def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
-    """The recall base of each of some topics, one after another; an empty one for -1."""
+    """Return the recall base of each of some topics, one after another; an empty one for -1."""
     sizes = np.append(np.bincount(base.topic, minlength=base.n_topics), 0)
     starts = np.cumsum(sizes) - sizes
     rows = spread(starts[topic], sizes[topic])
@@ -54,7 +54,8 @@ def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
 
 
 def _known(view: JudgedSessions, seen: Ints, rows: Ints) -> Known:
-    """What earlier queries had shown: of `seen` a document's first appearance tells all later queries of it."""
+    """Return what earlier queries had shown: a document's first appearance in `seen` makes it known to all later
+    queries."""
     first = is_first(view, seen)
     known = np.zeros(len(view.query), np.bool_)
     known[seen[~first]] = True

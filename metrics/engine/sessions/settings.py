@@ -46,11 +46,11 @@ class Setting:
         return int(self.short.removeprefix("min:")) if self.short.startswith("min:") else 0
 
     def rank_weight(self, rank: Ints) -> Floats:
-        """What a gain at each rank (1-based) is multiplied by; same shape."""
+        """Return what a gain at each rank (1-based) is multiplied by; same shape."""
         return _weight(rank, self.b, self.form)
 
     def query_weight(self, number: Ints) -> Floats:
-        """What a gain of each query (1-based) is multiplied by; same shape."""
+        """Return what a gain of each query (1-based) is multiplied by; same shape."""
         return np.ones(len(number)) if self.bq is None else _weight(number, self.bq, self.form)
 
 

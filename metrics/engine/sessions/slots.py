@@ -57,7 +57,7 @@ class SlotGains:
 
 
 def slots_of(view: JudgedSessions, setting: Setting) -> Slots:
-    """The slots of every query under a setting; made once for all settings that read the lists alike."""
+    """Return the slots of every query under a setting; made once for all settings that read the lists alike."""
     key = ("slots", setting.depth, setting.scan, setting.short)
     return view.once(key, lambda: _slots(view, setting))
 
@@ -74,7 +74,7 @@ def _slots(view: JudgedSessions, setting: Setting) -> Slots:
 
 
 def gains_of(view: JudgedSessions, setting: Setting) -> SlotGains:
-    """The gains in the slots, after the rule for duplicates."""
+    """Return the gains in the slots, after the rule for duplicates."""
     key = ("slot gains", setting.gains, setting.depth, setting.scan, setting.duplicates)
     return view.once(key, lambda: _gains(view, setting))
 
@@ -90,7 +90,7 @@ def _gains(view: JudgedSessions, setting: Setting) -> SlotGains:
 
 
 def is_first(view: JudgedSessions, rows: Ints) -> Flags:
-    """Which of some rows, in order, show a document of their session for the first time."""
+    """Return which of some rows, in order, show a document of their session for the first time."""
     key = view.session[view.query[rows]] * (view.document.max(initial=0) + 1) + view.document[rows]
     first = np.zeros(len(rows), np.bool_)
     first[np.unique(key, return_index=True)[1]] = True

@@ -25,7 +25,8 @@ def dd_gain(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
 
 
 def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
-    """The most that so many queries could gain from the session's topic, each document once; shape (sessions,)."""
+    """Return the most that so many queries could gain from the session's topic, each document once; shape
+    (sessions,)."""
     weights = np.outer(
         setting.query_weight(np.arange(1, queries + 1)), setting.rank_weight(np.arange(1, setting.depth + 1))
     ).ravel()
@@ -38,7 +39,8 @@ def dd_bound(view: JudgedSessions, setting: Setting, queries: int) -> Floats:
 
 
 def log2_gain(view: JudgedSessions, setting: Setting) -> Floats:
-    """The sum of the queries' nDCG with gains 2^level, discounted by query, NaN where not judged; shape (sessions,)."""
+    """Return the sum of the queries' nDCG with gains 2^level, discounted by query, NaN where not judged; shape
+    (sessions,)."""
     found = gains_of(view, replace(setting, gains=_EXP))
     dcg = sum_by_topic(found.query, found.gain / np.log2(found.rank + 1), view.n_queries)
     dcg += _harmonic(slots_of(view, setting).seen)
@@ -50,6 +52,6 @@ def log2_gain(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _harmonic(size: Ints) -> Floats:
-    """The sum of 1 / log2(i + 1) for i = 1..size; same shape."""
+    """Return the sum of 1 / log2(i + 1) for i = 1..size; same shape."""
     sums: Floats = np.append(0.0, np.cumsum(1.0 / np.log2(np.arange(2, int(size.max(initial=0)) + 2))))
     return sums[size]

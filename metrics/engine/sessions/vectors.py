@@ -42,29 +42,29 @@ class SessionVectors:
         return self.values[self.starts[session] : self.starts[session + 1]]
 
     def matrix(self, width: int) -> Matrix:
-        """Every vector down to `width`, constant after its last component; shape (sessions, width)."""
+        """Return every vector down to `width`, constant after its last component; shape (sessions, width)."""
         at = self.starts[:-1, None] + np.minimum(np.arange(width), self.sizes[:, None] - 1)
         return np.where(self.sizes[:, None] > 0, np.append(self.values, 0.0)[at], 0.0)
 
     def last(self) -> Floats:
-        """The last component of each vector, 0 of an empty one; shape (sessions,)."""
+        """Return the last component of each vector, 0 of an empty one; shape (sessions,)."""
         return np.where(self.sizes > 0, np.append(self.values, 0.0)[self.starts[1:] - 1], 0.0)
 
     def mean(self) -> Floats:
-        """The mean of each vector's components, 0 of an empty one; shape (sessions,)."""
+        """Return the mean of each vector's components, 0 of an empty one; shape (sessions,)."""
         session = np.repeat(np.arange(len(self.sizes)), self.sizes)
         return ratio(np.bincount(session, self.values, len(self.sizes)), self.sizes)
 
 
 def contributions(view: JudgedSessions, setting: Setting) -> Floats:
-    """What each query adds to its session: the last component of sDCG(q); shape (queries,)."""
+    """Return what each query adds to its session: the last component of sDCG(q); shape (queries,)."""
     found = gains_of(view, setting)
     dcg = sum_by_topic(found.query, found.gain * setting.rank_weight(found.rank), view.n_queries)
     return dcg * setting.query_weight(view.number)
 
 
 def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
-    """The same of the single-query ideal, in as many slots as the query takes; 0 without a judged topic."""
+    """Return the same of the single-query ideal, in as many slots as the query takes; 0 without a judged topic."""
     best = view.ideal_gains(setting.gains)
     dcg = best.cumulated(1.0 / setting.rank_weight(best.rank))
     reached = dcg.reached(view.topic, slots_of(view, setting).count)
@@ -72,12 +72,12 @@ def ideal_contributions(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def session_vectors(view: JudgedSessions, setting: Setting) -> SessionVectors:
-    """The cumulated sDCG vectors."""
+    """Return the cumulated sDCG vectors."""
     return _cumulated(view, setting, _actual(view, setting))
 
 
 def ideal_vectors(view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated") -> SessionVectors:
-    """The cumulated vectors of the ideal sessions: as many queries, each in as many slots, as the actual ones.
+    """Return the cumulated vectors of the ideal sessions: as many queries, each in as many slots, as the actual ones.
 
     'repeated' puts the single-query ideal into every query's slots, as the source does. 'once' puts each document into
     one slot only, the best where a gain counts most: no session gains more that gains from each document once.
@@ -89,7 +89,7 @@ def ideal_vectors(view: JudgedSessions, setting: Setting, ideal: Ideal = "repeat
 def normalised_vectors(
     view: JudgedSessions, setting: Setting, ideal: Ideal = "repeated", norm: Norm = "session"
 ) -> SessionVectors:
-    """The nsDCG vectors; 0 where the ideal has gained nothing yet.
+    """Return the nsDCG vectors; 0 where the ideal has gained nothing yet.
 
     norm='session' divides the session's cumulated vector by the ideal session's, component by component; norm='query'
     divides each query's discounted vector by the single-query ideal, which is not discounted by the query's position,
@@ -105,7 +105,7 @@ def normalised_vectors(
 
 
 def stretches(view: JudgedSessions, setting: Setting) -> Iterator[JudgedSessions]:
-    """The sessions in stretches whose vectors fit into memory together."""
+    """Yield the sessions in stretches whose vectors fit into memory together."""
     upto, begin = slots_of(view, setting).starts, 0
     if upto[-1] <= _HELD:
         yield view
@@ -122,7 +122,7 @@ def _cumulated(view: JudgedSessions, setting: Setting, values: Floats) -> Sessio
 
 
 def _actual(view: JudgedSessions, setting: Setting) -> Floats:
-    """The discounted gain of every slot."""
+    """Return the discounted gain of every slot."""
     slots, found = slots_of(view, setting), gains_of(view, setting)
     weight = setting.rank_weight(found.rank) * setting.query_weight(view.number)[found.query]
     values = np.zeros(len(slots.query))
@@ -131,13 +131,13 @@ def _actual(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _repeated(view: JudgedSessions, setting: Setting) -> Floats:
-    """The discounted gain of every slot of the ideal session that has the single-query ideal in each query."""
+    """Return the discounted gain of every slot of the ideal session that has the single-query ideal in each query."""
     slots = slots_of(view, setting)
     return _ideal_gain(view, setting, view.topic[slots.query], slots.rank - 1) * _weights(view, setting)
 
 
 def _once(view: JudgedSessions, setting: Setting) -> Floats:
-    """The same of the ideal session that has each document once."""
+    """Return the same of the ideal session that has each document once."""
     if (view.session_topic == -2).any():
         message = "ideal='once' needs one set of judgements for a session: by topic or by session, not by query"
         raise MeasureError(message, code="bad_parameter")
@@ -155,7 +155,7 @@ def _weights(view: JudgedSessions, setting: Setting) -> Floats:
 
 
 def _ideal_gain(view: JudgedSessions, setting: Setting, topic: Ints, above: Ints) -> Floats:
-    """The gain of the document that stands below `above` better ones in the ideal ranking of a judged topic."""
+    """Return the gain of the document that stands below `above` better ones in the ideal ranking of a judged topic."""
     best = view.ideal_gains(setting.gains)
     size = np.append(best.count(), 0)
     start = np.cumsum(size) - size

@@ -63,7 +63,7 @@ def analyse(values: Matrix) -> OmnibusResult:
 
 
 def two_way(values: Matrix) -> TwoWay:
-    """The parts of the variation; those that are rounding only are 0."""
+    """Return the parts of the variation; those that are rounding only are 0."""
     # Divided by the largest first: squares of huge gains would overflow.
     scale = float(np.abs(values).max()) or 1.0
     scaled = values / scale

@@ -71,7 +71,7 @@ def _count(values: Matrix, first: Ints, second: Ints, plan: Plan) -> Ints:
 
 
 def _bca(values: Matrix, first: Ints, second: Ints, below: Floats, options: Options) -> tuple[Floats, Floats, Floats]:
-    """The mean difference and the ends of its interval; the acceleration is from the jackknife of the mean."""
+    """Return the mean difference and the ends of its interval; the acceleration is from the jackknife of the mean."""
     pairs, topics = len(first), values.shape[1]
     difference, error, skewness = moments(values, first, second)
     # How far the median of the resamples is from the observed difference.

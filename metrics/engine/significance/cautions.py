@@ -29,7 +29,8 @@ def few_topics(topics: int, consequence: str = "differences must be large to be 
 
 
 def few_degrees(freedom: int) -> list[Caution]:
-    """The same of an analysis of several factors: what is left of the values when these are taken out."""
+    """Return the caution of an analysis of several factors with few degrees of freedom: what is left of the values when
+    these are taken out."""
     if freedom >= FEW_TOPICS:
         return []
     message = f"only {freedom} degrees of freedom are left: differences must be large to be found"
@@ -37,14 +38,15 @@ def few_degrees(freedom: int) -> list[Caution]:
 
 
 def smallest_p(p_value: float) -> str:
-    """What few topics mean for an exact test, which has no smaller p than this one."""
+    """Return the caution of an exact test on few topics, which has no smaller p than this one."""
     if p_value < _SMALL:
         return "differences must be large to be found"
     return f"no difference, however large, can have a p below {p_value:.2g}"
 
 
 def untested(p_value: Floats, why: str) -> list[Caution]:
-    """Where the test has no statistic and so no p (NaN); `why` says what does not vary."""
+    """Return the caution of pairs for which the test has no statistic and so no p (NaN); `why` says what does not
+    vary."""
     many = int(np.count_nonzero(np.isnan(p_value)))
     if not many:
         return []

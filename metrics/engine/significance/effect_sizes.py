@@ -50,7 +50,7 @@ class EffectSizes:
 def effect_sizes(
     values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS, *, lower_is_better: bool = False
 ) -> EffectSizes:
-    """Every effect size of each pair; the standardised one takes its spread from all runs of `values`.
+    """Return every effect size of each pair; the standardised one takes its spread from all runs of `values`.
 
     Raises StatisticsError for fewer than 2 topics.
     """

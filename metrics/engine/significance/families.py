@@ -43,7 +43,7 @@ class Pairs:
     baseline: int | None = None
 
     def indices(self) -> tuple[Ints, Ints]:
-        """The first and the second run of each pair."""
+        """Return the first and the second run of each pair."""
         return all_pairs(self.runs) if self.baseline is None else baseline_pairs(self.runs, self.baseline)
 
     @property
@@ -132,7 +132,8 @@ def compare_family(
 
 
 def family_size(test: str, pairs: Pairs) -> int:
-    """How many pairs p values count for: a simultaneous test counts for all pairs of the runs, whichever are asked."""
+    """Return how many pairs p values count for: a simultaneous test counts for all pairs of the runs, whichever are
+    asked."""
     return pairs.runs * (pairs.runs - 1) // 2 if TESTS[test].simultaneous else pairs.number
 
 
@@ -149,7 +150,7 @@ def _of_ties(values: Matrix, pairs: Pairs, test: str, result: PairedResult) -> l
 
 
 def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
-    """Where a test follows up the finding of a test of all runs at once, and that one finds nothing."""
+    """Return the caution of a test that follows up a test of all runs at once, where that one finds nothing."""
     entry = TESTS[test]
     if not entry.assumes_omnibus or entry.omnibus is None:
         return []
@@ -164,7 +165,7 @@ def _of_assumption(values: Matrix, test: str, rule: Rule) -> list[Caution]:
 
 
 def disagreements(families: Sequence[Family]) -> Ints:
-    """The pairs on which a test of means and one of ranks or signs come to different verdicts."""
+    """Return the pairs on which a test of means and one of ranks or signs come to different verdicts."""
     split = np.zeros(len(families[0].significant), np.bool_)
     for means in (family for family in families if not TESTS[family.test].ranks):
         for ranks in (family for family in families if TESTS[family.test].ranks):
@@ -191,5 +192,5 @@ def _check(what: str, name: str, known: list[str]) -> None:
 
 
 def cautions_of(families: Iterable[Family]) -> list[Caution]:
-    """The cautions of all families, each once."""
+    """Return the cautions of all families, each once."""
     return list(dict.fromkeys(caution for family in families for caution in family.result.cautions))

@@ -31,7 +31,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def mean_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
-    """The mean difference of each pair and both ends of its t interval."""
+    """Return the mean difference of each pair and both ends of its t interval."""
     difference, error, _ = moments(values, first, second)
     margin = margin_of(difference, error, values.shape[1] - 1, confidence)
     return difference, difference - margin, difference + margin
@@ -44,7 +44,8 @@ def margin_of(difference: Floats, error: Floats, freedom: int | Floats, confiden
 
 
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
-    """The mean difference of each pair and its standard error, 0 where the differences agree but for rounding."""
+    """Return the mean difference of each pair and its standard error, 0 where the differences agree but for
+    rounding."""
     difference, error, _ = moments(values, first, second)
     return difference, error
 

@@ -129,13 +129,13 @@ class SignificanceTest:
 
 
 def all_pairs(runs: int) -> tuple[Ints, Ints]:
-    """Every pair (i, j) with i before j."""
+    """Return every pair (i, j) with i before j."""
     first, second = np.triu_indices(runs, 1)
     return first.astype(np.int64), second.astype(np.int64)
 
 
 def baseline_pairs(runs: int, baseline: int) -> tuple[Ints, Ints]:
-    """Every other run against the baseline."""
+    """Return every other run against the baseline."""
     others = np.delete(np.arange(runs), baseline)
     return others, np.full(len(others), baseline)
 
@@ -152,7 +152,7 @@ def check(values: Matrix, test: str, runs: int = 1) -> None:
 
 
 def chunks(first: Ints, second: Ints, topics: int) -> Iterator[tuple[Ints, Ints]]:
-    """The pairs in pieces that bound what is held at once; at least one piece."""
+    """Yield the pairs in pieces that bound what is held at once; at least one piece."""
     size = max(1, _HELD // topics)
     for at in range(0, max(len(first), 1), size):
         yield first[at : at + size], second[at : at + size]

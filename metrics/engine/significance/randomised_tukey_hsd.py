@@ -39,7 +39,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def draw_ranges(whole: Matrix, options: Options) -> Floats:
-    """The range of the runs' sums in each resample, in no order."""
+    """Return the range of the runs' sums in each resample, in no order."""
     by_topic = np.ascontiguousarray(whole.T, dtype=np.int64)
     ranges = np.empty(options.resamples, np.int64)
 
@@ -55,6 +55,6 @@ def draw_ranges(whole: Matrix, options: Options) -> Floats:
 
 
 def _unit(values: Matrix, whole: Matrix) -> float:
-    """What one of the whole numbers is worth."""
+    """Return what one of the whole numbers is worth."""
     largest = np.unravel_index(np.argmax(np.abs(whole)), whole.shape)
     return float(values[largest] / whole[largest]) if whole[largest] else 0.0

@@ -45,7 +45,7 @@ class Plan:
         return -(-self.resamples // BLOCK)
 
     def left(self, block: int) -> int:
-        """How many resamples remain from this block on."""
+        """Return how many resamples remain from this block on."""
         return self.resamples - block * BLOCK
 
     def sums(self, block: int, whole: Matrix) -> Matrix:
@@ -66,14 +66,14 @@ def state_of(seed: int, block: int) -> Hashes:
 
 
 def draw_weights(seed: int, block: int, topics: int) -> Matrix:
-    """How often each topic is drawn, n draws with replacement, for a block of resamples."""
+    """Return how often each topic is drawn, n draws with replacement, for a block of resamples."""
     weights = np.zeros((BLOCK // TILE, topics, TILE))
     draw_topics(state_of(seed, block), weights)
     return weights
 
 
 def resampled_sums(values: Matrix, plan: Plan) -> Matrix:
-    """Each run's sum over the topics of each resample; shape (runs, resamples)."""
+    """Return each run's sum over the topics of each resample; shape (runs, resamples)."""
     sums = np.empty((len(values), plan.blocks * BLOCK))
     for block in range(plan.blocks):
         part = plan.sums(block, values)
@@ -92,7 +92,7 @@ def in_threads(work: Callable[[range], Ints], blocks: int, threads: int) -> Ints
 
 
 def whole_numbers(values: Matrix) -> Matrix:
-    """The values times a power of two, rounded, so that the sizes of a run's values add up to 2^38 at most."""
+    """Return the values times a power of two, rounded, so that the sizes of a run's values add up to 2^38 at most."""
     topics = values.shape[1]
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     whole: Matrix = np.rint(np.ldexp(values, _BITS - int(np.ceil(np.log2(topics))) - int(exponent)))
@@ -100,7 +100,7 @@ def whole_numbers(values: Matrix) -> Matrix:
 
 
 def least_of(whole: Matrix, first: Ints, second: Ints) -> Floats:
-    """The difference of sums from which on a resample is as extreme as what was observed.
+    """Return the difference of sums from which on a resample is as extreme as what was observed.
 
     Two equal sums can differ by half a unit for each value, observed and drawn: so far below it counts as a tie.
     """
@@ -110,7 +110,8 @@ def least_of(whole: Matrix, first: Ints, second: Ints) -> Floats:
 
 
 def centred(whole: Matrix) -> Matrix:
-    """Each run's values without their mean, times the number of topics: still whole numbers, exact to 16,384 topics."""
+    """Return each run's values without their mean, times the number of topics: still whole numbers, exact to 16,384
+    topics."""
     spread: Matrix = whole.shape[1] * whole - whole.sum(axis=1, keepdims=True)
     return spread
 
@@ -128,7 +129,8 @@ def count_pairs(whole: Matrix, least: Floats, first: Ints, second: Ints, plan: P
 
 
 def apart_from_huge(values: Matrix, first: Ints, second: Ints, compare: Callable[[Matrix, Ints, Ints], Ints]) -> Ints:
-    """What `compare` counts for each pair; where values lose digits beside huge ones of another run, without that."""
+    """Return what `compare` counts for each pair; where values lose digits beside huge ones of another run, without
+    that."""
     found = compare(values, first, second)
     largest = np.abs(whole_numbers(values)).max(axis=1)
     sizes = np.abs(values).max(axis=1)

@@ -52,7 +52,8 @@ def tiers(
 
 
 def letters_of(found: Tiers) -> list[str] | None:
-    """Each run's groups as letters, a for the best run's first; None where the alphabet, small and large, is short."""
+    """Return each run's groups as letters, a for the best run's first; None where the alphabet, small and large, is
+    short."""
     if max((number for groups in found.groups for number in groups), default=0) >= len(string.ascii_letters):
         return None
     return ["".join(string.ascii_letters[number] for number in groups) for groups in found.groups]
@@ -80,7 +81,7 @@ def _cover(alike: Flags) -> list[Ints]:
 
 
 def _fill(alike: Flags, run: int, other: int) -> Ints:
-    """Every run that is alike to these two and to those that were let in before it."""
+    """Return every run that is alike to these two and to those that were let in before it."""
     candidates = alike[run] & alike[other]
     for candidate in range(len(alike)):
         if candidates[candidate]:

@@ -45,17 +45,17 @@ class Verdicts:
         return -self.higher if lower_is_better else self.higher
 
     def of(self, pairs: Ints) -> Verdicts:
-        """Those of some of the pairs, by their places."""
+        """Return those of some of the pairs, by their places."""
         return Verdicts(self.higher[pairs], self.withheld[pairs])
 
     def have(self, reason: str) -> Flags:
-        """The pairs without a verdict for this reason."""
+        """Return the pairs without a verdict for this reason."""
         found: Flags = self.withheld == REASONS.index(reason)
         return found
 
 
 def decide(result: PairedResult, adjusted: Floats, alpha: float, topics: int) -> Verdicts:
-    """The verdict of each pair at the level `alpha`, from its corrected p; `topics` are those compared."""
+    """Return the verdict of each pair at the level `alpha`, from its corrected p; `topics` are those compared."""
     below = adjusted < alpha
     means = np.sign(result.difference)
     withheld = np.zeros(len(adjusted), np.int64)

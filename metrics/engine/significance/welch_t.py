@@ -34,8 +34,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
-    """The same of samples that need not be of one size, such as the sessions of each system; StatisticsError where one
-    has fewer than two values."""
+    """Return the same of samples that need not be of one size, such as the sessions of each system; StatisticsError
+    where one has fewer than two values."""
     sizes = np.array([len(sample) for sample in samples], np.int64)
     if len(sizes) < 2 or sizes.min() < 2:
         raise StatisticsError("Welch's t test needs two samples or more, each of two values or more")
@@ -52,7 +52,7 @@ def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: O
 
 
 def unpaired_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
-    """The difference of means of each pair and both ends of Welch's interval."""
+    """Return the difference of means of each pair and both ends of Welch's interval."""
     difference, error, freedom = _parts(values, first, second)
     margin = margin_of(difference, error, freedom, confidence)
     return difference, difference - margin, difference + margin
@@ -77,7 +77,7 @@ def _error(deviation: Floats, sizes: Ints, first: Ints, second: Ints) -> tuple[F
 
 
 def _deviations(values: Matrix) -> Floats:
-    """The standard deviation of each run, 0 where its values agree but for rounding."""
+    """Return the standard deviation of each run, 0 where its values agree but for rounding."""
     largest = np.abs(values).max(axis=1, keepdims=True)
     scaled = values / np.where(largest > 0, largest, 1.0)
     deviation = scaled.std(axis=1, ddof=1) * largest[:, 0]

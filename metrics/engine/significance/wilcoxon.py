@@ -44,7 +44,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 def _compare(
     values: Matrix, first: Ints, second: Ints, options: Options
 ) -> tuple[Floats, Floats, Floats, Flags, Floats, Flags]:
-    """The statistic, which way it points, p, whether that is exact, the share of zeros, and lost ties.
+    """Return the statistic, which way it points, p, whether that is exact, the share of zeros, and lost ties.
 
     A tie is lost where rounding has undone it.
     """
@@ -74,7 +74,7 @@ def _compare(
 
 
 def _sorted(differences: Matrix) -> tuple[Matrix, Matrix]:
-    """The sizes of each row's differences in ascending order, and which are of negative ones."""
+    """Return the sizes of each row's differences in ascending order, and which are of negative ones."""
     # One key for size and sign: the bits of |d|, then the sign bit. Zero minus zero has none.
     bits = differences.view(np.uint64)
     keys = np.sort((bits << _ONE) | (bits >> np.uint64(63)), axis=1)

@@ -139,7 +139,7 @@ def _column(answers: Answers, request: Request, name: str, values: Floats) -> Co
 
 
 def _values(answers: Answers, request: Request) -> list[Floats]:
-    """The values of each line of a request; shape (topics,) each."""
+    """Return the values of each line of a request; shape (topics,) each."""
     entry, settings = request.entry, answers.settings
     given: dict[str, Any] = {"rounding": _ROUNDINGS[settings.version], "documents": settings.documents}
     given |= dict(zip(entry.sets, request.numbers, strict=True)) if entry.sets else {}
@@ -163,8 +163,8 @@ def _average_of_points(answers: Answers, request: Request) -> list[Floats]:
 
 
 def _residual(answers: Answers, request: Request) -> list[Floats]:
-    """The worth of the unjudged ranks, added up as trec_eval does, which leaves out what lies beyond the ranking where
-    every retrieved document is judged."""
+    """Return the worth of the unjudged ranks, added up as trec_eval does, which leaves out what lies beyond the ranking
+    where every retrieved document is judged."""
     view, p = answers.filled, request.numbers[0] if request.numbers else _PERSISTENCE
     worth = np.cumprod(np.append(1.0, np.full(view.num_ret.max(initial=0), p)))
     topic = np.repeat(np.arange(view.n_topics), view.num_ret)
@@ -190,7 +190,8 @@ _SPECIAL: dict[str, Callable[[Answers, Request], list[Floats]]] = {
 
 
 def _total(values: Floats) -> float:
-    """The sum in the order of the topics, as trec_eval adds them up: the last bit decides how a figure is rounded."""
+    """Return the sum in the order of the topics, as trec_eval adds them up: the last bit decides how a figure is
+    rounded."""
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
@@ -226,7 +227,7 @@ _FIGURES: dict[Figure, Callable[[Answers, Floats], float]] = {
 
 
 def _relstring(answers: Answers, request: Request) -> Column:
-    """The levels of the first documents as a string: '-' for one outside the qrels, '.' for a level below 0."""
+    """Return the levels of the first documents as a string: '-' for one outside the qrels, '.' for a level below 0."""
     (name,), view = request.names, answers.filled
     sizes = np.minimum(view.num_ret, max(int(request.numbers[0]), 0))
     ends = np.cumsum(sizes)
@@ -242,7 +243,7 @@ def _relstring(answers: Answers, request: Request) -> Column:
 
 
 def _own(answers: Answers, measure: Measure) -> Column:
-    """A measure of the grammar, averaged over the same topics; a topic without a value has no line."""
+    """Return a measure of the grammar, averaged over the same topics; a topic without a value has no line."""
     complete = answers.settings.complete
     topics = np.arange(answers.view.n_topics) if complete else answers.shown
     values = measure.compute(answers.cut)

@@ -45,7 +45,8 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
 
 
 def last_topic(content: bytes, size: int) -> int:
-    """Where the last topic of some lines begins, 0 where they have one only, their end where none has a topic."""
+    """Return where the last topic of some lines begins, 0 where they have one only, their end where none has a
+    topic."""
     return int(_LAST_TOPIC(np.frombuffer(content, np.uint8), content.rfind(b"\n", 0, size) + 1))
 
 

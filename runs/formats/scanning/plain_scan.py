@@ -114,7 +114,8 @@ class _Lines:
         )  # fmt: skip
 
     def columns(self) -> tuple[Ints, Ints]:
-        """Where each line's wanted columns start and end, its newline for those it lacks; shape (lines, wanted)."""
+        """Return where each line's wanted columns start and end, its newline for those it lacks; shape (lines,
+        wanted)."""
         place = np.arange(self.wanted)
         at = self.first[:, None] + place
         there = self.count[:, None] > place

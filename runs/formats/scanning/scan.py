@@ -41,7 +41,8 @@ def _compiled() -> bool:
 
 
 def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
-    """The columns of whole lines: the first `size` bytes. `first_line` is the 1-based number of the first of them.
+    """Return the columns of whole lines: the first `size` bytes. `first_line` is the 1-based number of the first of
+    them.
 
     The last line may lack its newline where PADDING follows it at once; PADDING follows somewhere in any case.
     """
@@ -65,7 +66,8 @@ def last_topic(content: bytes, size: int) -> int:
 
 
 def search_beside() -> Search:
-    """The search of judgements that goes with the scan: compiled beside the kernel, plain beside the plain one."""
+    """Return the search of judgements that goes with the scan: compiled beside the kernel, plain beside the plain
+    one."""
     compiled: Search = import_module(_COMPILED_SEARCH).search_compiled if _chosen.get() == _KERNEL else search
     return compiled
 

@@ -24,7 +24,8 @@ _OTHER = re.compile(rb"^(?![ \t]*(?:#|\r?$|\S+[ \t]+[1-9][0-9]{0,8}[ \t])).+$", 
 
 
 def read_session_qrels(open_qrels: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> QrelsSummary:
-    """The judgements of a file whose second column is the number of a query, with a report as that of `read_qrels`."""
+    """Return the judgements of a file whose second column is the number of a query, with a report as that of
+    `read_qrels`."""
     content = _whole(open_qrels, limits).removeprefix(b"\xef\xbb\xbf")
     report = FileReport()
     for count, line in enumerate(_OTHER.finditer(content)):

@@ -63,8 +63,8 @@ def use_sessions(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> tuple[SessionsSummary, T]:
-    """The report of a session file and what `use` makes of its sound sessions, in one reading (two where the lines of
-    sessions are interleaved). `use` must read all blocks; `seed` is that of the judgements they will meet."""
+    """Return the report of a session file and what `use` makes of its sound sessions, in one reading (two where the
+    lines of sessions are interleaved). `use` must read all blocks; `seed` is that of the judgements they will meet."""
     name = _choose(open_sessions, format)
     try:
         return _use(name, open_sessions, use, limits, seed, grouped=True)
@@ -86,8 +86,8 @@ def read_sessions(
 def read_session_at(
     open_sessions: Opener, place: int, *, format: str, grouped: bool = True, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[SessionBlock, int] | None:
-    """A block with the session at a place, from 0, of a file that was checked before, and which of the block's sessions
-    it is. No more is read than that needs."""
+    """Return a block with the session at a place, from 0, of a file that was checked before, and which of the block's
+    sessions it is. No more is read than that needs."""
     if format == "jsonl":
         block = next(sessions_jsonl.read_one(open_sessions, place, FileReport(), limits), None)
         return (block, 0) if block else None

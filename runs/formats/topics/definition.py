@@ -58,7 +58,8 @@ class TopicList:
         self.report.stop_when_full(line)
 
     def takes(self, line: int, text: str) -> bool:
-        """Whether a line is short enough to be taken apart: a column or key in it takes more memory than bytes."""
+        """Return whether a line is short enough to be taken apart: a column or key in it takes more memory than
+        bytes."""
         if len(text) > MAX_LINE:
             self.refuse(line, "text_too_long", f"the line has more than {MAX_LINE:,} characters")
         return len(text) <= MAX_LINE

@@ -26,7 +26,8 @@ _TOP = re.compile(r"<top[\s>]", re.IGNORECASE)
 
 
 def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[TopicText], FileReport]:
-    """The format, the topics in file order and a report of warnings; raises InvalidFile when there is a problem."""
+    """Return the format, the topics in file order and a report of warnings; raises InvalidFile when there is a
+    problem."""
     if format is not None and format not in FORMATS:
         known = ", ".join(FORMATS)
         raise UnsupportedFile(f"no topic format {format!r}; known are {known}", pointer="format")

@@ -18,7 +18,8 @@ _TELLING = ("number", "id", "name")
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """The topics wherever in the tree they are. DTDs and entities are refused, references outside never followed."""
+    """Return the topics wherever in the tree they are. DTDs and entities are refused, references outside never
+    followed."""
     found = TopicList(report)
     parser = make_parser()
     parser.forbid_dtd = True
