@@ -110,3 +110,17 @@ def test_a_shape_is_made_once() -> None:
 def test_a_type_without_a_description_is_refused() -> None:
     with pytest.raises(TypeError, match="has no description: name its field with Kind"):
         shape(Loose)
+
+
+def test_no_answer_is_described_by_the_limits_of_what_is_sent() -> None:
+    """A serializer of what comes in that also described an answer would say what can be written into each field."""
+    schema = SchemaGenerator().get_schema(public=True)
+    limits = {"readOnly", "maxLength", "pattern", "maxItems"}
+    limited = [
+        (name, field)
+        for name, component in schema["components"]["schemas"].items()
+        if not name.endswith("Request")
+        for field, described in component.get("properties", {}).items()
+        if limits & described.keys()
+    ]
+    assert not limited
