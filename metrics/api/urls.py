@@ -11,9 +11,11 @@ from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
-from metrics.api.values import curves, differences, rankings, values
+from metrics.api.values import curves, differences, matrix, rankings, values
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
+from metrics.exports.values.matrix import MATRIX_EXPORTS
+from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 
 
 class ExportConverter(StringConverter):
@@ -28,8 +30,22 @@ class BoardExportConverter(StringConverter):
     regex = "|".join(BOARD_EXPORTS)
 
 
+class MatrixExportConverter(StringConverter):
+    """Those of the values of all runs."""
+
+    regex = "|".join(MATRIX_EXPORTS)
+
+
+class RunValueExportConverter(StringConverter):
+    """Those of the values of one run."""
+
+    regex = "|".join(RUN_VALUE_EXPORTS)
+
+
 register_converter(ExportConverter, "export")
 register_converter(BoardExportConverter, "board_export")
+register_converter(MatrixExportConverter, "matrix_export")
+register_converter(RunValueExportConverter, "run_value_export")
 
 _SET = "session-sets/<uuid:session_set>/"
 
@@ -66,8 +82,19 @@ urlpatterns = [
         charts.CollectionChart.as_view(),
         name="collection-chart",
     ),
+    path("collections/<slug:collection>/values/", matrix.CollectionValuesView.as_view(), name="collection-values"),
+    path(
+        "collections/<slug:collection>/values/export/<matrix_export:kind>/",
+        matrix.CollectionValuesExport.as_view(),
+        name="collection-values-export",
+    ),
     path("collections/<slug:collection>/evaluations/", evaluations.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", values.RunValuesView.as_view(), name="run-values"),
+    path(
+        "runs/<uuid:run>/values/export/<run_value_export:kind>/",
+        matrix.RunValuesExport.as_view(),
+        name="run-values-export",
+    ),
     path("runs/<uuid:run>/curve/", curves.RunCurveView.as_view(), name="run-curve"),
     path("runs/<uuid:run>/precision-recall/", curves.PrecisionRecallView.as_view(), name="run-precision-recall"),
     path("runs/<uuid:run>/ranking/", rankings.RankingView.as_view(), name="run-ranking"),

@@ -14,12 +14,25 @@ from metrics.engine.measures.definition import (
 )
 from metrics.engine.precision_recall import MAX_POINTS
 from metrics.models import Evaluation
-from metrics.questions.parameters import MAX_VERSION, flag_in, one_of, pointed, scores_in, several_in, share_in, word_in
+from metrics.questions.parameters import (
+    MAX_VERSION,
+    choice_in,
+    flag_in,
+    measures_in,
+    one_of,
+    pointed,
+    scores_in,
+    several_in,
+    share_in,
+    word_in,
+)
+from metrics.questions.run_ids import run_ids_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
+from metrics.services.values.matrix import LAYOUTS, MatrixQuery
 from metrics.services.values.values import find_evaluation
 from runs.api.parameters import integer_in
 from runs.errors import InvalidInput
-from runs.models import Run
+from runs.models import Collection, Run
 
 MAX_VALUES = 1_000_000
 
@@ -61,6 +74,23 @@ def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
         confidence=share_in(parameters, "confidence", 0.95),
         per_topic=flag_in(parameters, "per_topic"),
     )
+
+
+def matrix_query(parameters: Mapping[str, str], collection: Collection) -> MatrixQuery:
+    return MatrixQuery(
+        measures=measures_in(parameters, "measures", collection.measures, collection.documents),
+        runs=run_ids_in(parameters),
+        scores=scores_in(parameters),
+    )
+
+
+def layout_in(parameters: Mapping[str, str], query: MatrixQuery) -> str:
+    """One of LAYOUTS; InvalidInput for a wide table of several measures, for which it has no columns."""
+    layout = choice_in(parameters, "layout", LAYOUTS) or LAYOUTS[0]
+    if layout == "wide" and len(query.measures) > 1:
+        message = f"layout=wide is a table of one measure; {len(query.measures)} requested: name one with measures="
+        raise InvalidInput(message, pointer="layout")
+    return layout
 
 
 def check_size(values: int) -> None:

@@ -33,6 +33,7 @@ WHOLE_ANSWERS = (
     ("collections/large/leaderboard/", {"statistics": "all", "baseline": "{ranked}"}),
     ("collections/{collection}/what-if/", {"preset": "impatient,patient"}),
     ("collections/{collection}/difference/", {"runs": "{run},{other}", "measure": "ASL"}),
+    ("collections/{collection}/values/", {"measures": "AP,ASL"}),
     ("collections/{collection}/evaluations/", {}),
     ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
     ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),

@@ -188,4 +188,10 @@ def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
     files = [
         (name, reverse("leaderboard-export", args=[collection.slug, kind]) + whole) for kind, name in _EXPORTS.items()
     ]
-    return [("JSON", reverse("leaderboard", args=[collection.slug]) + page_address), *files]
+    by_topic = reverse("collection-values-export", args=[collection.slug, "csv"])
+    by_topic += changed({name: query.get(name, "") for name in ("measures", "scores")})
+    return [
+        ("JSON", reverse("leaderboard", args=[collection.slug]) + page_address),
+        *files,
+        ("values of all runs by topic (CSV)", by_topic),
+    ]

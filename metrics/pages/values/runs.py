@@ -9,13 +9,24 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
-from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, run_figure, run_subject, status_piece
+from metrics.pages.parts import (
+    Query,
+    ShownFigure,
+    changed,
+    fill,
+    level_class,
+    query_of,
+    run_figure,
+    run_subject,
+    status_piece,
+)
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
@@ -71,7 +82,11 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     status = fill(context, "evaluation", _evaluation, request, run, query)
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
-        context |= {"stale": evaluation.is_stale, "others": runs_beside(evaluation, _OTHERS_NAMED)}
+        context |= {
+            "stale": evaluation.is_stale,
+            "others": runs_beside(evaluation, _OTHERS_NAMED),
+            "value_exports": _value_exports(run, query),
+        }
         status = max(
             fill(context, "values", _values, run, evaluation, query),
             fill(context, "spread", _spread, run, evaluation, query),
@@ -79,6 +94,14 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             fill(context, "recall", _recall, run, evaluation, query),
         )
     return render(request, "metrics/run.html", context, status=status)
+
+
+def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
+    """The values by topic in other forms: name and address, with what the page was asked of them."""
+    asked = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
+    names = {"csv": "CSV", "trec_eval": "trec_eval"}
+    files = [(name, reverse("run-values-export", args=[run.pk, kind]) + asked) for kind, name in names.items()]
+    return [("JSON", reverse("run-values", args=[run.pk]) + asked), *files]
 
 
 @page

@@ -1,0 +1,100 @@
+"""The API of values as tables: of all runs of a collection at once, and of one run, for R, pandas and spreadsheets."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import MeasureCautions, RunName, cautions_of, numbers, run_name
+from metrics.exports.values.matrix import MATRIX_EXPORTS, columns_of
+from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
+from metrics.questions.declared import MEASURE_NAMES, RUNS, SCORES, VERSION, parameter
+from metrics.questions.parameters import measures_in, query_of
+from metrics.questions.unchanged import of_collection, unchanged
+from metrics.questions.values import evaluation_in, layout_in, matrix_query
+from metrics.services.snapshots import read_in_snapshot
+from metrics.services.values.matrix import LAYOUTS, read_matrix
+from metrics.services.values.values import read_values
+from runs.api.access import scored_collection, scored_run
+from runs.api.shapes import shape
+
+_LAYOUT = parameter(
+    "layout",
+    "long, the default: a row for each run and topic; wide: one measure, a column for each run",
+    choices=LAYOUTS,
+)
+
+
+class CollectionValues(TypedDict):
+    """The values of several runs topic by topic."""
+
+    collection: str
+    qrels: int
+    scores: str
+    cautions: MeasureCautions
+    runs: list[RunName]
+    topics: list[str]
+    values: Annotated[
+        dict[str, list[list[float | None]]],
+        "by measure: for each run, in the order of `runs`, its values in the order of `topics`; null is undefined",
+    ]
+
+
+class CollectionValuesView(APIView):
+    """The values of every evaluated run, topic by topic, under the active judgements: one request for all of them."""
+
+    @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
+    @unchanged(of_collection, snapshot=True)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        matrix = read_matrix(collection=found, query=matrix_query(query_of(request), found))
+        answer = CollectionValues(
+            collection=found.slug,
+            qrels=matrix.qrels.version,
+            scores=matrix.scores,
+            cautions=cautions_of(matrix.cautions),
+            runs=[run_name(evaluation.run) for evaluation in matrix.evaluations],
+            topics=matrix.topic_ids,
+            values={name: [numbers(row) for row in values.tolist()] for name, values in matrix.values.items()},
+        )
+        return Response(answer)
+
+
+class CollectionValuesExport(APIView):
+    """The same values as a file: csv, or parquet where the server has pyarrow. An undefined value is an empty cell."""
+
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY},
+        parameters=[MEASURE_NAMES, RUNS, SCORES, _LAYOUT],
+    )
+    def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
+        found = scored_collection(request, collection)
+        query = matrix_query(query_of(request), found)
+        layout = layout_in(query_of(request), query)
+        matrix = read_in_snapshot(lambda: read_matrix(collection=found, query=query))
+        export = MATRIX_EXPORTS[kind]
+        response = HttpResponse(export.render(columns_of(matrix, layout)), content_type=export.content_type)
+        response["Content-Disposition"] = f'attachment; filename="{found.slug}-values.{kind}"'
+        return response
+
+
+class RunValuesExport(APIView):
+    """A run's values for every topic as a file: csv at full precision, or trec_eval's lines, `trec_eval -q`."""
+
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[MEASURE_NAMES, SCORES, VERSION])
+    def get(self, request: Request, run: UUID, kind: str) -> HttpResponse:
+        found = scored_run(request, run)
+        query = query_of(request)
+        measures = measures_in(query, "measures", found.collection.measures, found.collection.documents)
+        values = read_values(evaluation=evaluation_in(query, found), measures=measures)
+        export = RUN_VALUE_EXPORTS[kind]
+        response = HttpResponse("".join(export.render(found, values)), content_type=export.content_type)
+        response["Content-Disposition"] = f'attachment; filename="{found.pk}-values.{export.ending}"'
+        return response

@@ -1,0 +1,75 @@
+"""MATRIX_EXPORTS: how a table of values is written for R, pandas and spreadsheets. A new format is a line here."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from metrics.exports.comma_separated import neutral, written
+from metrics.services.comparisons.shown_pairs import names_of
+from metrics.services.values.matrix import ValueMatrix
+from runs.errors import InvalidInput
+
+_TOPIC = "topic"
+Columns = dict[str, list[Any]]
+
+
+def columns_of(matrix: ValueMatrix, layout: str) -> Columns:
+    """Return the columns of the table by name, in one of LAYOUTS; a value that is undefined is NaN."""
+    topics = matrix.topic_ids
+    if layout == "wide":
+        (values,) = matrix.values.values()
+        names = _column_names(matrix)
+        return {_TOPIC: topics, **{name: row.tolist() for name, row in zip(names, values, strict=True)}}
+    runs = [evaluation.run for evaluation in matrix.evaluations]
+    return {
+        "run": [str(run.pk) for run in runs for _ in topics],
+        "team": [run.team.slug for run in runs for _ in topics],
+        "tag": [run.tag for run in runs for _ in topics],
+        _TOPIC: topics * len(runs),
+        **{name: values.ravel().tolist() for name, values in matrix.values.items()},
+    }
+
+
+def _column_names(matrix: ValueMatrix) -> list[str]:
+    """Return a name for each run that no other column has: its tag, with the team or the id where that is needed."""
+    named = names_of([evaluation.run for evaluation in matrix.evaluations])
+    taken = Counter([_TOPIC, *named.values()])
+    return [name if taken[name] == 1 else f"{name} {run.pk}" for run, name in named.items()]
+
+
+def _csv(columns: Columns) -> bytes:
+    names = [neutral(name) for name in columns]
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return "".join(written(rows)).encode()
+
+
+def _parquet(columns: Columns) -> bytes:
+    # An extra, and slow to load: a server that nobody asks for Parquet does without it.
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        message = "this server writes no Parquet: pyarrow is not installed there (the extra `parquet`); use csv"
+        raise InvalidInput(message, code="format_not_installed", pointer="kind") from error
+    arrays = {name: arrow.array(values, from_pandas=True) for name, values in columns.items()}
+    buffer = io.BytesIO()
+    parquet.write_table(arrow.table(arrays), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class MatrixExport:
+    """A renderer of columns and the content type of what it writes."""
+
+    render: Callable[[Columns], bytes]
+    content_type: str
+
+
+MATRIX_EXPORTS: dict[str, MatrixExport] = {
+    "csv": MatrixExport(_csv, "text/csv; charset=utf-8"),
+    "parquet": MatrixExport(_parquet, "application/vnd.apache.parquet"),
+}

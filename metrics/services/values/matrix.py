@@ -1,0 +1,79 @@
+"""The values of several runs topic by topic, as one table for other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from metrics.engine.cautions import Caution
+from metrics.engine.grammar import Measure
+from metrics.engine.steps import Matrix
+from metrics.models import Evaluation
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.selection import select_evaluations
+from runs.errors import InvalidInput
+from runs.models import Collection, Qrels
+
+# A row for each run and topic with a column for each measure, or a row for each topic with a column for each run.
+LAYOUTS = ("long", "wide")
+MAX_RUNS, MAX_VALUES = 1_000, 1_000_000
+
+
+@dataclass(frozen=True)
+class MatrixQuery:
+    """Which values: of these measures, for these runs (their ids) or, where none is named, for all of the board."""
+
+    measures: list[Measure]
+    runs: list[str] = field(default_factory=list)
+    scores: str | None = None
+
+
+@dataclass(frozen=True)
+class ValueMatrix:
+    """`values` by measure, each of shape (runs, topics) and NaN where a run has no value.
+
+    Rows are `evaluations`, in the order of the query or of submission; columns are the topics of `qrels`.
+    """
+
+    qrels: Qrels
+    scores: str
+    measures: list[Measure]
+    evaluations: list[Evaluation]
+    values: dict[str, Matrix]
+
+    @property
+    def topic_ids(self) -> list[str]:
+        topic_ids: list[str] = self.qrels.topic_ids
+        return topic_ids
+
+    @property
+    def cautions(self) -> list[Caution]:
+        return qrels_cautions(self.measures, self.qrels)
+
+
+def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
+    """Read every value that is asked for under the active judgements; what is not stored is computed.
+
+    StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more than MAX_VALUES values.
+    """
+    qrels = active_qrels(collection)
+    scores = query.scores or collection.scores
+    evaluations = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=query.runs, most=MAX_RUNS)
+    asked = len(evaluations) * len(query.measures) * qrels.topics
+    if asked > MAX_VALUES:
+        message = (
+            f"{asked:,} values requested ({len(evaluations):,} runs, {len(query.measures)} measures, "
+            f"{qrels.topics:,} topics); the limit is {MAX_VALUES:,}: use fewer measures, or name runs with runs="
+        )
+        raise InvalidInput(message, code="too_many_values", pointer="measures")
+    keys = [evaluation.pk for evaluation in evaluations]
+    found = vectors_of(keys, query.measures)
+    empty = np.zeros((0, qrels.topics))
+    values = {
+        measure.name: np.vstack([found[pk, measure.name].values for pk in keys]) if keys else empty
+        for measure in query.measures
+    }
+    return ValueMatrix(qrels, scores, query.measures, evaluations, values)
