@@ -6,7 +6,7 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures
 from metrics.api.boards import views as boards
 from metrics.api.boards import what_if
-from metrics.api.comparisons import design, orders
+from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
@@ -76,6 +76,7 @@ urlpatterns = [
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
+    path("collections/<slug:collection>/judgements/", judgements.JudgementsView.as_view(), name="judgements"),
     path("collections/<slug:collection>/design/", design.DesignView.as_view(), name="design"),
     path(
         "collections/<slug:collection>/charts/<slug:chart>.<slug:form>",

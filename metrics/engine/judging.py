@@ -77,7 +77,8 @@ class Judgements:
         return seen
 
     @cached_property
-    def _exact(self) -> dict[tuple[int, bytes], int]:
+    def places(self) -> dict[tuple[int, bytes], int]:
+        """The row of each judgement by the number of its topic and its document id."""
         text = self.data.tobytes()
         spans = zip(self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True)
         return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
@@ -122,7 +123,7 @@ class Judgements:
 
     def _find_exactly(self, block: RankedBlock, row: int, topic: int) -> int:
         doc_id = block.data[block.doc_starts[row] : block.doc_ends[row]].tobytes()
-        return self._exact.get((topic, doc_id), -1)
+        return self.places.get((topic, doc_id), -1)
 
 
 def _topic_keys(topics: Ints) -> Hashes:

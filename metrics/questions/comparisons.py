@@ -103,11 +103,16 @@ def difference_query(parameters: Mapping[str, str], collection: Collection) -> D
     )
 
 
+def judged_versions(parameters: Mapping[str, str]) -> list[int]:
+    """Versions of the judgements by their numbers, separated by commas; none where the active one is meant."""
+    return several_in(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION))
+
+
 def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
     """`qrels` is versions separated by commas."""
     return OrdersQuery(
         measures=measures_in(parameters, "measures", collection.measures, collection.documents),
-        versions=several_in(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION)),
+        versions=judged_versions(parameters),
         runs=run_ids_in(parameters),
         confidence=share_in(parameters, "confidence", 0.95),
         resamples=integer_in(parameters, "resamples", 1_000, *RANK_RESAMPLES),

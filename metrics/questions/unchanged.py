@@ -33,7 +33,15 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query
-from metrics.services.boards.fingerprints import Fingerprint, RunGroups, of_boards, of_code, of_filter, of_run
+from metrics.services.boards.fingerprints import (
+    Fingerprint,
+    RunGroups,
+    of_all_judgements,
+    of_boards,
+    of_code,
+    of_filter,
+    of_run,
+)
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import text_of
@@ -144,6 +152,10 @@ def unchanged_page(
 
 def of_collection(request: HttpRequest | Request, collection: str) -> Fingerprint:
     return of_boards(scored_collection(request, collection))
+
+
+def of_judged_collection(request: HttpRequest | Request, collection: str) -> Fingerprint:
+    return of_all_judgements(scored_collection(request, collection))
 
 
 def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | None:

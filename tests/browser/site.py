@@ -50,6 +50,8 @@ class Site:
             "no-comparison": "/collections/empty/comparison/",
             "blind-comparison": "/collections/blind/comparison/",
             "what-if": "/collections/open/what-if/?dis=jk&g3=10",
+            "judgements": "/collections/open/judgements/",
+            "blind-judgements": "/collections/blind/judgements/",
             "blind": "/collections/blind/",
             "blind-what-if": "/collections/blind/what-if/",
             "empty": "/collections/empty/",

@@ -42,6 +42,7 @@ ENDPOINTS = {
     "collections/small/what-if/?gains=linear;exp&b=2,10&depths=5,10&measures=P@3": 8,
     "collections/small/difference/?runs={run},{other}": 7,
     "collections/small/difference/?runs={run},{other}&measure=Rprec": 8,
+    "collections/small/judgements/?qrels=1": 5,
     "collections/small/values/": 7,
     "collections/small/values/?measures=P@3,DCG": 8,
     "collections/small/values/export/csv/": 4,

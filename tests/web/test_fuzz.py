@@ -11,6 +11,7 @@ from metrics.engine.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import queue_comparison
 from runs.models import ApiToken, Run, Team
+from tests.conftest import QRELS, upload
 from tests.metrics.boards import make_board, simulated
 from tests.web.fuzzing import Fuzzer, World
 from tests.web.worlds import (
@@ -34,6 +35,8 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/what-if/", {"preset": "impatient,patient"}),
     ("collections/{collection}/difference/", {"runs": "{run},{other}", "measure": "ASL"}),
     ("collections/{collection}/values/", {"measures": "AP,ASL"}),
+    ("collections/{collection}/judgements/", {}),
+    ("collections/{collection}/judgements/", {"qrels": "1,2"}),
     ("collections/{collection}/evaluations/", {}),
     ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
     ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),
@@ -111,6 +114,8 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "waiting": waiting.pk,
         "set": world.names["session_set"][0],
     }
+    second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
+    assert second.status_code == 201
     fuzzer = Fuzzer(world)
     for path, query in WHOLE_ANSWERS:
         asked = {name: text.format(**names) for name, text in query.items()}

@@ -91,6 +91,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "what-if":            {"GET":    ALL},
     "orders":             {"GET":    ALL},
     "design":             {"GET":    ALL},
+    "judgements":         {"GET":    ALL},
     "evaluations":        {"GET":    ALL,
                            "POST":   "401 403 403 202 403 202 403"},
     "collection-values":  {"GET":    ALL},
@@ -132,6 +133,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "run-status":         {"GET":    ALL},
     "ranking-page":       {"GET":    ALL},
     "what-if-page":       {"GET":    ALL},
+    "judgements-page":    {"GET":    ALL},
     "sessions-page":      {"GET":    ALL},
     "session-set-page":   {"GET":    ALL},
     "session-set-status": {"GET":    ALL},
@@ -203,6 +205,7 @@ BLIND: dict[str, dict[str, str]] = {
     "what-if":            {"GET":    SCORES},
     "orders":             {"GET":    SCORES},
     "design":             {"GET":    SCORES},
+    "judgements":         {"GET":    SCORES},
     "evaluations":        {"GET":    SCORES},
     "collection-values":  {"GET":    SCORES},
     "collection-values-export": {"GET": SCORES},
@@ -222,7 +225,7 @@ BLIND: dict[str, dict[str, str]] = {
 
 PAGES = (
     "home", "collection-page", "board-piece", "comparison-page", "queue-comparison", "stored-comparison-page",
-    "stored-comparison-status", "what-if-page", "run-page", "run-status", "ranking-page",
+    "stored-comparison-status", "what-if-page", "judgements-page", "run-page", "run-status", "ranking-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
     "measure-suggestions", "submit-page", "account-page", "tokens-page", "login", "logout", "vega-script",
 )  # fmt: skip

@@ -72,6 +72,12 @@ def of_judgements(collection: Collection) -> Fingerprint | None:
     return Qrels.objects.filter(collection=collection, active=True).order_by().values_list("pk", "version").first()
 
 
+def of_all_judgements(collection: Collection) -> Fingerprint:
+    """Of every version and of which one counts: versions are added, never changed."""
+    counted = collection.qrels.aggregate(Count("pk"), Max("pk"))
+    return _code(), _row(collection), tuple(counted.values()), of_judgements(collection)
+
+
 def of_topics(collection: Collection) -> Fingerprint:
     """Of the topics that are listed: they are replaced together, by rows with other keys."""
     counted = collection.topics.aggregate(Count("pk"), Max("pk"))

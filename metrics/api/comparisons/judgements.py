@@ -1,0 +1,124 @@
+"""The API of what judgements hold: levels, the recall base of each topic, and two versions side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import number
+from metrics.engine.agreement.assessments import Assessments
+from metrics.questions.comparisons import judged_versions
+from metrics.questions.declared import parameter
+from metrics.questions.parameters import query_of
+from metrics.questions.unchanged import of_judged_collection, unchanged
+from metrics.services.comparisons.judgements import JudgedVersion, JudgementsAnswer, read_judgements
+from runs.api.access import scored_collection
+from runs.api.shapes import shape
+from runs.models import Collection
+
+
+class LevelShare(TypedDict):
+    level: int
+    label: str
+    judgements: int
+    share: float
+
+
+class TopicJudgements(TypedDict):
+    topic_id: str
+    judged: int
+    relevant: Annotated[int, "the recall base: documents of level 1 or more"]
+    levels: Annotated[dict[str, int], "documents by level"]
+
+
+class Version(TypedDict):
+    qrels: int
+    active: bool
+    judgements: int
+    levels: list[LevelShare]
+    topics: list[TopicJudgements]
+
+
+class CrossTable(TypedDict):
+    """The first version against the second, documents by level."""
+
+    levels: list[int]
+    both: Annotated[list[list[int]], "documents judged in both: rows are levels of the first, columns of the second"]
+    only_first: list[int]
+    only_second: list[int]
+    agreement: Annotated[float | None, "share of the documents judged in both that have the same level"]
+    kappa: Annotated[float | None, "Cohen's kappa"]
+    weighted_kappa: Annotated[float | None, "with linear weights"]
+    overlap: Annotated[float | None, "documents relevant in both, over those relevant in either"]
+    cosine: Annotated[float | None, "relative relevance: the cosine of both vectors of levels"]
+
+
+class JudgementsOf(TypedDict):
+    """What judgements hold."""
+
+    collection: str
+    versions: list[Version]
+    compared: Annotated[CrossTable | None, "null where one version was requested"]
+
+
+class JudgementsView(APIView):
+    """How many documents are judged at each level, for each topic, and how far two versions of the judgements agree."""
+
+    @extend_schema(
+        responses=shape(JudgementsOf),
+        parameters=[parameter("qrels", "one version, or two separated by a comma; default: the active one")],
+    )
+    @unchanged(of_judged_collection)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        answer = read_judgements(collection=found, versions=judged_versions(query_of(request)))
+        return Response(_answer(found, answer))
+
+
+def _answer(collection: Collection, found: JudgementsAnswer) -> JudgementsOf:
+    return JudgementsOf(
+        collection=collection.slug,
+        versions=[_version(collection, version) for version in found.versions],
+        compared=_compared(found.compared) if found.compared else None,
+    )
+
+
+def _version(collection: Collection, version: JudgedVersion) -> Version:
+    names, total = [str(level) for level in version.levels], max(1, sum(version.totals))
+    rows = zip(version.qrels.topic_ids, version.judged, version.relevant, version.counts.tolist(), strict=True)
+    return Version(
+        qrels=version.qrels.version,
+        active=version.qrels.active,
+        judgements=sum(version.totals),
+        levels=[
+            LevelShare(level=level, label=collection.level_labels.get(name, ""), judgements=count, share=count / total)
+            for level, name, count in zip(version.levels, names, version.totals, strict=True)
+        ],
+        topics=[
+            TopicJudgements(
+                topic_id=topic_id,
+                judged=int(judged),
+                relevant=int(relevant),
+                levels=dict(zip(names, counts, strict=True)),
+            )
+            for topic_id, judged, relevant, counts in rows
+        ],
+    )
+
+
+def _compared(found: Assessments) -> CrossTable:
+    return CrossTable(
+        levels=found.levels.tolist(),
+        both=found.both.tolist(),
+        only_first=found.only_first.tolist(),
+        only_second=found.only_second.tolist(),
+        agreement=number(found.agreement),
+        kappa=number(found.kappa),
+        weighted_kappa=number(found.weighted_kappa),
+        overlap=number(found.overlap),
+        cosine=number(found.cosine),
+    )

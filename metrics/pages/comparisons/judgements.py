@@ -1,0 +1,119 @@
+"""The page of a collection's judgements: levels, the recall base of each topic, and two versions side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.engine.agreement.assessments import Assessments
+from metrics.pages.parts import Query, fill, level_class, query_of
+from metrics.questions.comparisons import judged_versions
+from metrics.questions.unchanged import unchanged_page
+from metrics.services.boards.fingerprints import Fingerprint, of_all_judgements, of_topics
+from metrics.services.comparisons.judgements import JudgedVersion, JudgementsAnswer, read_judgements
+from metrics.tables import NOTHING, Paging
+from runs.api.access import check_scores, visible_collection
+from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.models import Collection, can_see_scores
+from runs.views import page, reads
+
+_TOPICS_OF_A_PAGE = 100
+# The figures of two versions: name, its field, and how it is read.
+_FIGURES = (
+    ("Agreement", "agreement", "share of the documents judged in both that have the same level"),
+    ("Cohen’s kappa", "kappa", "agreement beyond chance: 1 is complete, 0 what independent judges would have"),
+    ("Weighted kappa", "weighted_kappa", "the same, with distant levels counting more than neighbouring ones"),
+    ("Overlap", "overlap", "documents relevant in both, over those relevant in either"),
+    ("Relative relevance", "cosine", "cosine of both vectors of levels over the documents judged in both"),
+)
+
+
+@dataclass(frozen=True)
+class LevelLine:
+    """A level of a version: documents and their share of all judgements."""
+
+    level: int
+    label: str
+    css: str
+    judgements: int
+    percent: str
+
+
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    collection = visible_collection(request, slug)
+    if not can_see_scores(request.user, collection):
+        return None
+    return *of_all_judgements(collection), *of_topics(collection)
+
+
+@page
+@reads("qrels", "offset")
+@unchanged_page(_fingerprint)
+def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the judgements hold, and how far two versions agree."""
+    collection = visible_collection(request, slug)
+    query = query_of(request)
+    context: dict[str, Any] = {"collection": collection, "query": query}
+    status = fill(context, "answer", _read, request, collection, query)
+    if "answer" in context:
+        answer: JudgementsAnswer = context["answer"]
+        offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
+        first = answer.versions[0]
+        context |= {
+            "all_versions": list(collection.qrels.order_by("version").values_list("version", "active", "judgements")),
+            "shown": [version.qrels.version for version in answer.versions],
+            "tables": [(version, _level_lines(collection, version)) for version in answer.versions],
+            "topics": _topic_lines(collection, first, offset),
+            "paging": Paging(offset, _TOPICS_OF_A_PAGE, len(first.qrels.topic_ids)),
+            "cross": _cross(answer.compared) if answer.compared else None,
+        }
+    return render(request, "metrics/judgements.html", context, status=status)
+
+
+def _read(request: HttpRequest, collection: Collection, query: Query) -> JudgementsAnswer:
+    check_scores(request, collection)
+    return read_judgements(collection=collection, versions=judged_versions(query))
+
+
+def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLine]:
+    total = max(1, sum(version.totals))
+    return [
+        LevelLine(level, collection.level_labels.get(str(level), ""), level_class(level), count, f"{count / total:.1%}")
+        for level, count in zip(version.levels, version.totals, strict=True)
+    ]
+
+
+def _topic_lines(collection: Collection, version: JudgedVersion, offset: int) -> list[dict[str, Any]]:
+    """The topics of one page of the table."""
+    titles = dict(collection.topics.values_list("topic_id", "title"))
+    last = offset + _TOPICS_OF_A_PAGE
+    ids, judged, relevant = version.qrels.topic_ids[offset:last], version.judged.tolist(), version.relevant.tolist()
+    return [
+        {
+            "topic_id": topic_id,
+            "title": titles.get(topic_id, ""),
+            "judged": judged[place],
+            "relevant": relevant[place],
+            "counts": version.counts[place].tolist(),
+        }
+        for place, topic_id in enumerate(ids, offset)
+    ]
+
+
+def _cross(compared: Assessments) -> dict[str, Any]:
+    levels = compared.levels.tolist()
+    rows = zip(levels, compared.both.tolist(), compared.only_first.tolist(), strict=True)
+    return {
+        "levels": levels,
+        "rows": [(level, [(count, level == other) for count, other in zip(counts, levels, strict=True)], alone)
+                 for level, counts, alone in rows],
+        "only_second": compared.only_second.tolist(),
+        "figures": [
+            (name, NOTHING if math.isnan(value) else f"{value:.4f}", text)
+            for name, value, text in ((name, getattr(compared, field), text) for name, field, text in _FIGURES)
+        ],
+    }  # fmt: skip

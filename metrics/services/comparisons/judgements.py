@@ -1,0 +1,92 @@
+"""What a version of the judgements holds, level by level and topic by topic, and how far two versions agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from metrics.engine.agreement.assessments import Assessments, compare_assessments
+from metrics.engine.errors import StatisticsError
+from metrics.engine.judging import Judgements
+from metrics.engine.ranking import Ints
+from metrics.services.boards.leaderboard import active_qrels
+from runs.errors import InvalidInput, NotFound
+from runs.models import Collection, Qrels
+from runs.services.qrels import load_judgements
+
+# Distinct levels of a version that are told apart, topic by topic.
+MAX_LEVELS = 50
+
+
+@dataclass(frozen=True)
+class JudgedVersion:
+    """One version: `counts` has the documents of each topic at each level, shape (topics, levels)."""
+
+    qrels: Qrels
+    levels: list[int]
+    counts: Ints
+
+    @property
+    def totals(self) -> list[int]:
+        totals: list[int] = self.counts.sum(axis=0).tolist()
+        return totals
+
+    @property
+    def judged(self) -> Ints:
+        judged: Ints = self.counts.sum(axis=1)
+        return judged
+
+    @property
+    def relevant(self) -> Ints:
+        """The recall base of each topic: documents of level 1 or more."""
+        relevant: Ints = self.counts[:, [level >= 1 for level in self.levels]].sum(axis=1)
+        return relevant
+
+
+@dataclass(frozen=True)
+class JudgementsAnswer:
+    """The versions asked for, and both side by side where there are two."""
+
+    versions: list[JudgedVersion] = field(default_factory=list)
+    compared: Assessments | None = None
+
+
+def read_judgements(*, collection: Collection, versions: list[int]) -> JudgementsAnswer:
+    """The active version, or one or two by their numbers.
+
+    NotFound for a version that there is not, InvalidInput for judgements of single queries or with too many levels,
+    StatisticsError for more than two.
+    """
+    if len(versions) > 2:
+        message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"
+        raise StatisticsError(message, code="too_many_versions", pointer="qrels")
+    found = [_version(collection, version) for version in versions] or [active_qrels(collection)]
+    judgements = [_judgements(qrels) for qrels in found]
+    compared = compare_assessments(*judgements) if len(judgements) == 2 else None
+    return JudgementsAnswer([_counted(*pair) for pair in zip(found, judgements, strict=True)], compared)
+
+
+def _version(collection: Collection, version: int) -> Qrels:
+    qrels = collection.qrels.filter(version=version).first()
+    if qrels is None:
+        raise NotFound(f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels")
+    return qrels
+
+
+def _judgements(qrels: Qrels) -> Judgements:
+    if qrels.keyed_by != Qrels.KeyedBy.TOPIC:
+        message = f"qrels v{qrels.version} judges single queries of sessions; only judgements of topics can be shown"
+        raise InvalidInput(message, code="unknown_qrels", pointer="qrels")
+    if len(qrels.levels) > MAX_LEVELS:
+        message = f"qrels v{qrels.version} has {len(qrels.levels)} levels; at most {MAX_LEVELS} can be shown"
+        raise InvalidInput(message, code="too_many_levels", pointer="qrels")
+    return load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
+
+
+def _counted(qrels: Qrels, judgements: Judgements) -> JudgedVersion:
+    base = judgements.recall_base
+    levels = np.unique(base.level)
+    counts = np.zeros((base.n_topics, len(levels)), np.int64)
+    counts[base.topic, np.searchsorted(levels, base.level)] = base.counts
+    return JudgedVersion(qrels, levels.tolist(), counts)
