@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from metrics.pages import scripts
 from metrics.pages.boards import views as boards
 from metrics.pages.boards import what_if
-from metrics.pages.comparisons import judgements
+from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
 from metrics.pages.sessions import sets as session_sets
@@ -24,6 +24,8 @@ urlpatterns: list[URLPattern] = [
     ),
     path("collections/<slug:slug>/what-if/", what_if.what_if_page, name="what-if-page"),
     path("collections/<slug:slug>/judgements/", judgements.judgements_page, name="judgements-page"),
+    path("collections/<slug:slug>/orders/", orders.orders_page, name="orders-page"),
+    path("collections/<slug:slug>/design/", design.design_page, name="design-page"),
     path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),
     path("runs/<uuid:run_id>/status/", runs.run_status, name="run-status"),
     path("runs/<uuid:run_id>/ranking/", runs.ranking_page, name="ranking-page"),

@@ -87,6 +87,31 @@ COMPARISON = (
     parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
     SCORES,
 )
+# What agreement between orders is asked.
+ORDERS = (
+    MEASURE_NAMES,
+    parameter("qrels", "versions separated by commas; default: the active one"),
+    RUNS,
+    CONFIDENCE,
+    parameter("resamples", "B of the intervals, default: 1,000", OpenApiTypes.INT),
+    SEED,
+    SCORES,
+)
+# What a design is asked.
+DESIGN = (
+    MEASURE_NAMES,
+    RUNS,
+    TEST,
+    ALPHA,
+    parameter("power", "the chance to find a difference, default: 0.8", OpenApiTypes.NUMBER),
+    parameter("differences", "to be found, separated by commas; default: 0.05,0.1"),
+    parameter("sizes", "of topic sets, separated by commas; default: five up to half of the topics"),
+    parameter("trials", "pairs of topic sets of each size, default: 50", OpenApiTypes.INT),
+    parameter("width", "of the bins of differences, default: 0.01", OpenApiTypes.NUMBER),
+    parameter("resamples", "B of a test that draws, default: 10,000", OpenApiTypes.INT),
+    SEED,
+    SCORES,
+)
 # Which pairs of one to show.
 PAIRS = (
     parameter("run", "only the pairs with this run (its id)"),

@@ -51,6 +51,8 @@ class Site:
             "blind-comparison": "/collections/blind/comparison/",
             "what-if": "/collections/open/what-if/?dis=jk&g3=10",
             "judgements": "/collections/open/judgements/",
+            "orders": "/collections/open/orders/",
+            "design": "/collections/open/design/",
             "blind-judgements": "/collections/blind/judgements/",
             "blind": "/collections/blind/",
             "blind-what-if": "/collections/blind/what-if/",

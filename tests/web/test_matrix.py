@@ -134,6 +134,8 @@ MATRIX: dict[str, dict[str, str]] = {
     "ranking-page":       {"GET":    ALL},
     "what-if-page":       {"GET":    ALL},
     "judgements-page":    {"GET":    ALL},
+    "orders-page":        {"GET":    ALL},
+    "design-page":        {"GET":    ALL},
     "sessions-page":      {"GET":    ALL},
     "session-set-page":   {"GET":    ALL},
     "session-set-status": {"GET":    ALL},
@@ -225,7 +227,8 @@ BLIND: dict[str, dict[str, str]] = {
 
 PAGES = (
     "home", "collection-page", "board-piece", "comparison-page", "queue-comparison", "stored-comparison-page",
-    "stored-comparison-status", "what-if-page", "judgements-page", "run-page", "run-status", "ranking-page",
+    "stored-comparison-status", "what-if-page", "judgements-page", "orders-page", "design-page", "run-page",
+    "run-status", "ranking-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
     "measure-suggestions", "submit-page", "account-page", "tokens-page", "login", "logout", "vega-script",
 )  # fmt: skip

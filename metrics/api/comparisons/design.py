@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 import numpy as np
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +14,7 @@ from metrics.api.answers import Caution, RunName, cautions_of, number, numbers, 
 from metrics.engine.design import discriminative_power, swap_rates
 from metrics.engine.significance import TESTS
 from metrics.questions.comparisons import design_query
-from metrics.questions.declared import ALPHA, MEASURE_NAMES, RUNS, SCORES, SEED, TEST, parameter
+from metrics.questions.declared import DESIGN
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import design
@@ -100,23 +99,7 @@ class Design(TypedDict):
 class DesignView(APIView):
     """What the collection tells apart by each measure, how many topics it would need, and what fewer would cost."""
 
-    @extend_schema(
-        responses=shape(Design),
-        parameters=[
-            MEASURE_NAMES,
-            RUNS,
-            TEST,
-            ALPHA,
-            parameter("power", "the chance to find a difference, default: 0.8", OpenApiTypes.NUMBER),
-            parameter("differences", "to be found, separated by commas; default: 0.05,0.1"),
-            parameter("sizes", "of topic sets, separated by commas; default: five up to half of the topics"),
-            parameter("trials", "pairs of topic sets of each size, default: 50", OpenApiTypes.INT),
-            parameter("width", "of the bins of differences, default: 0.01", OpenApiTypes.NUMBER),
-            parameter("resamples", "B of a test that draws, default: 10,000", OpenApiTypes.INT),
-            SEED,
-            SCORES,
-        ],
-    )
+    @extend_schema(responses=shape(Design), parameters=[*DESIGN])
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,7 +12,7 @@ from rest_framework.views import APIView
 from metrics.api.answers import Caution, RunName, cautions_of, number, run_name
 from metrics.engine.agreement import intervals
 from metrics.questions.comparisons import orders_query
-from metrics.questions.declared import CONFIDENCE, MEASURE_NAMES, RUNS, SCORES, SEED, parameter
+from metrics.questions.declared import ORDERS
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons import orders
@@ -70,18 +69,7 @@ class OrdersView(APIView):
     topics, drawn together for all orders.
     """
 
-    @extend_schema(
-        responses=shape(Orders),
-        parameters=[
-            MEASURE_NAMES,
-            parameter("qrels", "versions separated by commas; default: the active one"),
-            RUNS,
-            CONFIDENCE,
-            parameter("resamples", "B of the intervals, default: 1,000", OpenApiTypes.INT),
-            SEED,
-            SCORES,
-        ],
-    )
+    @extend_schema(responses=shape(Orders), parameters=[*ORDERS])
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)

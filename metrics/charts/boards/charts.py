@@ -15,9 +15,11 @@ from metrics.questions.declared import (
     COMPARISON,
     CONFIDENCE,
     DEPTH,
+    DESIGN,
     FILTER,
     MEASURE_NAMES,
     ORDER,
+    ORDERS,
     PAGE,
     SCORES,
     SORT,
@@ -75,4 +77,6 @@ COLLECTION_CHART_READS: Reads = {
         SCORES,
     ),
     "rankings": (parameter("runs", "the ids of two runs"), parameter("topic", "the topic"), SCORES),
+    "orders": ORDERS,
+    "power": DESIGN,
 }

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from metrics.charts.boards.ranks import ranks_figure
+from metrics.charts.comparisons.power import power_figure
 from metrics.charts.comparisons.significance import significance_figure
+from metrics.charts.comparisons.two_orders import two_orders_figure
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
 from metrics.questions.addresses import pair_address
-from metrics.questions.comparisons import comparison_query
+from metrics.questions.comparisons import comparison_query, design_query, orders_query
 from metrics.questions.parameters import measure_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import run_ids_in
 from metrics.questions.values import curve_query
 from metrics.services.comparisons.comparison import Compared, read_rank_intervals
+from metrics.services.comparisons.design import read_design
+from metrics.services.comparisons.orders import compare_orders
 from metrics.services.comparisons.stored import Answer, look_up_comparison
 from metrics.services.values.curves_together import choose_together, read_curves_together
 from metrics.services.values.two_rankings import read_two_rankings
@@ -81,8 +85,20 @@ def _rankings(collection: Collection, query: Query) -> Figure:
     return two_rankings_figure(read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query)))
 
 
+def _orders(collection: Collection, query: Query) -> Figure:
+    """The first pair of orders: of two measures, or of one under two versions."""
+    answer = compare_orders(collection=collection, query=orders_query(query, collection))
+    return two_orders_figure(answer, answer.pairs[0])
+
+
+def _power(collection: Collection, query: Query) -> Figure:
+    return power_figure(read_design(collection=collection, query=design_query(query, collection)))
+
+
 COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {
     **{name: _asked(draw) for name, draw in ANSWER_CHARTS.items()},
     "curves": _curves,
     "rankings": _rankings,
+    "orders": _orders,
+    "power": _power,
 }

@@ -1,0 +1,54 @@
+"""The curve of achieved significance levels: how many pairs of runs a measure separates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, data, dressed, named_colours
+from metrics.exports.comparisons.words import TEST_NAMES
+from metrics.services.comparisons.design import Design
+
+# A curve of more pairs is drawn at so many of them.
+_POINTS = 400
+
+
+def power_figure(design: Design) -> Figure:
+    """Draw for each measure the p values of all pairs in descending order; lower curves separate more pairs."""
+    pairs = len(design.measures[0].power.curve)
+    shares = ", ".join(f"{one.measure.name} {one.power.share:.1%}" for one in design.measures)
+    caption = (
+        f"p values of {pairs:,} pairs of {len(design.runs)} runs in descending order ({TEST_NAMES[design.query.test]}, "
+        f"uncorrected). Below {design.query.alpha:g}: {shares}."
+    )
+    figures = [
+        [one.measure.name, f"{one.power.share:.1%}", f"{one.power.needed:.4f}", f"{one.power.typical:.4f}"]
+        for one in design.measures
+    ]
+    columns = ["Measure", "Pairs separated", "Difference that every pair needs", "That half of them need"]
+    return Figure("power", caption, columns, figures, lambda look: _draw(design, pairs, look))
+
+
+def _draw(design: Design, pairs: int, look: Look) -> Any:
+    places = np.unique(np.linspace(0, pairs - 1, min(pairs, _POINTS)).astype(np.int64))
+    rows = [
+        {"line": one.measure.name, "pair": int(place) + 1, "p": float(one.power.curve[place])}
+        for one in design.measures
+        for place in places
+    ]
+    names = [one.measure.name for one in design.measures]
+    palette = look.palette.systems
+    colours = named_colours(names, [palette[place % len(palette)] for place in range(len(names))], look)
+    x = alt.X("pair:Q", title="pairs of runs, by descending p", axis=alt.Axis(format="d", tickMinStep=1))
+    y = alt.Y("p:Q", title="p", scale=alt.Scale(domain=[0, 1]))
+    curves = alt.Chart(data(rows)).mark_line(strokeWidth=2)
+    level = alt.Chart(data([{"p": design.query.alpha}])).mark_rule(strokeDash=[4, 3], color=look.palette.faint)
+    layers = [
+        level.encode(y="p:Q"),
+        curves.encode(x=x, y=y, color=colours, tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")]),
+    ]
+    subtitle = f"pairs below the dashed line have p under {design.query.alpha:g}"
+    return dressed(layers, look, "Which pairs of runs the measures separate", subtitle)

@@ -1,0 +1,96 @@
+"""The page of what a collection can tell apart: discriminative power, topic set sizes and swap rates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.charts.comparisons.power import power_figure
+from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.comparisons import design_query
+from metrics.questions.declared import DESIGN, names_of
+from metrics.questions.unchanged import unchanged_page
+from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.services.comparisons.design import Detection, MeasureDesign, read_design
+from metrics.tables import NOTHING
+from runs.api.access import check_scores, visible_collection
+from runs.models import Collection, can_see_scores
+from runs.views import page, reads
+
+
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    collection = visible_collection(request, slug)
+    return of_boards(collection) if can_see_scores(request.user, collection) else None
+
+
+@page
+@reads(*names_of(DESIGN))
+@unchanged_page(_fingerprint, snapshot=True)
+def design_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Which differences the topics can show, and how many topics it would take."""
+    collection = visible_collection(request, slug)
+    query = query_of(request)
+    context: dict[str, Any] = {
+        "collection": collection,
+        "query": query,
+        "measures": query.get("measures") or ", ".join(collection.measures),
+        "differences": query.get("differences") or "0.05, 0.1",
+    }
+    status = fill(context, "answer", _answer, request, collection, query)
+    return render(request, "metrics/design.html", context, status=status)
+
+
+def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    check_scores(request, collection)
+    design = read_design(collection=collection, query=design_query(query, collection))
+    asked = {name: query.get(name, "") for name in names_of(DESIGN)}
+    cautions = dict.fromkeys(caution.message for one in design.measures for caution in one.cautions)
+    return {
+        "design": design,
+        "cautions": list(cautions),
+        "figure": ShownFigure(power_figure(design), "collection-chart", {"collection": collection.slug}, asked),
+        "powers": [_power_line(one) for one in design.measures],
+        "detections": [
+            (one.measure.name, _detection_line(found))
+            for one in design.measures
+            for found in (one.topic_sets.detections if one.topic_sets else [])
+        ],
+        "swaps": [(one.measure.name, _swap_lines(one)) for one in design.measures],
+    }
+
+
+def _power_line(one: MeasureDesign) -> list[str]:
+    power, sets = one.power, one.topic_sets
+    return [
+        one.measure.name,
+        f"{one.topics}",
+        f"{power.share:.1%}",
+        f"{power.typical:.4f}",
+        f"{power.needed:.4f}",
+        f"{sets.detectable:.4f}" if sets else NOTHING,
+        f"± {sets.half_width:.4f}" if sets else NOTHING,
+    ]
+
+
+def _detection_line(found: Detection) -> list[str]:
+    counts = (found.topics_t, found.topics_anova, found.topics_interval)
+    return [
+        f"{found.difference:g}",
+        f"{found.power_t:.1%}",
+        *("over a million" if count is None else f"{count:,}" for count in counts),
+    ]
+
+
+def _swap_lines(one: MeasureDesign) -> list[list[str]]:
+    """For each size of the topic sets: the share of pairs turned round, and the difference from which on few are."""
+    swaps = one.swaps
+    lines = []
+    for size, compared, swapped, needed in zip(
+        swaps.sizes.tolist(), swaps.compared, swaps.swapped, swaps.needed().tolist(), strict=True
+    ):
+        rate = f"{swapped.sum() / compared.sum():.1%}" if compared.sum() else NOTHING
+        lines.append([f"{size}", rate, f"{needed:.2f}" if math.isfinite(needed) else NOTHING])
+    return lines

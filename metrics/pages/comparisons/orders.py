@@ -1,0 +1,91 @@
+"""The page of agreement between orders of runs: by several measures, under several versions of the judgements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.charts.comparisons.two_orders import title_of, two_orders_figure
+from metrics.engine.agreement.intervals import Agreement
+from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.comparisons import orders_query
+from metrics.questions.declared import ORDERS, names_of
+from metrics.questions.unchanged import unchanged_page
+from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.services.comparisons.orders import OrderPair, Orders, compare_orders
+from metrics.tables import NOTHING, with_minus
+from runs.api.access import check_scores, visible_collection
+from runs.models import Collection, can_see_scores
+from runs.views import page, reads
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """Two orders: what they are of, how many runs change their rank, and each coefficient with its interval."""
+
+    a: str
+    b: str
+    moved: int
+    tau: str
+    tau_ap: str
+    rbo: str
+
+
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    collection = visible_collection(request, slug)
+    return of_boards(collection) if can_see_scores(request.user, collection) else None
+
+
+@page
+@reads(*names_of(ORDERS))
+@unchanged_page(_fingerprint, snapshot=True)
+def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """How far the orders of the runs agree."""
+    collection = visible_collection(request, slug)
+    query = query_of(request)
+    context: dict[str, Any] = {
+        "collection": collection,
+        "query": query,
+        "measures": query.get("measures") or ", ".join(collection.measures),
+        "versions": collection.qrels.count(),
+    }
+    status = fill(context, "answer", _answer, request, collection, query)
+    return render(request, "metrics/orders.html", context, status=status)
+
+
+def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    check_scores(request, collection)
+    answer = compare_orders(collection=collection, query=orders_query(query, collection))
+    arguments = {"collection": collection.slug}
+    asked = {name: query.get(name, "") for name in names_of(ORDERS)}
+    return {
+        "orders": answer,
+        "interval": f"{100 * answer.query.confidence:g}%",
+        "cautions": [caution.message for caution in answer.cautions],
+        "lines": [_line(answer, pair) for pair in answer.pairs],
+        "figure": ShownFigure(two_orders_figure(answer, answer.pairs[0]), "collection-chart", arguments, asked),
+    }
+
+
+def _line(answer: Orders, pair: OrderPair) -> PairLine:
+    a, b = answer.orders[pair.a], answer.orders[pair.b]
+    found = pair.agreements
+    return PairLine(
+        title_of(a, b),
+        title_of(b, a),
+        sum(change != 0 for change in pair.changes),
+        _interval(found.tau),
+        _interval(found.symmetric_tau_ap),
+        _interval(found.rbo),
+    )
+
+
+def _interval(found: Agreement) -> str:
+    if math.isnan(found.value):
+        return NOTHING
+    value, low, high = (with_minus(f"{figure:.3f}") for figure in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"

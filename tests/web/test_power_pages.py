@@ -1,0 +1,84 @@
+"""The pages of agreement between rankings and of the power of the topics say what the API says."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from runs.models import User
+from tests.metrics.scored import make_scored, simulated
+
+ORDERS, DESIGN = "/collections/scored/orders/", "/collections/scored/design/"
+
+
+@pytest.fixture
+def site(client: Client, alice: User) -> Client:
+    values = np.array([simulated(6, 20), simulated(6, 20, seed=8)])
+    make_scored("scored", alice.personal_team, values, ["AP", "P@10"])
+    return client
+
+
+def cells_of(html: str) -> list[list[str]]:
+    rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
+    found = [
+        [" ".join(cell.split()) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)] for row in rows
+    ]
+    return [row for row in found if row]
+
+
+def test_agreement_of_two_measures(site: Client) -> None:
+    pair = site.get(f"/api/v1{ORDERS}").json()["pairs"][0]
+    html = site.get(ORDERS).content.decode()
+
+    def interval(name: str) -> str:
+        return "{value:.3f} [{low:.3f}, {high:.3f}]".format(**pair[name]).replace("-", "\N{MINUS SIGN}")
+
+    told = [interval(name) for name in ("tau", "symmetric_tau_ap", "rbo")]
+    assert ["AP", "P@10", str(pair["moved"]), *told] in cells_of(html)
+    drawn = site.get("/api/v1/collections/scored/charts/orders.json").json()
+    ranks = site.get(f"/api/v1{ORDERS}").json()["orders"]
+    points = max((layer["data"]["values"] for layer in drawn["layer"]), key=len)
+    assert sorted((point["a"], point["b"]) for point in points) == sorted(
+        zip(ranks[0]["ranks"], ranks[1]["ranks"], strict=True)
+    )
+
+
+def test_one_order_agrees_with_nothing_and_the_page_says_so(site: Client) -> None:
+    answer = site.get(ORDERS, {"measures": "AP"})
+    assert answer.status_code == 400
+    assert "agreement needs two orderings" in answer.content.decode()
+
+
+def test_power_of_the_topics(site: Client) -> None:
+    found = site.get(f"/api/v1{DESIGN}").json()["measures"]
+    rows = cells_of(site.get(DESIGN).content.decode())
+    for one in found:
+        power, sets = one["discriminative_power"], one["topic_set_size"]
+        figures = (power["typical"], power["needed"], sets["detectable"])
+        told = [f"{figure:.4f}" for figure in figures]
+        line = [one["measure"], "20", f"{power['share']:.1%}", *told, f"± {sets['half_width']:.4f}"]
+        assert line in rows
+        for detection in sets["detections"]:
+            counts = [f"{detection[name]:,}" for name in ("topics_t", "topics_anova", "topics_interval")]
+            power_now = f"{detection['power_t']:.1%}"
+            assert [one["measure"], f"{detection['difference']:g}", power_now, *counts] in rows
+        for size in one["swap_rates"]["sizes"]:
+            needed = "–" if size["needed"] is None else f"{size['needed']:.2f}"
+            assert [one["measure"], str(size["topics"]), f"{size['rate']:.1%}", needed] in rows
+
+
+def test_the_curve_of_power_is_that_of_the_api(site: Client) -> None:
+    drawn = site.get("/api/v1/collections/scored/charts/power.json", {"measures": "AP"}).json()
+    curve = site.get(f"/api/v1{DESIGN}", {"measures": "AP"}).json()["measures"][0]["discriminative_power"]["curve"]
+    points = max((layer["data"]["values"] for layer in drawn["layer"]), key=len)
+    assert [(point["pair"], point["p"]) for point in points] == list(zip(curve["pair"], curve["p_value"], strict=True))
+
+
+@pytest.mark.parametrize("chart", ["orders", "power"])
+@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+def test_both_are_drawn_for_paper(site: Client, chart: str, form: str) -> None:
+    answer = site.get(f"/api/v1/collections/scored/charts/{chart}.{form}", {"size": "narrow", "theme": "dark"})
+    assert (answer.status_code, len(answer.content) > 2000) == (200, True)
