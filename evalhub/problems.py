@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import logging
+import sys
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import DisallowedHost, PermissionDenied
-from django.db import DataError, InterfaceError, OperationalError
+from django.db import DatabaseError, DataError, InterfaceError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.shortcuts import render
 from rest_framework import exceptions
@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from evalhub.away import away
 from evalhub.operating.logs import current_request_id
 from metrics.engine.errors import EvalHubError, MeasureError, StatisticsError
 from runs import errors
@@ -39,13 +40,7 @@ _STATUS: dict[type[EvalHubError], int] = {
     errors.LimitReached: 429,
 }
 _PROBLEM = "application/problem+json"
-# As Python says it to a request that is still being answered when its process ends.
-_ENDING = "interpreter shutdown"
 _log = logging.getLogger(__name__)
-_RETRY_SECONDS, _FULL_SECONDS = "5", "60"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-# As SQLite and PostgreSQL say it.
-_FULL_DATABASE = ("disk is full", "No space left on device")
 # SQLite's word for bytes that were text once.
 _NO_TEXT = "Could not decode to UTF-8"
 
@@ -53,7 +48,7 @@ _NO_TEXT = "Could not decode to UTF-8"
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn an exception into a problem response; unknown errors are left to Django, which answers 500 and logs them."""
     set_rollback()
-    if isinstance(error, EvalHubError):
+    if isinstance(error, EvalHubError) and not isinstance(error, errors.StorageUnavailable):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
         headers = {"Retry-After": _whole_seconds(error.wait)} if isinstance(error, errors.LimitReached) else None
         return _response(_problem(status, error.code, error.message, _entries(error)), context, headers)
@@ -61,7 +56,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
         return _response(_problem(400, "out_of_range", "a value is nested too deeply or out of range"), context)
-    if isinstance(error, OSError | OperationalError | InterfaceError | RuntimeError):
+    if isinstance(error, OSError | DatabaseError | InterfaceError | RuntimeError | errors.StorageUnavailable):
         return _unavailable(error, context)
     if isinstance(error, Http404):
         return _response(_problem(404, "not_found", str(error) or "not found"), context)
@@ -72,23 +67,16 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
 
 def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
     """A full storage, a silent database or client, a server that ends: nothing was stored, trying again may help."""
-    if getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE):
-        _log.error("the storage is full", exc_info=error)
-        body = _problem(507, "storage_full", "the server's storage is full; nothing was stored, try again later")
-        return _response(body, context, {"Retry-After": _FULL_SECONDS})
     if _NO_TEXT in str(error):
         _log.error("the database holds a text that is none", exc_info=error)
         message = "a stored text is damaged, and nothing is shown of it; the operator finds where with fsck"
         return _response(_problem(500, errors.StoredValueCorrupt.code, message), context)
     if isinstance(error, UnreadablePostError):
         return _response(_problem(408, "body_too_slow", "the request body did not arrive in time"), context)
-    if isinstance(error, RuntimeError) and _ENDING in str(error):
-        body = _problem(503, "shutting_down", "the server is being restarted; try again in a moment")
-        return _response(body, context, {"Retry-After": _RETRY_SECONDS})
-    if isinstance(error, OSError | RuntimeError):
+    told = away(error)
+    if told is None:
         return None
-    body = _problem(503, "database_unavailable", "the database does not answer; try again in a moment")
-    return _response(body, context, {"Retry-After": _RETRY_SECONDS})
+    return _response(_problem(told.status, told.code, told.detail), context, {"Retry-After": str(told.wait)})
 
 
 def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:
@@ -210,7 +198,17 @@ forbidden = _error_page(403, "not_allowed", "permission denied")
 not_found = _error_page(404, "not_found", "page not found")
 too_many_requests = _error_page(429, "throttled", "too many requests from this address; try again later")
 token_in_address = _error_page(400, "token_in_address", "send the token in the Authorization header, not in the URL")
-server_error = _error_page(500, "server_error", "internal error; the administrator can see the details")
+_broken = _error_page(500, "server_error", "internal error; the administrator can see the details")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer a request that no view could: 503 where the database or the storage is away, wherever it was missed."""
+    told = away(sys.exc_info()[1])
+    page = _error_page(told.status, told.code, told.detail) if told else _broken
+    response: HttpResponse = page(request)
+    if told:
+        response["Retry-After"] = str(told.wait)
+    return response
 
 
 _foreign_form = _error_page(

@@ -6,6 +6,9 @@
     ├── UnsupportedFile         a compression or format we do not read
     ├── FileTooLarge            a file beyond a limit, before or after decompression
     ├── StoredFileCorrupt       a stored file that is missing or no longer has its SHA-256
+    │   └── StoredFileMissing   one that is not there now; it may come back
+    ├── StorageUnavailable      the data folder is not there, or cannot be used; trying again may help
+    │   └── WrongStore          the data folder is that of another install
     ├── StoredValueCorrupt      a stored value that no longer has its digest; nothing is shown of it
     ├── NotFound                an object that is not there, or not for this user
     ├── NotAllowed              an object that may be seen but not changed by this user
@@ -42,6 +45,18 @@ class FileTooLarge(EvalHubError):
 
 class StoredFileCorrupt(EvalHubError):
     code = "stored_file_corrupt"
+
+
+class StoredFileMissing(StoredFileCorrupt):
+    code = "stored_file_missing"
+
+
+class StorageUnavailable(EvalHubError):
+    code = "storage_unavailable"
+
+
+class WrongStore(StorageUnavailable):
+    code = "wrong_store"
 
 
 class StoredValueCorrupt(EvalHubError):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.api import submissions, uploads
@@ -91,6 +92,13 @@ def check_refused(answer: Any, data: Path) -> None:
     [
         (OperationalError("database is locked"), "database_unavailable"),
         (InterfaceError("connection already closed"), "database_unavailable"),
+        (InternalError("cannot execute UPDATE in a read-only transaction"), "database_read_only"),
+        (OperationalError("attempt to write a readonly database"), "database_read_only"),
+        (OperationalError("no such table: runs_run"), "migrations_missing"),
+        (ProgrammingError('relation "runs_run" does not exist'), "migrations_missing"),
+        (OSError(errno.EROFS, "Read-only file system"), "storage_unavailable"),
+        (OSError(errno.EIO, "Input/output error"), "storage_unavailable"),
+        (PermissionError(errno.EACCES, "Permission denied"), "storage_unavailable"),
         (RuntimeError("cannot schedule new futures after interpreter shutdown"), "shutting_down"),
     ],
 )
@@ -102,13 +110,33 @@ def test_what_passes_by_itself_is_to_be_tried_again(
 
     monkeypatch.setattr(submissions, "queue_submitted", fail)
     answer = upload(api, RUNS, GOOD)
-    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, code, "5")
+    assert (answer.status_code, answer.json()["code"], int(answer["Retry-After"]) in (5, 60)) == (503, code, True)
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(OperationalError("the server closed the connection"), 503), (InternalError("read-only transaction"), 503),
+     (ZeroDivisionError(), 500)],
+)  # fmt: skip
+def test_what_no_view_catches_is_said_to_be_away_all_the_same(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    """The login asks Django's own view, and the administration all of its."""
+
+    def fail(**credentials: str) -> None:
+        raise error
+
+    client.raise_request_exception = False
+    monkeypatch.setattr("django.contrib.auth.forms.authenticate", lambda *args, **options: fail())
+    answer = client.post("/login/", {"username": "alice", "password": "x"})
+    assert (answer.status_code, answer.has_header("Retry-After")) == (status, status == 503)
+    assert b"Something went wrong" in answer.content
 
 
 def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(run: Run) -> None:
-        raise OSError(errno.EACCES, "Permission denied")
+        raise OSError(errno.EMFILE, "Too many open files")
 
     api.raise_request_exception = False
     monkeypatch.setattr(submissions, "queue_submitted", fail)

@@ -1,0 +1,78 @@
+"""What may be away for a while: the database, the storage, the process that answers. Asking again may help."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from dataclasses import dataclass
+
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.http import UnreadablePostError
+
+from runs.errors import StorageUnavailable
+
+_log = logging.getLogger(__name__)
+_SOON, _LATER = 5, 60
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_BROKEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN)
+# As SQLite and PostgreSQL say it.
+_FULL_DATABASE = ("disk is full", "No space left on device")
+_READ_ONLY = ("read-only transaction", "readonly database")
+_NOT_MIGRATED = ("no such table", "no such column", "has no column named", "does not exist")
+# As Python says it to a request that is still being answered when its process ends.
+_ENDING = "interpreter shutdown"
+
+
+@dataclass(frozen=True)
+class Away:
+    """An answer: its status, code and sentence, and after how many seconds to ask again."""
+
+    status: int
+    code: str
+    detail: str
+    wait: int = _SOON
+
+
+_STORAGE_FULL = Away(507, "storage_full", "the server's storage is full; nothing was stored, try again later", _LATER)
+_STORAGE_BROKEN = Away(
+    503, "storage_unavailable", "the server's storage cannot be used; nothing was stored, try again later", _LATER
+)
+_DATABASE_READ_ONLY = Away(
+    503, "database_read_only", "the database takes no changes at present; nothing was stored, try again later", _LATER
+)
+_MIGRATIONS_MISSING = Away(
+    503,
+    "migrations_missing",
+    "the database was not migrated to this version; the operator runs evalhub migrate",
+    _LATER,
+)
+_DATABASE_SILENT = Away(503, "database_unavailable", "the database does not answer; try again in a moment")
+_SHUTTING_DOWN = Away(503, "shutting_down", "the server is being restarted; try again in a moment")
+
+
+def away(error: BaseException | None) -> Away | None:
+    """Return the answer to an error that comes of what is away; None for any other. The log has its cause."""
+    if isinstance(error, StorageUnavailable):
+        return Away(503, error.code, error.message, _LATER)
+    if getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE):
+        _log.error("the storage is full", exc_info=error)
+        return _STORAGE_FULL
+    if isinstance(error, RuntimeError) and _ENDING in str(error):
+        return _SHUTTING_DOWN
+    if isinstance(error, DatabaseError | InterfaceError):
+        return _of_database(error)
+    # Of a connection it is the client who is away.
+    if isinstance(error, OSError) and error.errno in _BROKEN and not isinstance(error, UnreadablePostError):
+        _log.error("the storage cannot be used", exc_info=error)
+        return _STORAGE_BROKEN
+    return None
+
+
+def _of_database(error: Exception) -> Away | None:
+    if any(text in str(error) for text in _READ_ONLY):
+        _log.error("the database is read-only", exc_info=error)
+        return _DATABASE_READ_ONLY
+    if any(text in str(error) for text in _NOT_MIGRATED):
+        _log.error("the database is not that of this version", exc_info=error)
+        return _MIGRATIONS_MISSING
+    return _DATABASE_SILENT if isinstance(error, OperationalError | InterfaceError) else None
