@@ -25,6 +25,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   create_token     create a token for a user
   migrate          bring the database up to date (serve does this automatically)
   worker           run a worker on PostgreSQL and Redis; run as many as you like
+  adopt            take this database, data folder and Redis for one install, on purpose
   backup           back up rows and files into one archive, while the service runs
   restore          restore a backup into an empty installation; --verify only checks it
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
@@ -51,20 +52,33 @@ def main() -> None:
 def _sentence(error: Exception) -> str | None:
     """Say what to do about what the installation lacks; None for an error that only its traceback explains."""
     db, text = import_module("django.db"), str(error)
+    if isinstance(error, import_module("django.core.exceptions").ImproperlyConfigured):
+        return f"evalhub: {text}"
     # As SQLite says it of a file cut short or overwritten, and of one that never was a database.
     if any(said in text for said in ("database disk image is malformed", "file is not a database")):
         return damaged_database(text)
     full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
     if full or any(said in text for said in ("database or disk is full", "No space left on device")):
         return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."
-    if not isinstance(error, db.OperationalError | db.ProgrammingError | db.InterfaceError):
-        return None
+    return _of_database(error, text) if isinstance(error, db.DatabaseError | db.InterfaceError) else None
+
+
+def _of_database(error: Exception, text: str) -> str | None:
+    """Say what to do about a database that is not there, not migrated, read-only or silent."""
+    db, settings = import_module("django.db"), import_module("django.conf").settings
+    name = settings.DATABASES["default"]["NAME"]
+    if "unable to open database file" in text:
+        return (
+            f"evalhub: there is no database {name}. Is EVALHUB_DATA right? If this install is new: "
+            "Run evalhub migrate first."
+        )
     if any(said in text for said in ("no such table", "no such column", "does not exist")):
         return f"evalhub: the database is not that of this version ({text.splitlines()[0]}). Run evalhub migrate first."
-    if isinstance(error, db.ProgrammingError):
+    if any(said in text for said in ("read-only transaction", "readonly database")):
+        return f"evalhub: the database is read-only ({text.splitlines()[0]}). Is it a standby, or its disk read-only?"
+    if not isinstance(error, db.OperationalError | db.InterfaceError):
         return None
-    settings = import_module("django.conf").settings
-    where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else settings.DATABASES["default"]["NAME"]
+    where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else name
     return f"evalhub: the database does not answer ({' '.join(text.split())}). Check {where}."
 
 

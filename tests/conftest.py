@@ -19,6 +19,7 @@ from metrics.questions.unchanged import MEMORY
 from metrics.services.sessions.evaluate import evaluate_sessions
 from metrics.services.values.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
+from runs.services.marker import remember
 from runs.services.rates import RATES
 from tests.readers import tried
 
@@ -102,9 +103,14 @@ def one_search_for_static_files() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_data_folder(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test has a data folder, a cache, remembered answers and rates of its own, and killed no web server."""
+    """Every test has a data folder, a cache, remembered answers and rates of its own, and killed no web server.
+
+    The folder needs no marker of its install unless the test settles it.
+    """
     monkeypatch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
     settings.EVALHUB_DATA = tmp_path / "data"
+    settings.EVALHUB_DATA.mkdir()
+    remember(unmarked=True)
     cache.clear()
     MEMORY.forget()
     RATES.forget()

@@ -63,7 +63,7 @@ def test_a_worker_alone_needs_a_broker(settings: Any) -> None:
         call_command("worker")
 
 
-def test_the_web_command_becomes_the_server_it_starts(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_the_web_command_becomes_the_server_it_starts(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process stays in between: a signal to the one that was started reaches the server."""
     started: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(os, "execve", lambda path, command, environment: started.append((path, command)))
@@ -75,9 +75,11 @@ def test_the_web_command_becomes_the_server_it_starts(monkeypatch: pytest.Monkey
 
 
 def test_every_web_server_has_a_folder_of_figures_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(processes, "SHARED_MEMORY", str(tmp_path))
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(processes, "SHARED_MEMORY", str(memory))
     folders = {processes.web_environment()[processes.FIGURES_VARIABLE] for _ in range(2)}
-    assert folders == {str(path) for path in tmp_path.iterdir()}
+    assert folders == {str(path) for path in memory.iterdir()}
     assert len(folders) == 2
 
 

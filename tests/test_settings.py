@@ -28,6 +28,8 @@ def read_settings(**environment: str) -> tuple[str, str]:
 
 
 def test_reading_the_settings_writes_nothing(tmp_path: Path) -> None:
+    tmp_path = tmp_path / "here"
+    tmp_path.mkdir()
     absent, read_only, file = tmp_path / "a" / "b", tmp_path / "read-only", tmp_path / "file"
     read_only.mkdir(mode=0o555)
     file.write_text("")
@@ -40,7 +42,7 @@ def test_reading_the_settings_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_commands_that_ask_nothing_of_the_data_leave_no_trace(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
+    folder = tmp_path / "own"
     for command in (["check"], ["document_measures"], ["--version"]):
         environment = {**os.environ, "EVALHUB_DATA": str(folder), "EVALHUB_SECRET_KEY": ""}
         subprocess.run([sys.executable, "-m", "evalhub", *command], env=environment, cwd=ROOT, check=True,
@@ -49,20 +51,20 @@ def test_commands_that_ask_nothing_of_the_data_leave_no_trace(tmp_path: Path) ->
 
 
 def test_the_key_that_a_web_server_keeps_is_that_of_every_later_process(settings: Any, tmp_path: Path) -> None:
-    settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = "", tmp_path / "data"
+    settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = "", tmp_path / "own"
     first = settings.SECRET_KEY
     keep_key()
-    kept = tmp_path / "data" / "secret.key"
+    kept = tmp_path / "own" / "secret.key"
     assert (kept.read_text(), settings.SECRET_KEY, kept.stat().st_mode & 0o777) == (first, first, 0o600)
     settings.SECRET_KEY = "made-by-another-process-at-the-same-time"
     keep_key()
     assert first == settings.SECRET_KEY
-    assert read_settings(EVALHUB_DATA=str(tmp_path / "data"))[1] == first
+    assert read_settings(EVALHUB_DATA=str(tmp_path / "own"))[1] == first
     assert list(kept.parent.iterdir()) == [kept]
 
 
 def test_a_key_of_the_environment_is_not_written_down(settings: Any, tmp_path: Path) -> None:
-    settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = SECRET_KEY, tmp_path / "data"
+    settings.EVALHUB_SECRET_KEY, settings.EVALHUB_DATA = SECRET_KEY, tmp_path / "own"
     keep_key()
     assert (read_key(settings.EVALHUB_DATA), settings.EVALHUB_DATA.exists()) == ("", False)
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from django.core.management import BaseCommand, CommandParser
+from django.core.management import BaseCommand, CommandError, CommandParser
+
+from runs.services.place import WrongPlace
+
+T = TypeVar("T")
 
 
 class Command(BaseCommand):
@@ -12,3 +17,11 @@ class Command(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, **{"allow_abbrev": False, **kwargs})
+
+
+def placed(look: Callable[[], T]) -> T:
+    """Return what a look at database, store and Redis gives; CommandError where they do not belong together."""
+    try:
+        return look()
+    except WrongPlace as error:
+        raise CommandError(str(error)) from error

@@ -41,8 +41,9 @@ from runs.services.files import examine_stored, stored_path, storing
 # Since format 2 the manifest has a SHA-256 of its own.
 FORMAT = 2
 MANIFEST = "manifest.json"
-# What means nothing in another installation: who is logged in, who asked how often, whose worker went round.
-LEFT_OUT = frozenset({"sessions.session", "runs.ratecounter", "metrics.dispatcherround"})
+# What means nothing in another installation: who is logged in, which one it is, who asked how often,
+# whose worker went round.
+LEFT_OUT = frozenset({"sessions.session", "runs.install", "runs.ratecounter", "metrics.dispatcherround"})
 # What can be wrong with a stored file: lists of the manifest, and how to say it.
 LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "no longer has its SHA-256"}
 _BATCH = 100

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import hmac
 import logging
-import tempfile
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -21,7 +23,8 @@ from django.views.decorators.http import require_safe
 from evalhub.operating.monitoring import exposition
 from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
 from metrics.services.upkeep.job_counts import read_queue
-from runs.services.files import upload_folder
+from runs.errors import StorageUnavailable
+from runs.services.files import try_store
 
 _log = logging.getLogger(__name__)
 
@@ -113,21 +116,38 @@ def _reasons() -> Iterator[Reason]:
     except DatabaseError as error:
         yield Reason("database_unavailable", "the database does not answer", str(error))
     try:
-        with tempfile.TemporaryFile(dir=upload_folder(), buffering=0) as file:
-            file.write(b"ready?")
+        try_store()
+    except StorageUnavailable as error:
+        yield Reason(error.code, error.message)
     except OSError as error:
-        yield Reason("data_not_writable", "the data folder is not writable", str(error))
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        code, what = ("storage_full", "is full") if full else ("storage_unavailable", "cannot be written to")
+        yield Reason(code, f"the data folder {what}: {error.strerror}", str(error))
+    except DatabaseError:
+        # It was told above.
+        return
 
 
 def _database_reasons() -> Iterator[Reason]:
     applied = MigrationRecorder(connection).applied_migrations()
     missing = sorted(".".join(name) for name in _newest_migrations() - applied.keys())
+    if _read_only():
+        yield Reason("database_read_only", "the database takes no changes: is it a standby, or its disk read-only?")
     if missing:
         yield Reason("migrations_missing", f"evalhub migrate has not applied {', '.join(missing)}")
     elif not any(last.alive for last in last_rounds()):
         yield Reason(
             "no_dispatcher_round", f"no worker's dispatcher completed a round in the last {ALIVE_SECONDS:.0f} s"
         )
+
+
+def _read_only() -> bool:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_read_only")
+            return bool(cursor.fetchone() == ("on",))
+    path = connection.settings_dict["NAME"]
+    return isinstance(path, Path) and path.exists() and not os.access(path, os.W_OK)
 
 
 def _warnings() -> Iterator[dict[str, str]]:

@@ -15,15 +15,19 @@ from celery.worker import state
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, connections
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 
 from evalhub.operating.checks import OWN_CHECKS, check_redis
+from evalhub.operating.settling import settle_redis
 from evalhub.serving import evaluation_log
 from evalhub.serving.celery import app
 from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_sessions
 from runs.formats.scanning.warm_up import warm_up
+from runs.models import Install
+from runs.services.place import WrongPlace, require_place
 
 logger = logging.getLogger(__name__)
 _WATCH_SECONDS = 0.2
@@ -62,6 +66,26 @@ class CheckStep(bootsteps.StartStopStep):
             logger.log(message.level, "%s", message)
         if any(message.is_serious() for message in found):
             raise ImproperlyConfigured("the worker did not start; see the reason above")
+        try:
+            self._check_place()
+        except WrongPlace as error:
+            raise ImproperlyConfigured(str(error)) from error
+        except DatabaseError as error:
+            # Every reading and every sweep of the store looks again.
+            logger.warning("the database does not answer yet: %s", error)
+        finally:
+            # The pool forks next: no process may inherit a connection.
+            connections.close_all()
+
+    def _check_place(self) -> None:
+        install = Install.objects.first()
+        if install is None:
+            raise WrongPlace(
+                "this install is not set up yet; start it with evalhub web or worker, or run evalhub adopt"
+            )
+        require_place()
+        if not settings.EVALHUB_EMBEDDED:
+            settle_redis(install.uuid)
 
 
 class DispatcherStep(bootsteps.StartStopStep):

@@ -4,6 +4,7 @@ from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Invitatio
 from runs.models.answers import RememberedAnswer
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
+from runs.models.install import Install
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.runs import Run
 from runs.models.sessions import SessionSet
@@ -17,6 +18,7 @@ __all__ = [
     "AuditEvent",
     "Collection",
     "Immutable",
+    "Install",
     "Invitation",
     "Membership",
     "Qrels",

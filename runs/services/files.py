@@ -9,6 +9,7 @@ import hashlib
 import io
 import os
 import secrets
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from runs.errors import StoredFileCorrupt
 from runs.formats.compression import BoundedReader, Reader, open_file
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
+from runs.services.marker import check_store
 
 T = TypeVar("T")
 
@@ -35,8 +37,14 @@ def upload_limits() -> Limits:
 
 
 def upload_folder() -> Path:
-    """Where uploads wait until they are checked: on the store's own file system, so that keeping one is a link."""
-    return _made(settings.EVALHUB_DATA / "uploads")
+    """Where uploads wait until they are checked: on the store's own file system, so that keeping one is a link.
+
+    StorageUnavailable where the store is not there, or is another install's.
+    """
+    check_store()
+    folder: Path = settings.EVALHUB_DATA / "uploads"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def stored_path(sha256: str) -> Path:
@@ -109,9 +117,10 @@ def sweeping() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lock(kind: int) -> Iterator[None]:
+    check_store()
     with contextlib.ExitStack() as stack:
         try:
-            lock = stack.enter_context((_made(settings.EVALHUB_DATA) / "store.lock").open("w"))
+            lock = stack.enter_context((settings.EVALHUB_DATA / "store.lock").open("w"))
             fcntl.flock(lock, kind)
         except OSError as error:
             # Of a disk that became read-only nobody deletes anything, and a backup of it can be made.
@@ -128,7 +137,8 @@ def keep_file(upload: Path, sha256: str) -> None:
     """
     target = stored_path(sha256)
     if not target.parent.exists():
-        _sync(_made(target.parent).parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sync(target.parent.parent)
     state = examine_stored(sha256).state
     if state != "sound":
         _sync(upload)
@@ -237,14 +247,21 @@ class StoredFile:
         self._reader.close()
 
 
+def try_store() -> None:
+    """Do what storing a file takes, and leave nothing behind; OSError where it fails."""
+    with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload", buffering=0) as file:
+        file.write(b"ready?")
+        os.fsync(file.fileno())
+        folder: Path = settings.EVALHUB_DATA / "files"
+        folder.mkdir(exist_ok=True)
+        linked = folder / f".{secrets.token_hex(8)}.ready"
+        os.link(file.name, linked)
+        linked.unlink()
+
+
 def stored_files() -> Iterator[Path]:
     """Every file of the store."""
     return (settings.EVALHUB_DATA / "files").glob("[0-9a-f][0-9a-f]/*")
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _sync(path: Path) -> None:

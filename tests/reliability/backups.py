@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management import call_command
 
 from evalhub.operating.backup import saved_models
+from runs.services.marker import remember
 
 BOARD = "/api/v1/collections/small/leaderboard/"
 RUNS = "collections/small/runs/"
@@ -20,6 +21,8 @@ def start_anew(settings: Any, folder: Path) -> None:
     """An empty database and an empty data folder."""
     call_command("flush", interactive=False, verbosity=0)
     settings.EVALHUB_DATA = folder
+    folder.mkdir()
+    remember(unmarked=True)
 
 
 def counts() -> dict[str, int]:

@@ -151,6 +151,7 @@ class Services(Service):
         self.redis.start()
         self.postgres.start()
         self.server.manage("migrate", "--verbosity", "0")
+        self.server.manage("adopt")
 
     def break_off(self, what: str) -> None:
         broken = {"redis": self.redis, "postgres": self.postgres}[what]

@@ -118,6 +118,7 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
     server = Server(f"http://127.0.0.1:{port}", environment)
     try:
         server.manage("migrate", "--verbosity", "0")
+        server.manage("adopt")
         server.start("gunicorn", "evalhub.serving.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4")
         for _ in range(2):
             server.start("evalhub", "worker", "--processes", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import subprocess
@@ -26,6 +27,7 @@ from metrics.models import DispatcherRound, Evaluation
 from metrics.services.queue import rounds
 from metrics.services.upkeep.dispatch import Dispatcher
 from runs.models import Run
+from runs.services import files
 from tests.conftest import GOOD, POOR, upload
 from tests.test_docs import ROOT
 
@@ -110,8 +112,33 @@ def test_a_data_folder_that_cannot_be_written_is_a_reason(
     (tmp_path / "file").touch()
     settings.EVALHUB_DATA = tmp_path / "file"
     answer = client.get("/readyz")
-    assert (answer.status_code, codes(answer)) == (503, ["data_not_writable"])
+    assert (answer.status_code, codes(answer)) == (503, ["storage_unavailable"])
     assert str(tmp_path).encode() not in answer.content
+
+
+@pytest.mark.parametrize("function", ["link", "fsync"])
+@pytest.mark.parametrize(("number", "code"), [(errno.EIO, "storage_unavailable"), (errno.ENOSPC, "storage_full")])
+def test_ready_means_that_a_file_can_be_stored(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch, function: str, number: int, code: str
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    went_round()
+    assert codes(client.get("/readyz")) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, function, fail)
+        answer = client.get("/readyz")
+    assert (answer.status_code, codes(answer)) == (503, [code])
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_database_that_takes_no_changes_is_a_reason(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    went_round()
+    monkeypatch.setattr(probes, "_read_only", lambda: True)
+    assert codes(client.get("/readyz")) == ["database_read_only"]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from django.core.management import CommandError, CommandParser
 from evalhub.management import command
 from evalhub.operating.backup import LACKING, write_backup
 from evalhub.operating.checks import READING_CHECKS
+from evalhub.operating.settling import require_install
 
 
 class Command(command.Command):
@@ -27,6 +28,7 @@ class Command(command.Command):
             raise CommandError(f"{target} is a folder; name a file in it")
         if not target.parent.is_dir():
             raise CommandError(f"the folder {target.parent} does not exist; make it first")
+        command.placed(require_install)
         # So that what was written so far is removed as by Ctrl-C.
         usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         try:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
 
 from evalhub.management import command
-from evalhub.management.commands.serve import add_server_arguments, check_address, make_supervisor
+from evalhub.management.commands.serve import add_server_arguments, begin, check_address, make_supervisor
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN, simulate_collection
 from evalhub.serving.supervisor import AlreadyServed, exclusive
@@ -42,6 +42,7 @@ class Command(command.Command):
         check_address(options["bind"])
         self._say(f"preparing the database in {settings.EVALHUB_DATA}")
         call_command("migrate", verbosity=0)
+        begin(self.stderr.write)
         token = _token()
         supervisor = make_supervisor(options)
         self._say("starting the web server and the worker")

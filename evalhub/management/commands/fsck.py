@@ -11,6 +11,7 @@ from django.db import connection
 from evalhub.cli import damaged_database
 from evalhub.management import command
 from evalhub.operating.checks import READING_CHECKS
+from evalhub.operating.settling import require_install
 from evalhub.serving.processes import abandoned_folders
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.integrity import find_faults
@@ -29,6 +30,7 @@ class Command(command.Command):
         parser.add_argument("--fast", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
+        command.placed(require_install)
         wrong, repairable, damaged = 0, [], ""
         for finding in find_faults(fast=options["fast"]):
             if options["repair"] and finding.repair:

@@ -13,6 +13,7 @@ from django.core.management import CommandError, CommandParser, call_command
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.restoring import Backup, BadBackup, describe, install
+from evalhub.operating.settling import settle_install
 from evalhub.serving.supervisor import AlreadyServed, exclusive
 
 
@@ -61,6 +62,7 @@ class Command(command.Command):
     def _install(self, backup: Backup, lost: set[str]) -> None:
         with exclusive(settings.EVALHUB_DATA):
             call_command("migrate", verbosity=0)
+            command.placed(settle_install)
             install(backup, lost)
         self.stdout.write(f"restored: {describe(backup)}")
         if lost:

@@ -6,15 +6,19 @@ import errno
 import shlex
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser, call_command
 from gunicorn.util import parse_address
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.settling import changed_key, settle_install
 from evalhub.serving.processes import web_command, worker_command
+from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
 from runs.services.sweeping import delete_uploads_left_behind
@@ -35,6 +39,7 @@ class Command(command.Command):
             with exclusive(settings.EVALHUB_DATA):
                 check_address(options["bind"])
                 call_command("migrate", verbosity=0)
+                begin(self.stderr.write)
                 delete_uploads_left_behind()
                 supervisor = make_supervisor(options)
                 supervisor.start()
@@ -52,6 +57,17 @@ class Command(command.Command):
             raise CommandError(str(error), returncode=2) from error
         if code:
             raise CommandError("the web server stopped; see its message above", returncode=code)
+
+
+def begin(tell: Callable[[str], object]) -> None:
+    """Settle the install before its web server starts; CommandError where something does not belong to it."""
+    command.placed(settle_install)
+    try:
+        keep_key()
+    except ImproperlyConfigured as error:
+        raise CommandError(str(error)) from error
+    if said := changed_key():
+        tell(said)
 
 
 def add_server_arguments(parser: CommandParser) -> None:

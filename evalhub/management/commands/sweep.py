@@ -6,6 +6,7 @@ from typing import Any
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
+from evalhub.operating.settling import require_install
 from metrics.services.comparisons.stored import sweep_comparisons
 from runs.services.sweeping import sweep
 
@@ -18,6 +19,7 @@ class Command(command.Command):
     requires_system_checks = OWN_CHECKS
 
     def handle(self, **options: Any) -> None:
+        command.placed(require_install)
         swept, comparisons = sweep(), sweep_comparisons()
         self.stdout.write(
             f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys, "

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import CommandParser
+from django.db import InterfaceError, OperationalError
 
 from evalhub.management import command
-from evalhub.management.commands.serve import check_address
+from evalhub.management.commands.serve import begin, check_address
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.serving.processes import web_command, web_environment
 
@@ -24,6 +25,10 @@ class Command(command.Command):
 
     def handle(self, **options: Any) -> None:
         check_address(options["bind"])
-        command = web_command(options["bind"], options["processes"])
+        try:
+            begin(self.stderr.write)
+        except (InterfaceError, OperationalError) as error:
+            self.stderr.write(f"the database does not answer yet ({error}); requests are answered when it does")
+        started = web_command(options["bind"], options["processes"])
         # In place of this process: signals reach the server itself.
-        os.execve(command[0], command, web_environment())
+        os.execve(started[0], started, web_environment())

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import CommandError, CommandParser
+from django.db import InterfaceError, OperationalError
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS, check_redis
+from evalhub.operating.settling import settle_install, settle_redis
 from evalhub.serving.processes import worker_command
 from evalhub.serving.supervisor import Supervisor
 
@@ -27,6 +29,11 @@ class Command(command.Command):
             self.stderr.write(str(message))
             if message.is_serious():
                 raise CommandError("the worker did not start; see the reason above")
+        try:
+            install = command.placed(settle_install)
+            command.placed(lambda: settle_redis(install))
+        except (InterfaceError, OperationalError) as error:
+            self.stderr.write(f"the database does not answer yet ({error}); the worker keeps trying")
         # Celery ends now and then when its pool or its broker is killed at a bad moment: then another one starts.
         supervisor = Supervisor({"worker": worker_command(options["processes"])})
         supervisor.start()

@@ -23,12 +23,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open the database, in a data folder that is made with it; on a read-only disk, to be read."""
+        """Open the database where it is there; on a read-only disk, to be read.
+
+        Only `evalhub migrate` makes one: a folder that is not there for a while must not come back empty.
+        """
         path = self.settings_dict["NAME"]
         if isinstance(path, Path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if _is_read_only(path):
-                conn_params = {**conn_params, "database": f"{path.as_uri()}?immutable=1", "uri": True}
+            how = "immutable=1" if _is_read_only(path) else "mode=rw"
+            conn_params = {**conn_params, "database": f"{path.as_uri()}?{how}", "uri": True}
         return super().get_new_connection(conn_params)
 
     def _start_transaction_under_autocommit(self) -> None:

@@ -1,0 +1,82 @@
+"""evalhub migrate: Django's command, in one process at a time, and never over a database that was lost."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+from django.core.management.commands import migrate
+from django.db import connection
+
+from evalhub.management import command
+from evalhub.operating.settling import missing_migrations, note_needs, require_known
+from runs.services.files import stored_files
+
+# Any number, the same in every process: nothing else locks it.
+_ADVISORY_LOCK = 0x65766C687562
+_PAUSE_SECONDS = 0.2
+
+
+class Command(command.Command, migrate.Command):
+    help = "Bring the database up to date; a second one waits until the first is done."
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        # Before the checks, which ask the database.
+        with _alone():
+            return super().execute(*args, **options)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options.get("app_label"):
+            command.placed(require_known)
+        super().handle(*args, **options)
+        if not missing_migrations():
+            note_needs()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Hold the right to migrate this database; waits for whoever holds it. The kernel or server frees it on death."""
+    path = connection.settings_dict["NAME"]
+    if connection.vendor == "postgresql":
+        # Asked again and again: a wait inside the server would end with a statement's time limit.
+        with connection.cursor() as cursor:
+            while True:
+                cursor.execute("SELECT pg_try_advisory_lock(%s)", [_ADVISORY_LOCK])
+                if cursor.fetchone() == (True,):
+                    break
+                time.sleep(_PAUSE_SECONDS)
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_ADVISORY_LOCK])
+    elif isinstance(path, Path):
+        with contextlib.ExitStack() as stack:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                lock = stack.enter_context(path.with_name("migrate.lock").open("w"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                _begin(path)
+            except OSError as error:
+                raise CommandError(f"cannot make a database in {path.parent}: {error.strerror}") from error
+            yield
+    else:
+        yield
+
+
+def _begin(path: Path) -> None:
+    """Make an empty database where there is none: no other command does. CommandError where one was lost."""
+    if path.exists() and path.stat().st_size:
+        return
+    if any(stored_files()):
+        raise CommandError(
+            f"there is no database {path}, but {settings.EVALHUB_DATA} has stored files. Put the database back where "
+            "it was, or restore a backup into an empty folder: EVALHUB_DATA=NEW_FOLDER evalhub restore BACKUP_FILE"
+        )
+    path.touch()

@@ -1,0 +1,126 @@
+"""What every command of the service asks before it begins: whether the code, the database, the store and Redis belong
+together."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import cast
+from uuid import UUID
+
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils.crypto import salted_hmac
+
+from runs.models import Install
+from runs.services.place import WrongPlace, require_place, settle
+
+# Older code works on a newer database as long as it knows these migrations. One that the release before cannot work
+# with is added here with the release that brings it.
+NEEDS = ("runs.0012_install",)
+_REDIS_KEY = "evalhub:install"
+
+
+def settle_install() -> UUID:
+    """Mark what belongs together, for a command that may begin an install; WrongPlace where it does not fit."""
+    require_migrated()
+    install = settle()
+    note_needs()
+    return install
+
+
+def note_needs() -> None:
+    """Write down which migrations code must know to work with this database; older code takes none of them away."""
+    noted = Install.objects.values_list("needs", flat=True).first()
+    if noted is not None and set(noted) < set(NEEDS):
+        Install.objects.update(needs=list(NEEDS))
+
+
+def require_install() -> None:
+    """The same for a command that begins none, and without writing anything."""
+    require_migrated()
+    require_place()
+
+
+def require_migrated() -> None:
+    """WrongPlace where the database was not migrated, or by a version that this code cannot follow."""
+    if missing := missing_migrations():
+        raise WrongPlace(
+            f"the database is not that of this version: {len(missing)} migrations are missing, {missing[0]} first. "
+            "Run evalhub migrate first."
+        )
+    require_known()
+
+
+def require_known() -> None:
+    """WrongPlace where the database has migrations that this code does not know and cannot do without."""
+    unknown = unknown_migrations()
+    if not unknown:
+        return
+    needs = None
+    if "runs.0012_install" not in missing_migrations():
+        needs = Install.objects.values_list("needs", flat=True).first()
+    known = {".".join(node) for node in _loader().disk_migrations or ()}
+    if needs and set(needs) <= known:
+        return
+    raise WrongPlace(
+        f"the database was migrated by another version of EvalHub (this one does not know {', '.join(unknown[:3])}). "
+        "Use that version or a newer one, or restore a backup of this version; a database from before the first "
+        "release cannot be upgraded."
+    )
+
+
+def missing_migrations() -> list[str]:
+    """Return the migrations that this code knows and the database lacks, in their order."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    graph = _loader().graph
+    plan = dict.fromkeys(node for leaf in graph.leaf_nodes() for node in graph.forwards_plan(leaf))
+    return [".".join(node) for node in plan if node not in applied]
+
+
+def unknown_migrations() -> list[str]:
+    """Return the migrations of our apps that the database has and this code does not know."""
+    known = _loader().disk_migrations or {}
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(".".join(node) for node in applied if node[0] in ("runs", "metrics") and node not in known)
+
+
+@functools.cache
+def _loader() -> MigrationLoader:
+    return MigrationLoader(None)
+
+
+def settle_redis(install: UUID, *, replace: bool = False) -> None:
+    """Mark Redis as that of an install; WrongPlace where it is another one's. One that is away is asked next time."""
+    client = redis.Redis.from_url(settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
+    found = str(install)
+    # One that is away, or a user who may not read this key: Celery says what it lacks.
+    with contextlib.suppress(redis.RedisError), contextlib.closing(client):
+        client.set(_REDIS_KEY, found, nx=not replace)
+        found = cast(bytes, client.get(_REDIS_KEY) or b"").decode(errors="replace") or found
+    if found != str(install):
+        raise WrongPlace(
+            f"the Redis of EVALHUB_REDIS_URL carries the messages of another install (id {found}). Give each install a "
+            "Redis database of its own (redis://HOST:6379/1); if this one is free now, run evalhub adopt."
+        )
+
+
+def changed_key() -> str:
+    """Return a sentence where the secret key is another one than at the last start, and take note of it; else nothing.
+
+    Kept is a digest that tells equal keys and nothing else of them.
+    """
+    check = salted_hmac("evalhub.install", "key", algorithm="sha256").hexdigest()
+    before = Install.objects.values_list("key_check", flat=True).first()
+    if before is None or before == check:
+        return ""
+    Install.objects.update(key_check=check)
+    if not before:
+        return ""
+    return (
+        "the secret key is another one than at the last start: everybody must log in again. Give all web servers of "
+        "an install the same EVALHUB_SECRET_KEY; without it, keep secret.key in the data folder."
+    )

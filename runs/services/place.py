@@ -1,0 +1,112 @@
+"""Whether database and store belong together.
+
+The database has the id of its install in a row, the store in a file among the stored ones. A store that is another's,
+was emptied, or is not there is never written to or swept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Literal
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection
+
+from runs.models import Install, Qrels, Run, SessionSet
+from runs.services.files import stored_files, stored_path
+from runs.services.marker import check_store, read_marker, remember, write_marker
+
+# How many of the stored files that rows name are looked for, of each kind, where a store has no marker.
+_LOOKED_FOR = 50
+
+Standing = Literal["ours", "unmarked", "new"]
+
+
+class WrongPlace(Exception):
+    """Database, store or Redis are not those of one install; the message says what to do."""
+
+
+def settle() -> UUID:
+    """Mark database and store as one install where both are new or fit each other; WrongPlace where they do not.
+
+    Returns its id. Safe in several processes at once.
+    """
+    if judge() != "ours":
+        install, _ = Install.objects.get_or_create(pk=1, defaults={"uuid": read_marker() or uuid4()})
+        write_marker(install.uuid)
+    remember(unmarked=False)
+    check_store()
+    return Install.objects.get().uuid
+
+
+def require_place() -> None:
+    """The same without writing anything, for what must also work on a disk that became read-only."""
+    standing = judge()
+    if not settings.EVALHUB_DATA.is_dir():
+        raise WrongPlace(
+            f"there is no data folder {settings.EVALHUB_DATA}; check EVALHUB_DATA, or start with evalhub serve or web"
+        )
+    remember(unmarked=standing != "ours")
+
+
+def adopt(*, new: bool = False) -> tuple[UUID, int, int]:
+    """Make database and store one install whatever they were; with `new` under a new id, as for a copy.
+
+    Returns the id, and of so many stored files that rows name how many are there: (id, there, named).
+    """
+    install, _ = Install.objects.get_or_create(pk=1)
+    if new:
+        install.uuid = uuid4()
+        install.save(update_fields=["uuid"])
+    write_marker(install.uuid, replace=True)
+    remember(unmarked=False)
+    names = set(_named())
+    return install.uuid, sum(stored_path(name).exists() for name in names), len(names)
+
+
+def judge() -> Standing:
+    """Say how database and store stand to each other: `ours`, both `new`, or `unmarked` but with files of our rows.
+
+    WrongPlace where they do not belong together.
+    """
+    install = Install.objects.values_list("uuid", flat=True).first()
+    marker = read_marker()
+    if install and install == marker:
+        return "ours"
+    data, database = settings.EVALHUB_DATA, connection.settings_dict["NAME"]
+    if install and marker:
+        raise WrongPlace(
+            f"the data folder {data} belongs to another install (id {marker}) than the database {database} "
+            f"(id {install}). Check EVALHUB_DATA and EVALHUB_DATABASE_URL; if these two belong together from now on, "
+            "run evalhub adopt."
+        )
+    names = list(islice(_named(), 4 * _LOOKED_FOR))
+    if any(stored_path(name).exists() for name in names):
+        return "unmarked"
+    if names:
+        raise WrongPlace(
+            f"the data folder {data} has none of the stored files that the database {database} names. Is its disk "
+            "mounted, and is EVALHUB_DATA right? If the files are lost, restore a backup; to go on without them, run "
+            "evalhub adopt."
+        )
+    # Nothing is lost where both lie in one folder and neither holds anything.
+    if any(stored_files()) or (marker and connection.vendor != "sqlite"):
+        raise WrongPlace(
+            f"the data folder {data} holds the stored files of another database: the database {database} names none "
+            "of them. Check EVALHUB_DATABASE_URL, or put the database back where it was, or restore a backup into an "
+            "empty folder; to have these files swept, run evalhub adopt."
+        )
+    return "new"
+
+
+def _named() -> Iterator[str]:
+    """Yield the SHA-256 of stored files that rows name, some of every kind first."""
+    rows = (
+        Qrels.objects.order_by("pk").values_list("sha256", flat=True),
+        Run.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),
+        SessionSet.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),
+    )
+    first = (kind[:_LOOKED_FOR] for kind in rows)
+    return chain(*first, *rows)

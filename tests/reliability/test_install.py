@@ -1,0 +1,137 @@
+"""Commands that begin an install, and refuse one whose parts do not belong together, as an operator starts them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from evalhub.management.commands import migrate
+from evalhub.operating.settling import NEEDS, changed_key, require_migrated, settle_install, settle_redis
+from evalhub.serving.worker import CheckStep
+from runs.models import Install
+from runs.services.place import WrongPlace, settle
+from tests.reliability.rigs import OwnRedis, installed, own_redis
+from tests.reliability.servers import ROOT, clean_environment, free_port
+
+
+def evalhub(data: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = {**clean_environment(data), **settings}
+    command = [sys.executable, "-m", "evalhub", *arguments]
+    return subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True, timeout=120)
+
+
+def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
+    assert done.returncode == 1, done
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_lost_database_is_not_begun_anew(tmp_path: Path) -> None:
+    stored = tmp_path / "files" / "ab" / ("ab" * 32)
+    stored.parent.mkdir(parents=True)
+    stored.touch()
+    for command in (["migrate"], ["serve", "--bind", f"127.0.0.1:{free_port()}"], ["sweep"]):
+        refused(evalhub(tmp_path, *command), "there is no database")
+    assert (stored.exists(), (tmp_path / "evalhub.sqlite3").exists()) == (True, False)
+
+
+def test_two_migrations_at_once_are_one_after_the_other(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "evalhub", "migrate", "--verbosity", "0"]
+    started = [
+        subprocess.Popen(command, env=clean_environment(tmp_path), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    assert [process.communicate(timeout=120)[1] for process in started] == ["", ""]
+    assert [process.returncode for process in started] == [0, 0]
+
+
+def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor == "postgresql":
+        with migrate._alone(), connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+            assert cursor.fetchone() == (1,)
+        return
+    monkeypatch.setitem(connection.settings_dict, "NAME", tmp_path / "new" / "evalhub.sqlite3")
+    with migrate._alone(), (tmp_path / "new" / "migrate.lock").open("w") as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert (tmp_path / "new" / "evalhub.sqlite3").exists()
+
+
+def test_a_database_of_another_version_is_refused_unless_it_fits(db: None) -> None:
+    require_migrated()
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("runs", "9999_of_the_future")
+    with pytest.raises(WrongPlace, match=r"another version.*runs.9999_of_the_future"):
+        require_migrated()
+    install = Install.objects.create(needs=list(NEEDS))
+    require_migrated()
+    install.needs = [*NEEDS, "runs.9999_of_the_future"]
+    install.save()
+    for command in ("web", "fsck", "sweep"):
+        with pytest.raises(CommandError, match="Use that version or a newer one"):
+            call_command(command)
+    recorder.record_unapplied("runs", "0012_install")
+    with pytest.raises(WrongPlace, match=r"1 migrations are missing, runs.0012_install first. Run evalhub migrate"):
+        require_migrated()
+
+
+def test_an_install_says_which_code_fits(db: None) -> None:
+    settle_install()
+    assert Install.objects.get().needs == list(NEEDS)
+    newer = [*NEEDS, "runs.9999_of_the_future"]
+    for noted, then in ((newer, newer), ([], list(NEEDS))):
+        Install.objects.update(needs=noted)
+        call_command("migrate", verbosity=0)
+        assert Install.objects.get().needs == then
+
+
+def test_a_changed_secret_key_is_told_once(db: None, settings: Any) -> None:
+    settle()
+    assert changed_key() == ""
+    assert changed_key() == ""
+    settings.SECRET_KEY = "another-one-another-one-another-one-another-one"
+    assert "everybody must log in again" in changed_key()
+    assert changed_key() == ""
+
+
+def test_a_worker_that_celery_starts_refuses_what_was_never_settled(db: None, settings: Any) -> None:
+    settings.EVALHUB_REDIS_URL, settings.EVALHUB_EMBEDDED = "", True
+    with pytest.raises(WrongPlace, match="evalhub adopt"):
+        CheckStep._check_place(object.__new__(CheckStep))
+    settle()
+    CheckStep._check_place(object.__new__(CheckStep))
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[OwnRedis]:
+    if not installed() and not os.environ.get("EVALHUB_TEST_REQUIRED"):
+        pytest.skip("no Redis to start")
+    with own_redis() as server:
+        yield server
+
+
+def test_a_redis_of_another_install_is_refused(redis: OwnRedis, settings: Any) -> None:
+    settings.EVALHUB_REDIS_URL = redis.url
+    first, second = uuid.uuid4(), uuid.uuid4()
+    settle_redis(first)
+    settle_redis(first)
+    with pytest.raises(WrongPlace, match=r"messages of another install.*evalhub adopt"):
+        settle_redis(second)
+    settle_redis(second, replace=True)
+    settle_redis(second)
+    # One that was emptied is marked again, and one that is away is no reason.
+    redis.client().flushall()
+    settle_redis(first)
+    settings.EVALHUB_REDIS_URL = "redis://127.0.0.1:1/0"
+    settle_redis(second)

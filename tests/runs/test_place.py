@@ -1,0 +1,141 @@
+"""Database, store and Redis of one install belong together, and what does not is left alone."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from rest_framework.test import APIClient
+
+from runs.models import Install, Run
+from runs.services.files import stored_files, stored_path
+from runs.services.marker import KNOWN, check_store, read_marker, remember
+from runs.services.place import WrongPlace, adopt, judge, require_place, settle
+from runs.services.sweeping import sweep
+from tests.conftest import GOOD, upload
+from tests.runs.test_sweeping import age_all
+
+RUNS = "collections/small/runs/"
+
+
+def a_run() -> str:
+    """The name of a file that no row has."""
+    path = stored_path("ab" * 32)
+    path.parent.mkdir(parents=True)
+    path.write_text(GOOD)
+    return path.name
+
+
+def test_a_new_install_is_marked_once(db: None) -> None:
+    assert judge() == "new"
+    first = settle()
+    assert (settle(), read_marker(), Install.objects.get().uuid, judge()) == (first, first, first, "ours")
+    check_store()
+
+
+def test_an_install_of_an_earlier_release_is_marked_by_the_files_that_it_names(submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    assert judge() == "unmarked"
+    require_place()
+    assert (read_marker(), KNOWN.unmarked) == (None, True)
+    assert settle() == read_marker()
+
+
+def test_a_store_of_another_install_is_refused(submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    settle()
+    Install.objects.update(uuid=uuid.uuid4())
+    for look in (judge, settle, require_place):
+        with pytest.raises(WrongPlace, match=r"belongs to another install.*evalhub adopt"):
+            look()
+    install, there, named = adopt()
+    assert (install, there, named, judge()) == (read_marker(), 2, 2, "ours")
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_an_empty_database_does_not_take_a_store_with_files(db: None, marked: bool) -> None:
+    if marked:
+        settle()
+        Install.objects.all().delete()
+    a_run()
+    with pytest.raises(WrongPlace, match="stored files of another database"):
+        settle()
+    with pytest.raises(CommandError, match="another database"):
+        call_command("sweep")
+    assert len(list(stored_files())) == 1
+
+
+def test_an_emptied_store_is_refused(submit: Callable[..., Run], settings: Any) -> None:
+    submit(GOOD)
+    settle()
+    shutil.rmtree(settings.EVALHUB_DATA / "files")
+    for command in (["fsck"], ["backup", str(settings.EVALHUB_DATA / "b.tar")], ["sweep"]):
+        with pytest.raises(CommandError, match="none of the stored files"):
+            call_command(*command)
+    adopt()
+    assert judge() == "ours"
+
+
+def test_a_damaged_marker_is_said(db: None, settings: Any, client: Client) -> None:
+    settle()
+    (settings.EVALHUB_DATA / "files" / "install.id").write_text("nonsense")
+    codes = [reason["code"] for reason in client.get("/readyz").json()["reasons"]]
+    assert "wrong_store" in codes
+    adopt()
+    check_store()
+
+
+def test_a_copy_gets_an_id_of_its_own(db: None) -> None:
+    first = settle()
+    second, _, _ = adopt(new=True)
+    assert (second != first, read_marker(), settle()) == (True, second, second)
+
+
+@pytest.mark.parametrize("gone", ["folder", "files"])
+def test_a_data_folder_that_goes_away_takes_nothing(
+    api: APIClient, collection: str, client: Client, settings: Any, gone: str
+) -> None:
+    settle()
+    lost: Path = settings.EVALHUB_DATA if gone == "folder" else settings.EVALHUB_DATA / "files"
+    away = lost.rename(lost.with_name("away"))
+    answer = upload(api, RUNS, GOOD)
+    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "storage_unavailable", "60")
+    assert "storage_unavailable" in [reason["code"] for reason in client.get("/readyz").json()["reasons"]]
+    assert (lost.exists(), Run.objects.exists()) == (False, False)
+    away.rename(lost)
+    assert upload(api, RUNS, GOOD).status_code == 202
+
+
+def test_another_installs_folder_takes_nothing(api: APIClient, collection: str) -> None:
+    settle()
+    Install.objects.update(uuid=uuid.uuid4())
+    remember(unmarked=False)
+    answer = upload(api, RUNS, GOOD)
+    assert (answer.status_code, answer.json()["code"]) == (503, "wrong_store")
+
+
+def test_nothing_of_another_install_is_swept(submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    settle()
+    a_run()
+    age_all()
+    Install.objects.update(uuid=uuid.uuid4())
+    remember(unmarked=False)
+    with pytest.raises(Exception, match="belongs to another database"):
+        sweep()
+    assert len(list(stored_files())) == 3
+
+
+@pytest.mark.parametrize("command", ["fsck", "backup", "sweep"])
+def test_a_folder_that_is_not_there_is_named(db: None, settings: Any, tmp_path: Path, command: str) -> None:
+    settings.EVALHUB_DATA = tmp_path / "none"
+    arguments = [str(tmp_path / "b.tar")] if command == "backup" else []
+    with pytest.raises(CommandError, match="there is no data folder"):
+        call_command(command, *arguments)
+    assert not settings.EVALHUB_DATA.exists()
