@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 from django.conf import settings
 
 from metrics.engine.errors import EvalHubError
-from runs.errors import StoredFileCorrupt
+from runs.errors import StoredFileCorrupt, StoredFileMissing
 from runs.formats.compression import BoundedReader, Reader, open_file
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
@@ -154,13 +154,20 @@ def keep_file(upload: Path, sha256: str) -> None:
     _sync(target.parent)
 
 
+def missing_file(sha256: str) -> StoredFileMissing:
+    """Return the error for a stored file that is not there; StorageUnavailable where no file of ours can be."""
+    check_store()
+    return StoredFileMissing(f"the stored file {sha256[:12]} is missing")
+
+
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
-    """What `read` makes of a stored file; StoredFileCorrupt where the file is missing or not what its name says."""
+    """What `read` makes of a stored file; StoredFileMissing where it is not there, StoredFileCorrupt where it is not
+    what its name says, StorageUnavailable where the whole store is not there or not ours."""
     source = FileSource(stored_path(sha256), Limits())
     try:
         result = read(source.open)
     except FileNotFoundError as error:
-        raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+        raise missing_file(sha256) from error
     except EvalHubError as error:
         # It was read to its end without a problem before it was stored.
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error
@@ -211,7 +218,7 @@ class StoredFile:
         try:
             self._reader = HashingReader(open_file(stored_path(sha256), Limits()))
         except FileNotFoundError as error:
-            raise StoredFileCorrupt(f"the stored file {sha256[:12]} is missing") from error
+            raise missing_file(sha256) from error
         except (EvalHubError, OSError) as error:
             raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read") from error
         try:

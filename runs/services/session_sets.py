@@ -14,7 +14,7 @@ from runs.formats.sessions.reading import read_session_at, read_sessions, use_se
 from runs.formats.trec_run import TAG
 from runs.models import SessionSet
 from runs.services.audit import SYSTEM, Origin
-from runs.services.files import HASH_SEED, FileSource, read_stored, stored_path, upload_limits
+from runs.services.files import HASH_SEED, FileSource, missing_file, read_stored, stored_path, upload_limits
 from runs.services.reports import report_as_json, warn_of_outside
 from runs.services.submissions import Upload, change
 
@@ -99,16 +99,18 @@ def read_session_set(session_set: SessionSet, use: Callable[[Iterator[SessionBlo
 
 def find_session(session_set: SessionSet, place: int) -> tuple[SessionBlock, int]:
     """A block of a stored set with the session at a place, from 0, and which of its sessions that is; the file is read
-    no further. StoredFileCorrupt where it is not there."""
+    no further. StoredFileCorrupt where it cannot be read."""
     source = FileSource(stored_path(session_set.sha256), Limits())
     try:
         found = read_session_at(source.open, place, **_form(session_set))
-    except (FileNotFoundError, EvalHubError):
+    except FileNotFoundError as error:
+        raise missing_file(session_set.sha256) from error
+    except EvalHubError:
         found = None
     finally:
         source.close()
     if found is None:
-        raise StoredFileCorrupt(f"the stored file {session_set.sha256[:12]} is missing or cannot be read")
+        raise StoredFileCorrupt(f"the stored file {session_set.sha256[:12]} cannot be read")
     return found
 
 

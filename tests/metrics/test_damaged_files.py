@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 
-import pytest
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, MetricVector
+from metrics.services.queue import lifecycle
 from metrics.services.values.evaluate import evaluate
 from runs.models import Qrels, Run
 from runs.services.files import stored_path, upload_folder
@@ -17,13 +17,27 @@ from tests.metrics.queued import queued, state
 __all__ = ["queued"]
 
 
-@pytest.mark.parametrize("damage", ["altered", "missing"])
-def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation, damage: str) -> None:
+def test_a_missing_file_delays_an_evaluation_until_it_is_back(
+    api: APIClient, collection: str, queued: Evaluation
+) -> None:
     path = stored_path(queued.run.sha256)
-    if damage == "missing":
-        path.unlink()
-    else:
-        path.write_bytes(GOOD.replace("3.0", "0.5").encode())
+    content = path.read_bytes()
+    path.unlink()
+    for _ in range(lifecycle.MAX_ATTEMPTS + 1):
+        Evaluation.objects.update(not_before=None)
+        evaluate(evaluation_id=queued.pk)
+        assert (state(queued), queued.attempts, queued.error_code) == ("queued", 0, "stored_file_missing")
+    told = api.get(f"/api/v1/runs/{queued.run_id}/").json()["status"]
+    assert (told["state"], told["code"], told["queue"]["waits_for"]) == ("queued", "stored_file_missing", "retry")
+    assert "is missing" in told["reason"]
+    assert lifecycle.claim(queued.pk) is None
+    # Sent again it is there at once.
+    assert upload(api, f"collections/{collection}/runs/", content, tag=queued.run.tag).status_code == 200
+    assert evaluate(evaluation_id=queued.pk)
+
+
+def test_a_damaged_file_fails_and_gives_no_value(queued: Evaluation) -> None:
+    stored_path(queued.run.sha256).write_bytes(GOOD.replace("3.0", "0.5").encode())
     evaluate(evaluation_id=queued.pk)
     assert state(queued) == "failed"
     assert queued.error_code == "stored_file_corrupt"

@@ -212,7 +212,7 @@ def test_every_session_is_found_in_its_log(api: APIClient, send: Callable[..., s
 def test_a_log_that_is_gone_is_said_to_be(api: APIClient, send: Callable[..., str]) -> None:
     path = send()
     stored_path(SessionSet.objects.get().sha256).unlink()
-    assert get(api, f"{path}sessions/s1/", 500)["code"] == "stored_file_corrupt"
+    assert get(api, f"{path}sessions/s1/", 500)["code"] == "stored_file_missing"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from rest_framework.test import APIClient
 
+from metrics.models import Evaluation
+from metrics.services.values.evaluate import evaluate
 from runs.models import Install, Run
 from runs.services.files import stored_files, stored_path
 from runs.services.marker import KNOWN, check_store, read_marker, remember
@@ -118,6 +120,19 @@ def test_another_installs_folder_takes_nothing(api: APIClient, collection: str) 
     remember(unmarked=False)
     answer = upload(api, RUNS, GOOD)
     assert (answer.status_code, answer.json()["code"]) == (503, "wrong_store")
+
+
+def test_an_evaluation_waits_for_a_store_that_went_away(api: APIClient, collection: str, settings: Any) -> None:
+    settle()
+    upload(api, RUNS, GOOD)
+    queued = Evaluation.objects.get()
+    away = settings.EVALHUB_DATA.rename(settings.EVALHUB_DATA.with_name("away"))
+    assert not evaluate(evaluation_id=queued.pk)
+    queued.refresh_from_db()
+    assert (queued.state, queued.attempts, queued.error_code) == ("queued", 0, "storage_unavailable")
+    away.rename(settings.EVALHUB_DATA)
+    Evaluation.objects.update(not_before=None)
+    assert evaluate(evaluation_id=queued.pk)
 
 
 def test_nothing_of_another_install_is_swept(submit: Callable[..., Run]) -> None:

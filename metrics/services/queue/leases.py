@@ -16,7 +16,18 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 
 from metrics.engine.errors import EvalHubError
 from metrics.models import Job, SubmissionEvaluation
-from metrics.services.queue.lifecycle import MAX_ATTEMPTS, Lease, LeaseLost, beat, claim, drop, fail, release
+from metrics.services.queue.lifecycle import (
+    LONGEST_DELAY,
+    MAX_ATTEMPTS,
+    Lease,
+    LeaseLost,
+    beat,
+    claim,
+    drop,
+    fail,
+    release,
+)
+from runs.errors import StorageUnavailable, StoredFileMissing
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,6 +56,11 @@ def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
         # The worker is told to end and cannot wait: another one takes over at once.
         release(lease, delay=0, burn=False, code=_code(lease, "delayed"))
         raise
+    except (StoredFileMissing, StorageUnavailable) as error:
+        # The file, or the whole store, may come back: a disk that is not mounted fails no run.
+        logger.warning("%s put back: %s", lease, error.message)
+        code, said = error.code, error.message
+        patiently(lambda: release(lease, delay=LONGEST_DELAY, burn=False, code=code, message=said))
     except EvalHubError as error:
         _give_up(lease, error.code, error.message)
     except SoftTimeLimitExceeded:

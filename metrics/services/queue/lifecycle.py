@@ -19,6 +19,8 @@ from django.db.models.functions import Now
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 
 MAX_ATTEMPTS = 3
+# Of what is given back to the queue, in seconds.
+LONGEST_DELAY = 60.0
 
 
 class LeaseLost(Exception):
@@ -75,9 +77,10 @@ def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
     return _leave(lease, lease.kind.FAILED, **reason)
 
 
-def release(lease: Lease, *, delay: float, burn: bool, code: str = "", traceback: str = "") -> bool:
-    """Give a job back to the queue; `burn` keeps the attempt counted."""
+def release(lease: Lease, *, delay: float, burn: bool, code: str = "", message: str = "", traceback: str = "") -> bool:
+    """Give a job back to the queue; `burn` keeps the attempt counted. A `delay` is at most LONGEST_DELAY."""
     changes: dict[str, Any] = {"not_before": _from_now(delay) if delay else None, "dispatched_at": None}
+    changes["error_message"] = message[:2000]
     if not burn:
         changes["attempts"] = F("attempts") - 1
     return _leave(lease, lease.kind.QUEUED, error_code=code, traceback=traceback[-20_000:], **changes)

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from metrics.engine import ENGINE_VERSION
 from metrics.models import EVALUATIONS, Evaluation, SubmissionEvaluation
 from metrics.services.queue.lifecycle import queue_again, try_failed_again
-from runs.errors import StoredFileCorrupt
+from runs.errors import StoredFileCorrupt, StoredFileMissing
 from runs.models import Qrels, Run, SessionSet
 
 _STATE = SubmissionEvaluation.State
@@ -44,7 +44,11 @@ def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
 
 
 def try_damaged_again(made: Run | SessionSet) -> int:
-    """Queue again what failed as a stored file was missing or damaged: whoever sends it again has replaced it."""
+    """Queue again what failed as a stored file was damaged, and what waits for a missing one: whoever sends it again
+    has replaced it."""
+    waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
+    if waiting.exists():
+        queue_again(waiting)
     damaged = made.evaluations.filter(error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION)
     # Looking costs no lock.
     return try_failed_again(damaged) if damaged.exists() else 0
