@@ -14,25 +14,42 @@ from django.utils import timezone
 
 from runs.models import Qrels, RememberedAnswer, Run, SessionSet
 from runs.services.files import stored_files, sweeping
+from runs.services.marker import check_store
 
 AGE = timedelta(hours=24)
+# So many stored files may go in any sweep.
+LEAST_MOST = 20
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep took away."""
+    """What a sweep took away; `spared` stored files would have gone, but were too many to go unasked."""
 
     files: int
     uploads: int
     answers: int
+    spared: int = 0
 
 
-def sweep() -> Swept:
-    """Take away what is older than 24 hours and needed by nothing. Safe at any moment, in several processes at once."""
-    files = sum(delete_orphan(path) for path in orphans())
+def sweep(most: int | None = None) -> Swept:
+    """Take away what is older than 24 hours and needed by nothing. Safe at any moment, in several processes at once.
+
+    More than `most` stored files are not taken, not even one of them: so many are more likely to miss their rows than
+    to be waste. Unless it is given it is 20, or a tenth of the store. StorageUnavailable where the store is not ours.
+    """
+    check_store()
+    found = list(orphans())
+    too_many = takes_too_many(len(found)) if most is None else len(found) > most
+    spared = len(found) if too_many else 0
+    files = 0 if spared else sum(delete_orphan(path) for path in found)
     uploads = sum(_delete(path) for path in left_behind())
     answers, _ = RememberedAnswer.objects.filter(created_at__lt=timezone.now() - AGE).delete()
-    return Swept(files, uploads, answers)
+    return Swept(files, uploads, answers, spared)
+
+
+def takes_too_many(files: int) -> bool:
+    """Whether so many stored files are more than a sweep deletes unasked."""
+    return files > LEAST_MOST and files > sum(1 for _ in stored_files()) // 10
 
 
 def is_named(sha256: str) -> bool:

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
+from metrics.services.upkeep.dispatch import _sweep
+from metrics.services.upkeep.integrity import find_faults
 from runs.models import Qrels, Run
 from runs.services.files import stored_files, stored_path, storing, sweeping, upload_folder
-from runs.services.sweeping import delete_orphan, is_named, sweep
+from runs.services.place import settle
+from runs.services.sweeping import LEAST_MOST, delete_orphan, is_named, sweep
 from tests.conftest import GOOD, POOR, upload
 
 RUNS = "collections/small/runs/"
@@ -131,3 +135,39 @@ def test_a_file_that_went_missing_comes_back_with_the_same_submission(
     stored_path(run.sha256).unlink()
     assert upload(api, RUNS, GOOD).status_code == 200
     assert stored_path(run.sha256).read_text() == GOOD
+
+
+def orphan(number: int) -> Path:
+    """A stored file, older than a day, that no row names."""
+    path = stored_path(f"{number:064x}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(GOOD)
+    age(path)
+    return path
+
+
+def test_a_sweep_that_would_take_too_much_takes_nothing(db: None, caplog: pytest.LogCaptureFixture) -> None:
+    settle()
+    made = [orphan(number) for number in range(LEAST_MOST + 1)]
+    assert (sweep().files, sweep().spared) == (0, LEAST_MOST + 1)
+    _sweep()
+    assert "too many to be deleted unasked" in caplog.text
+    with pytest.raises(CommandError, match=f"evalhub sweep --most {LEAST_MOST + 1}"):
+        call_command("sweep", most=LEAST_MOST)
+    assert all(path.exists() for path in made)
+    (note,) = find_faults()
+    assert (note.code, note.repair, f"--most {LEAST_MOST + 1}" in note.message) == ("orphan_file", None, True)
+    made.pop().unlink()
+    assert sweep().files == LEAST_MOST
+    for number in range(LEAST_MOST + 1):
+        orphan(number)
+    call_command("sweep", most=LEAST_MOST + 1)
+    assert list(stored_files()) == []
+
+
+def test_a_tenth_of_a_large_store_may_go(api: APIClient, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runs.services.sweeping.is_named", lambda sha256: int(sha256, 16) >= 30)
+    for number in range(300):
+        orphan(number)
+    assert sweep().files == 30
+    assert len(list(stored_files())) == 270

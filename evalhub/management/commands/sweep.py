@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.management import CommandError, CommandParser
+
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import require_install
@@ -18,10 +20,19 @@ class Command(command.Command):
     )
     requires_system_checks = OWN_CHECKS
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        text = "delete up to N orphaned stored files; default: 20, or a tenth of all; if there are more, none"
+        parser.add_argument("--most", type=int, metavar="N", help=text)
+
     def handle(self, **options: Any) -> None:
         command.placed(require_install)
-        swept, comparisons = sweep(), sweep_comparisons()
+        swept, comparisons = sweep(options["most"]), sweep_comparisons()
         self.stdout.write(
             f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys, "
             f"{comparisons} comparisons"
         )
+        if swept.spared:
+            raise CommandError(
+                f"{swept.spared} stored files are named by no row, too many to be deleted unasked: was the database "
+                f"restored from an older copy? To delete them all the same: evalhub sweep --most {swept.spared}"
+            )

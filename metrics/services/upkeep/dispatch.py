@@ -18,6 +18,7 @@ from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import RoundNotes
+from runs.errors import StorageUnavailable
 from runs.services.sweeping import sweep
 
 logger = logging.getLogger(__name__)
@@ -116,8 +117,18 @@ class Dispatcher(threading.Thread):
 
 
 def _sweep() -> None:
-    sweep()
     sweep_comparisons()
+    try:
+        swept = sweep()
+    except StorageUnavailable as error:
+        # Not again in a second, as for what fails: the next hour is soon enough.
+        logger.error("nothing was swept: %s", error.message)
+        return
+    if swept.spared:
+        logger.error(
+            "%d stored files are named by no row, too many to be deleted unasked; see evalhub sweep --help",
+            swept.spared,
+        )
 
 
 def publish_due(

@@ -43,7 +43,7 @@ from metrics.services.values.judged_views import means_of, unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
 from runs.services.files import Examined, examine_stored, stored_path
-from runs.services.sweeping import AGE, left_behind, orphans, sweep, young_strangers
+from runs.services.sweeping import AGE, left_behind, orphans, sweep, takes_too_many, young_strangers
 
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
@@ -280,7 +280,11 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
 def _find_leftovers() -> Iterator[Finding]:
     swept = (("orphan_file", "stored files without a row", orphans), ("old_upload", "old uploads", left_behind))
     for code, what, find in swept:
-        if count := sum(1 for _ in find()):
+        count = sum(1 for _ in find())
+        if find is orphans and takes_too_many(count):
+            text = f"{count} {what}, too many to be swept unasked: was the database restored from an older copy? "
+            yield Finding(code, f"{text}evalhub sweep --most {count} deletes them", note=True)
+        elif count:
             yield Finding(code, f"{count} {what}; workers sweep every hour, evalhub sweep does now", sweep, note=True)
     if count := sum(1 for _ in young_strangers()):
         text = (
