@@ -6,7 +6,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -336,3 +336,22 @@ def test_new_judgements_make_old_values_stale_and_keep_them(api: APIClient, subm
     api.post("/api/v1/collections/small/qrels/1/activate/")
     (row,) = api.get("/api/v1/collections/small/leaderboard/").json()["results"]
     assert (row["rank"], row["qrels"], row["values"]["AP"]["mean"]) == (1, 1, 1.0)
+
+
+def in_seconds(seconds: float) -> datetime:
+    return timezone.now() + timedelta(seconds=seconds)
+
+
+def test_times_of_a_clock_that_was_set_back_hold_up_nothing(queued: Evaluation) -> None:
+    """What was sent, delayed or leased an hour from now; what is sent or leased at this moment stays as it is."""
+    Evaluation.objects.update(not_before=in_seconds(3600), dispatched_at=in_seconds(3600))
+    assert lifecycle.take_due(9, 30) == [queued.pk]
+    assert lifecycle.take_due(9, 30) == []
+    Evaluation.objects.update(not_before=in_seconds(3600))
+    assert lifecycle.claim(queued.pk)
+    assert lifecycle.reap_expired() == 0
+    Evaluation.objects.update(lease_until=in_seconds(3600))
+    assert lifecycle.reap_expired() == 1
+    assert state(queued) == "queued"
+    Evaluation.objects.update(not_before=in_seconds(lifecycle.LONGEST_DELAY))
+    assert lifecycle.claim(queued.pk) is None

@@ -141,6 +141,15 @@ def test_a_database_that_takes_no_changes_is_a_reason(
     assert codes(client.get("/readyz")) == ["database_read_only"]
 
 
+def test_a_round_in_the_future_is_nobodys(client: Client, db: None) -> None:
+    """Of a dead worker, before the clock was set back; the one that lives notes its rounds all the same."""
+    went_round(-3700, worker="dead")
+    assert codes(client.get("/readyz")) == ["no_dispatcher_round"]
+    rounds.RoundNotes().note()
+    assert client.get("/readyz").status_code == 200
+    assert [last.worker for last in rounds.last_rounds()] == [rounds.worker_name()]
+
+
 @pytest.fixture
 def queued(api: APIClient, collection: str) -> Evaluation:
     upload(api, f"collections/{collection}/runs/", GOOD)

@@ -44,7 +44,7 @@ def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
     lease = Lease(pk, uuid.uuid4(), kind)
     taken = (
         _rows(kind)
-        .filter(_due(), pk=pk, state=kind.QUEUED)
+        .filter(is_due(), pk=pk, state=kind.QUEUED)
         .update(
             state=kind.HELD,
             since=Now(),
@@ -97,7 +97,7 @@ def reap_expired() -> int:
 
 
 def _reap(kind: type[Job]) -> int:
-    expired = _rows(kind).filter(state=kind.HELD, lease_until__lt=Now())
+    expired = _rows(kind).filter(_expired(), state=kind.HELD)
     # Looking costs no lock; on SQLite every write waits for the only writer there may be.
     if not expired.exists():
         return 0
@@ -124,7 +124,7 @@ def _requeue(held: QuerySet[Any]) -> int:
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
     """Queued jobs that no message is under way for, or one that `again_after` seconds left unanswered."""
-    return _rows(kind).filter(_silent(again_after), _due(), state=kind.QUEUED)
+    return _rows(kind).filter(_silent(again_after), is_due(), state=kind.QUEUED)
 
 
 def under_way(again_after: float, kind: type[Job]) -> int:
@@ -161,12 +161,20 @@ def queue_again(ended: QuerySet[Any]) -> int:
     )  # fmt: skip
 
 
-def _due() -> Q:
-    return Q(not_before=None) | Q(not_before__lte=Now())
+def is_due() -> Q:
+    """Also what waits longer than anything is made to wait: its time was written before the clock was set back."""
+    return Q(not_before=None) | Q(not_before__lte=Now()) | Q(not_before__gt=_from_now(2 * LONGEST_DELAY))
 
 
 def _silent(again_after: float) -> Q:
-    return Q(dispatched_at=None) | Q(dispatched_at__lt=_from_now(-again_after))
+    """Also what was sent in the future, by more than statements that run at the same time differ."""
+    past, future = Q(dispatched_at__lt=_from_now(-again_after)), Q(dispatched_at__gt=_from_now(again_after))
+    return Q(dispatched_at=None) | past | future
+
+
+def _expired() -> Q:
+    """Also a lease beyond any that a worker takes."""
+    return Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * settings.EVALHUB_LEASE_SECONDS))
 
 
 def _rows(kind: type[Job]) -> QuerySet[Any]:

@@ -7,7 +7,9 @@ import socket
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from math import inf
 
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from metrics.models import DispatcherRound
@@ -38,14 +40,16 @@ class RoundNotes:
         row = {"at": Now(), "failed": self.failed}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
-            newest = DispatcherRound.objects.latest("at").at
-            DispatcherRound.objects.filter(at__lt=newest - _FORGET_AFTER).delete()
+            # One of the future was written before the clock was set back; who is alive writes it anew.
+            gone = Q(at__lt=Now() - _FORGET_AFTER) | Q(at__gt=Now() + _FORGET_AFTER)
+            DispatcherRound.objects.filter(gone).delete()
         self._next = time.monotonic() + NOTE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class LastRound:
-    """A worker's last noted round: how many seconds ago, and how many rounds failed before it."""
+    """A worker's last noted round: how many seconds ago, infinite for one in the future, and how many rounds failed
+    before it."""
 
     worker: str
     age: float
@@ -59,4 +63,9 @@ class LastRound:
 def last_rounds() -> list[LastRound]:
     """The last round of every worker of the last hour, the newest first; ages by the database's clock."""
     rows = DispatcherRound.objects.order_by("-at").annotate(now=Now()).values_list("worker", "at", "failed", "now")
-    return [LastRound(worker, max(0.0, (now - at).total_seconds()), failed) for worker, at, failed, now in rows]
+    return [LastRound(worker, _age((now - at).total_seconds()), failed) for worker, at, failed, now in rows]
+
+
+def _age(seconds: float) -> float:
+    """Nobody goes round in the future; a moment of it passes between two statements of PostgreSQL."""
+    return max(0.0, seconds) if seconds > -NOTE_SECONDS else inf

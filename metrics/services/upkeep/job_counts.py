@@ -12,6 +12,7 @@ from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q,
 from django.db.models.functions import Now
 
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.queue.lifecycle import is_due
 from metrics.services.queue.rounds import LastRound, last_rounds
 
 # Upper bounds of the classes of evaluation seconds; the last one has none.
@@ -90,14 +91,14 @@ def _by_state(kind: type[Job], states: list[str]) -> Counter[str]:
 def read_queue() -> Queue:
     """What waits and what is stuck; reads the rows of the queue only."""
     queued = Q(state=_STATE.QUEUED)
-    due = Q(not_before=None) | Q(not_before__lte=Now())
+    due = is_due()
     found = (
         Evaluation.objects.filter(state__in=(_STATE.QUEUED, _STATE.EVALUATING))
         .annotate(waited=_ago("since"), silent=_ago("dispatched_at"))
         .aggregate(
             oldest=Max("waited", filter=queued),
-            delayed=Count("pk", filter=queued & Q(not_before__gt=Now())),
-            dispatched=Count("pk", filter=Q(silent__lt=_LONG) | Q(state=_STATE.EVALUATING)),
+            delayed=Count("pk", filter=queued & ~due),
+            dispatched=Count("pk", filter=Q(silent__lt=_LONG, silent__gt=-_LONG) | Q(state=_STATE.EVALUATING)),
             undispatched=Count("pk", filter=queued & due & Q(dispatched_at=None, waited__gt=_LONG)),
             expired_leases=Count("pk", filter=Q(state=_STATE.EVALUATING, lease_until__lt=Now())),
         )
