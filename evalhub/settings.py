@@ -9,15 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
 from platformdirs import user_data_path
 
+from evalhub.environment import Environment
 from evalhub.operating.logs import FORMATTERS
 from evalhub.serving.secret_key import new_key, read_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment()
 
 
 def _data_folder() -> Path:
@@ -33,7 +33,7 @@ def _database(url: str, data: Path, patience: int) -> dict[str, Any]:
         return _sqlite(data / "evalhub.sqlite3", patience)
     if not url.startswith(("postgres://", "postgresql://")):
         raise ImproperlyConfigured("EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite")
-    config: dict[str, Any] = {**env.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    config: dict[str, Any] = {**Environment.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
     # A server that does not even refuse would hold each request for two minutes.
     config["OPTIONS"] = {"connect_timeout": 5, **config.get("OPTIONS", {})}
     return config
@@ -55,11 +55,11 @@ EVALHUB_DATABASE_URL = env.str("EVALHUB_DATABASE_URL", default="")
 EVALHUB_REDIS_URL = env.str("EVALHUB_REDIS_URL", default="")
 EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL
 EVALHUB_LEASE_SECONDS = env.int("EVALHUB_LEASE_SECONDS", default=30)
-EVALHUB_LOCK_SECONDS = env.int("EVALHUB_LOCK_SECONDS", default=20)
-EVALHUB_PATIENCE_SECONDS = env.int("EVALHUB_PATIENCE_SECONDS", default=20)
-EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512) * 1024 * 1024
-EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2)
-EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2)
+EVALHUB_LOCK_SECONDS = env.int("EVALHUB_LOCK_SECONDS", default=20, least=1)
+EVALHUB_PATIENCE_SECONDS = env.int("EVALHUB_PATIENCE_SECONDS", default=20, least=1)
+EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512, least=1) * 1024 * 1024
+EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2, least=1)
+EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2, least=1)
 EVALHUB_BOARD_SECONDS = env.float("EVALHUB_BOARD_SECONDS", default=1.0)
 EVALHUB_HTTPS = env.bool("EVALHUB_HTTPS", default=False)
 EVALHUB_METRICS_TOKEN = env.str("EVALHUB_METRICS_TOKEN", default="")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from evalhub import settings as module
+from evalhub.operating.checks import check_names
 from evalhub.serving.secret_key import keep_key, read_key
 from tests.reliability.servers import ROOT, SECRET_KEY
 
@@ -81,3 +84,41 @@ def test_data_lies_in_the_checkout_or_else_in_the_users_own_folder(
     assert "site-packages" not in str(module._data_folder())
     monkeypatch.setenv("EVALHUB_DATA", str(tmp_path / "given"))
     assert module._data_folder() == tmp_path / "given"
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\xff\xfe" * 40])
+def test_a_damaged_key_is_refused_with_what_to_do(settings: Any, content: bytes) -> None:
+    settings.EVALHUB_SECRET_KEY = ""
+    (settings.EVALHUB_DATA / "secret.key").write_bytes(content)
+    with pytest.raises(ImproperlyConfigured, match=r"secret.key is damaged.*delete the file"):
+        keep_key()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("EVALHUB_HTTPS", "maybe", "EVALHUB_HTTPS=maybe is neither true nor false"),
+        ("EVALHUB_MAX_UPLOAD_MB", "-5", "EVALHUB_MAX_UPLOAD_MB=-5 is not a whole number of at least 1"),
+        ("EVALHUB_WORKER_PROCESSES", "0", "EVALHUB_WORKER_PROCESSES=0 is not a whole number of at least 1"),
+        ("EVALHUB_WEB_PROCESSES", "two", "EVALHUB_WEB_PROCESSES=two is not a whole number"),
+        ("EVALHUB_BOARD_SECONDS", "nan", "EVALHUB_BOARD_SECONDS=nan is not a number of at least 0"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused_by_name(tmp_path: Path, name: str, value: str, says: str) -> None:
+    environment = {**os.environ, "EVALHUB_DATA": str(tmp_path), name: value}
+    done = subprocess.run([sys.executable, "-m", "evalhub", "fsck"], env=environment, cwd=ROOT, capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert (done.returncode, done.stderr.startswith(f"evalhub: {says}")) == (1, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EVALHUB_ALOWED_HOSTS", "EVALHUB_COFFEE", "EVALHUB_TEST_ANYTHING", "EVALHUB_HTTPS", "EVALHUB_KERNELS"):
+        monkeypatch.setenv(name, "1")
+    assert dict(module.env.misspelt()) == {"EVALHUB_ALOWED_HOSTS": "EVALHUB_ALLOWED_HOSTS", "EVALHUB_COFFEE": ""}
+    assert [message.id for message in check_names()] == ["evalhub.W009"] * 2
+
+
+def test_every_documented_variable_is_known() -> None:
+    documented = re.findall(r"^\| `(EVALHUB_\w+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE)
+    assert set(documented) <= module.env.known

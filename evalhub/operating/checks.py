@@ -15,6 +15,8 @@ import redis
 from django.conf import settings
 from django.core import checks
 
+from evalhub.settings import env
+
 # Where locks and a memory-mapped log are not shared as SQLite needs it.
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",
             "fuse.sshfs", "fuse.gluster", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse")  # fmt: skip
@@ -60,6 +62,19 @@ def check_data_folder(**options: Any) -> Messages:
     text = f"the data folder {folder} cannot be {'written to' if existing == folder else 'made'}"
     hint = f"let user {os.geteuid()} write to {existing}, or set EVALHUB_DATA to another folder"
     return [checks.Error(text, hint, id="evalhub.E003")]
+
+
+@checks.register(*OWN_CHECKS, *READING_CHECKS)
+def check_names(**options: Any) -> Messages:
+    """Warn of variables that begin with EVALHUB_ and that nothing reads: most are misspelt."""
+    return [
+        checks.Warning(
+            f"nothing reads the environment variable {name}",
+            f"did you mean {near}?" if near else "docs/settings.md lists the names; take it out if it is not needed",
+            id="evalhub.W009",
+        )
+        for name, near in env.misspelt()
+    ]
 
 
 @checks.register(*OWN_CHECKS, *READING_CHECKS)

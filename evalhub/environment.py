@@ -1,0 +1,60 @@
+"""Reading the environment: a value that means nothing is refused by name, and every name that is read is known."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+N = TypeVar("N", int, float)
+
+# Read elsewhere: by the kernels, and by the tests.
+_OTHERS = {"EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU", "EVALHUB_REAL_DATA", "EVALHUB_VERSION", "EVALHUB_TOKEN"}
+_TESTS = "EVALHUB_TEST_"
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+class Environment(environ.Env):  # type: ignore[misc]
+    """The environment's variables; ImproperlyConfigured for a value that is no such number, or no yes or no."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = set(_OTHERS)
+
+    def get_value(self, var: str, *args: Any, **options: Any) -> Any:
+        self.known.add(var)
+        return super().get_value(var, *args, **options)
+
+    def bool(self, var: str, default: Any = False) -> Any:
+        text = str(self.get_value(var, default=str(default))).strip().lower()
+        if text not in (*_TRUE, *_FALSE):
+            raise ImproperlyConfigured(f"{var}={text[:40]} is neither true nor false")
+        return text in _TRUE
+
+    def int(self, var: str, default: Any = 0, least: int = 0) -> Any:
+        return self._number(int, "a whole number", var, default, least)
+
+    def float(self, var: str, default: Any = 0.0, least: float = 0.0) -> Any:
+        return self._number(float, "a number", var, default, least)
+
+    def _number(self, kind: Callable[[str], N], noun: str, var: str, default: N, least: N) -> N:
+        text = str(self.get_value(var, default=str(default))).strip()
+        try:
+            value = kind(text)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun}") from error
+        # Also what is no number and equals nothing.
+        if not least <= value < 10**12:
+            raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun} of at least {least}")
+        return value
+
+    def misspelt(self) -> Iterator[tuple[str, str]]:
+        """Yield the names that nothing reads, each with the one that was probably meant, or nothing."""
+        for name in sorted(os.environ):
+            if name.startswith("EVALHUB_") and name not in self.known and not name.startswith(_TESTS):
+                near = difflib.get_close_matches(name, self.known, n=1, cutoff=0.85)
+                yield name, near[0] if near else ""
