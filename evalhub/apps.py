@@ -1,5 +1,7 @@
 """The composition root as an app: base templates, style sheet, system checks."""
 
+import atexit
+import gc
 from importlib import import_module
 
 from django.apps import AppConfig
@@ -12,3 +14,6 @@ class EvalHubConfig(AppConfig):
     def ready(self) -> None:
         # Registered when Django is complete: the checks read the settings.
         import_module("evalhub.operating.checks")
+        # A process that ends gives back its memory as a whole; Python would look through all of it for garbage first,
+        # for up to half a second.
+        atexit.register(gc.freeze)

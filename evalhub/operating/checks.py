@@ -7,11 +7,11 @@ and `evalhub check` run them.
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import redis
 from django.conf import settings
 from django.core import checks
 
@@ -89,6 +89,8 @@ def check_lease(**options: Any) -> Messages:
 
 def check_redis(url: str) -> Messages:
     """A Redis that drops messages loses time, and one that evicts them does so silently. Asked when a worker starts."""
+    # Only a worker asks: no other command loads the client for it.
+    redis = import_module("redis")
     client = redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True)
     try:
         limits: Any = client.config_get("maxmemory", "maxmemory-policy", "appendonly", "save")

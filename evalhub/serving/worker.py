@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -167,3 +168,6 @@ def wait_for_no_disk(connection: Any, **created: Any) -> None:
 warm_up()
 app.steps["worker"].update({CheckStep, DispatcherStep, PoolWatchStep})
 evaluation_log.connect()
+# What was loaded lives as long as the worker: no collection looks through it, and none copies the memory that the
+# pool's processes share.
+gc.freeze()

@@ -1,5 +1,6 @@
 """The web application that gunicorn serves."""
 
+import gc
 import os
 from importlib import import_module
 from typing import Any
@@ -12,10 +13,15 @@ from runs.formats.scanning.warm_up import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 keep_key()
+# What is loaded here lives as long as the process: looking through it for garbage again and again would only take time,
+# now and at each collection later, and would copy the memory that processes share after a fork.
+gc.disable()
 _django = get_wsgi_application()
 warm_up()
 # And every view: before the fork, and not during somebody's first request.
 import_module(settings.ROOT_URLCONF)
+gc.freeze()
+gc.enable()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Any:

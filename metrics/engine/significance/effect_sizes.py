@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-from scipy.interpolate import CubicSpline
 
+from metrics.engine.numerics import cubic_spline
 from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.anova import two_way
 from metrics.engine.significance.paired_t import mean_and_error
@@ -155,8 +155,7 @@ def noncentrality(t: Floats, freedom: int, confidence: float) -> tuple[Floats, F
 def _through(knots: Floats, heights: Floats, at: Floats) -> Floats:
     if len(knots) < _KNOTS:
         return heights[np.searchsorted(knots, at)]
-    curve: Floats = CubicSpline(knots, heights)(at)
-    return curve
+    return cubic_spline(knots, heights)(at)
 
 
 def _outcomes(values: Matrix, first: Ints, second: Ints, least: float) -> tuple[Ints, Ints, Ints]:

@@ -1,0 +1,25 @@
+"""What is used of SciPy's larger packages, which are loaded when they are first asked for.
+
+They take 0.2 s and bring half of SciPy along: too much at the start of every process, most of which never compare runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from metrics.engine.ranking import Floats
+
+Curve = Callable[[Floats], Floats]
+
+
+def cubic_spline(at: Floats, heights: Floats) -> Curve:
+    """Return the cubic spline through the heights, as SciPy's `CubicSpline` makes it."""
+    curve: Curve = import_module("scipy.interpolate").CubicSpline(at, heights)
+    return curve
+
+
+def find_root(of: Callable[[float], float], low: float, high: float, **options: float) -> float:
+    """Return where the function is 0 between two points at which its signs differ, by Brent's method."""
+    root: float = import_module("scipy.optimize").brentq(of, low, high, **options)
+    return root
