@@ -4,7 +4,8 @@ BIN := .venv/bin
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
-# One more than there are cores: tests wait for servers and browsers. The longest files come first as they are.
+# One more than there are cores: tests wait for servers and browsers. tests/conftest.py says which tests
+# stay together and which come first.
 JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from django.core.cache import cache
 from django.db import connections
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
+from xdist.scheduler import LoadFileScheduling
 
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.questions.unchanged import MEMORY
@@ -54,6 +57,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     missing = [name for name in SERVICES if not os.environ.get(name)]
     if missing and os.environ.get("EVALHUB_TEST_REQUIRED"):
         raise pytest.UsageError(f"EVALHUB_TEST_REQUIRED is set, but not {' and '.join(missing)}")
+    # First the long files, which wait for servers half of their time: the others fill what these leave of the
+    # processors, and no long one ends alone.
+    items.sort(key=lambda item: place_in_order(item.path))
     for item in items:
         if item.path.parent.name in ("browser", "reliability"):
             item.add_marker("slow")
@@ -64,6 +70,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if os.environ.get("EVALHUB_TEST_ON") == "services":
         config.hook.pytest_deselected(items=[item for item in items if not asks_the_database(item)])
         items[:] = [item for item in items if asks_the_database(item)]
+
+
+@functools.cache
+def place_in_order(path: Path) -> int:
+    """The part of a run of tests that a file belongs to: of the shared servers, of servers, of the browser, others."""
+    if path.parent.name == "reliability":
+        return 1 - bool(re.search(r"\b(server|embedded|separate): Server\b", path.read_text()))
+    return 2 if path.parent.name == "browser" else 3
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc]
+    """A file of tests stays in one process, and so do all that use the two servers which conftest.py there starts."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return file if place_in_order(self.config.rootpath / file) else "shared servers"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def asks_the_database(item: pytest.Item) -> bool:

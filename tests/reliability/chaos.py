@@ -102,6 +102,7 @@ class Service:
 
     def prepare(self) -> None:
         """What must run before the parts."""
+        self.server.prepare()
 
     def revive(self) -> None:
         for name, command in self.commands.items():

@@ -1,4 +1,7 @@
-"""The two ways EvalHub runs, started once each: every test that uses `server` runs on both."""
+"""The two ways EvalHub runs, started once each: every test that uses `server` runs on both.
+
+They stop after the last test of this folder: a server that waits takes a twentieth of a processor.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def own_redis_url() -> str:
     return f"{base}/{(int(number) + process) % 16}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def database_url() -> Iterator[str]:
     """The database of the servers that tests share."""
     with own_database() as url:
@@ -55,13 +58,13 @@ def administer(statement: str) -> None:
         connection.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with embedded_server(tmp_path_factory.mktemp("embedded")) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def separate(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("separate")
     with separate_servers(data, database_url, own_redis_url()) as server:

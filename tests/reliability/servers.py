@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -28,6 +32,8 @@ class Server:
     url: str
     environment: dict[str, str]
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    # Of an administrator that is there already, for the first client.
+    token: str = ""
 
     def start(self, *command: str, log: Path | None = None) -> subprocess.Popen[bytes]:
         with contextlib.ExitStack() as files:
@@ -53,10 +59,21 @@ class Server:
             time.sleep(0.1)
         raise TimeoutError(f"{self.url} does not answer")
 
+    def prepare(self) -> None:
+        """Put a migrated database with an administrator into the data folder, where there is nothing yet."""
+        data = Path(self.environment["EVALHUB_DATA"])
+        if not data.exists() or not any(data.iterdir()):
+            database, self.token = prepared_database()
+            data.mkdir(parents=True, exist_ok=True)
+            shutil.copy(database, data)
+
+    def make_admin(self) -> str:
+        """The token of a new administrator."""
+        return self.manage("create_admin", f"admin-{time.monotonic_ns()}").rsplit("token:", 1)[1].strip()
+
     def client(self) -> httpx.Client:
-        """A client with an administrator's token."""
-        output = self.manage("create_admin", f"admin-{time.monotonic_ns()}")
-        token = output.rsplit("token:", 1)[1].strip()
+        """A client with the token of an administrator of its own."""
+        token, self.token = self.token or self.make_admin(), ""
         headers = {"Authorization": f"Bearer {token}"}
         # The server closes what was silent for five seconds; a request must not meet it on the way.
         limits = httpx.Limits(keepalive_expiry=2)
@@ -93,12 +110,25 @@ def clean_environment(data: Path) -> dict[str, str]:
     return {**kept, "EVALHUB_DATA": str(data), "EVALHUB_SECRET_KEY": SECRET_KEY, "EVALHUB_BOARD_SECONDS": "0"}
 
 
+@cache
+def prepared_database() -> tuple[Path, str]:
+    """A migrated SQLite database with an administrator, and that one's token: made once for each process of tests."""
+    folder = Path(tempfile.mkdtemp(prefix="evalhub-prepared-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    maker = Server("", clean_environment(folder))
+    maker.manage("migrate", "--verbosity", "0")
+    token = maker.make_admin()
+    (database,) = folder.glob("*.sqlite3")
+    return database, token
+
+
 @contextlib.contextmanager
 def embedded_server(data: Path, **settings: str) -> Iterator[Server]:
     """`evalhub serve` on SQLite, as `make serve` runs it."""
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", {**clean_environment(data), **settings})
     try:
+        server.prepare()
         server.start("evalhub", "serve", "--bind", f"127.0.0.1:{port}")
         server.wait()
         yield server

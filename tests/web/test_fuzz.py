@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +14,6 @@ from metrics.services.comparisons.stored import queue_comparison
 from runs.models import ApiToken, Run, Team
 from tests.conftest import QRELS, upload
 from tests.metrics.boards import make_board, simulated
-from tests.web.fuzzing import Fuzzer, World
 from tests.web.worlds import (
     add_qrels,
     make_collection,
@@ -23,6 +23,10 @@ from tests.web.worlds import (
     make_session_set,
     run_ids,
 )
+
+# Takes two seconds to load, which the processes that only look for tests are spared.
+if TYPE_CHECKING:
+    from tests.web.fuzzing import World
 
 CASES = int(os.environ.get("EVALHUB_TEST_API_CASES", "2000"))
 SEED = int(os.environ.get("EVALHUB_TEST_API_SEED", "1"))
@@ -64,6 +68,8 @@ WHOLE_ANSWERS = (
 
 @pytest.fixture
 def world(db: None) -> World:
+    from tests.web.fuzzing import World
+
     people = make_people()
     for slug, blind in (("one", False), ("dark", True)):
         add_qrels(people, make_collection(people, slug, blind=blind))
@@ -94,12 +100,16 @@ def world(db: None) -> World:
 
 @pytest.mark.slow
 def test_no_request_made_from_the_description_breaks_anything(world: World) -> None:
+    from tests.web.fuzzing import Fuzzer
+
     tally = Fuzzer(world).run(CASES, SEED)
     sys.stdout.write(f"{tally}\n")
     assert not tally.faults, "\n".join(tally.faults[:40])
 
 
 def test_whole_answers_have_the_fields_of_their_description_and_no_others(world: World) -> None:
+    from tests.web.fuzzing import Fuzzer
+
     board = make_board(
         Team.objects.get(slug="lab"), {"AP": simulated(5, 12), "P@10": simulated(5, 12, seed=6)}, "large"
     )
