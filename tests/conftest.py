@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -98,6 +99,11 @@ def asks_the_database(item: pytest.Item) -> bool:
     if item.get_closest_marker("words"):
         return False
     return bool(item.get_closest_marker("django_db")) or "db" in getattr(item, "fixturenames", ())
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all their modules stay until the end: no search for garbage looks at them again."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

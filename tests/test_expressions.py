@@ -61,7 +61,7 @@ def expressions() -> Iterator[Expression]:
 def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
     found: dict[str, re.Pattern[Any]] = {}
     for node in tree.body:
-        if "re.compile(" in ast.unparse(node) and isinstance(node, _ASSIGNED):
+        if isinstance(node, _ASSIGNED) and "re.compile(" in ast.unparse(node):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             name = ast.unparse(target)
             value = getattr(importlib.import_module(module), name)
@@ -82,6 +82,9 @@ def _methods_called(tree: ast.Module, name: str) -> tuple[str, ...]:
 
 def _written_here(call: ast.Call) -> tuple[str, str | bytes] | None:
     """The method and the expression of `re.method(expression, ...)` or of a validator; what varies in it is one x."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if called not in (*METHODS, "compile", *VALIDATORS):
+        return None
     function = ast.unparse(call.func)
     method = function.removeprefix("re.")
     if function.rpartition(".")[2] in VALIDATORS:

@@ -1,13 +1,9 @@
-"""Corrections, analysis of variance and power against statsmodels."""
+"""Corrections, analysis of variance and power against statsmodels, which takes a second to load: where it is used."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from statsmodels.stats.anova import AnovaRM
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import FTestAnovaPower, TTestPower, ftest_power
 
 from metrics.engine.design.topic_set_size import power_of_anova, power_of_t, topics_for_anova, topics_for_t
 from metrics.engine.significance import CORRECTIONS, OMNIBUS
@@ -25,6 +21,8 @@ THEIR_NAMES = {
 @pytest.mark.parametrize("name", list(THEIR_NAMES))
 @pytest.mark.parametrize("decimals", [2, 12])
 def test_corrections_agree(name: str, decimals: int) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     p_values = np.round(np.random.default_rng(6).random(80) ** 4, decimals)
     expected = multipletests(p_values, method=THEIR_NAMES[name])[1]
     np.testing.assert_allclose(CORRECTIONS[name](p_values), expected, rtol=1e-12)
@@ -35,6 +33,9 @@ def test_every_correction_has_been_compared() -> None:
 
 
 def test_the_analysis_of_variance_agrees() -> None:
+    import pandas as pd
+    from statsmodels.stats.anova import AnovaRM
+
     values = np.random.default_rng(7).random((5, 30)) + np.linspace(0, 0.2, 5)[:, None]
     rows = [(run, topic, value) for (run, topic), value in np.ndenumerate(values)]
     table = AnovaRM(pd.DataFrame(rows, columns=["run", "topic", "value"]), "value", "topic", within=["run"]).fit()
@@ -47,6 +48,8 @@ def test_the_analysis_of_variance_agrees() -> None:
 @pytest.mark.parametrize("topics", [3, 20, 150])
 def test_power_agrees(topics: int) -> None:
     """Their effect size of t is d over its deviation; that of F is made from the noncentrality that it is to have."""
+    from statsmodels.stats.power import TTestPower, ftest_power
+
     t = TTestPower().power(0.1 / np.sqrt(0.08), topics, 0.05)
     within, between = 7 * (topics - 1), 7
     anova = ftest_power(np.sqrt(topics * 0.1**2 / (2 * 0.04) / (within + between + 1)), within, between, 0.05)
@@ -55,6 +58,8 @@ def test_power_agrees(topics: int) -> None:
 
 
 def test_topic_set_sizes_agree() -> None:
+    from statsmodels.stats.power import FTestAnovaPower, TTestPower
+
     t = TTestPower().solve_power(0.1 / np.sqrt(0.08), alpha=0.05, power=0.8)
     assert topics_for_t(0.1, 0.04) == np.ceil(t)
     means = np.array([0.05, -0.05, *[0.0] * 6])
