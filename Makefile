@@ -1,6 +1,7 @@
 # Every target does its own set-up: Python 3.11 or newer and make are all it needs.
 PYTHON ?= python3
-BIN := .venv/bin
+VENV = .venv
+BIN := $(VENV)/bin
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
@@ -11,96 +12,108 @@ TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo serve admin test quick test-services chaos fuzz check audit bench docs screenshots calibrate image-test
-.PHONY: wheel-test clean
+.PHONY: wheel-test versions clean
 
-demo: .venv/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
+demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
 
-serve: .venv/.run  ## the same server on your own data folder
+serve: $(VENV)/.run  ## the same server on your own data folder
 	@$(BIN)/evalhub serve --bind $(BIND)
 
-admin: .venv/.run  ## make an administrator and a token: make admin NAME=alice
+admin: $(VENV)/.run  ## make an administrator and a token: make admin NAME=alice
 	@$(BIN)/evalhub migrate --verbosity 0
 	@$(BIN)/evalhub create_admin $(NAME)
 
-test: .venv/.test  ## every test that needs no outside service, or those of T: make test T=tests/engine
+test: $(VENV)/.test  ## every test that needs no outside service, or those of T: make test T=tests/engine
 	$(TEST) $(T)
 
-quick: .venv/.test  ## the tests that take no second each, with few examples of each property: under a minute
+quick: $(VENV)/.test  ## the tests that take no second each, with few examples of each property: under a minute
 	$(TEST) -m "not slow" --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 
-test-services: .venv/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
+test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
 	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web
 
-chaos: .venv/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
+chaos: $(VENV)/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
 
-fuzz: .venv/.test  ## made-up files and requests, a quarter of an hour: 54,000 texts to the readers, 10,000 requests from the API's description
+fuzz: $(VENV)/.test  ## made-up files and requests, a quarter of an hour: 54,000 texts to the readers, 10,000 requests from the API's description
 	EVALHUB_TEST_READER_EXAMPLES=3000 $(BIN)/python -m pytest -m reader tests/runs tests/engine/test_measures.py
 	EVALHUB_TEST_API_CASES=10000 EVALHUB_TEST_API_SEED=$(SEED) $(BIN)/python -m pytest -s tests/web/test_fuzz.py
 
-check: .venv/.check  ## format, lint, types, migrations, whether the installed packages fit each other
+check: $(VENV)/.check  ## format, lint, types, migrations, whether the installed packages fit each other
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	EVALHUB_DATA=.evalhub/check $(BIN)/mypy
 	EVALHUB_DATA=.evalhub/check $(BIN)/evalhub makemigrations --check --dry-run
 	$(BIN)/python -m pip check
 
-audit: .venv/.audit  ## known weaknesses of the installed packages; asks the advisory service on the network
+audit: $(VENV)/.audit  ## known weaknesses of the installed packages; asks the advisory service on the network
 	$(BIN)/python -m pip check
 	@mkdir -p .evalhub && $(BIN)/python -m pip freeze --exclude-editable > .evalhub/installed.txt
 	$(BIN)/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement .evalhub/installed.txt
 
-bench: .venv/.test  ## measured times
+bench: $(VENV)/.test  ## measured times
 	$(BIN)/python -m tests.benchmarks
 
-docs: .venv/.docs  ## the documentation as a site, into .evalhub/site; a link that leads nowhere fails
+docs: $(VENV)/.docs  ## the documentation as a site, into .evalhub/site; a link that leads nowhere fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file .mkdocs.yml --strict --quiet
 
-screenshots: .venv/.test  ## every page in light and dark at three widths, into FOLDER
+screenshots: $(VENV)/.test  ## every page in light and dark at three widths, into FOLDER
 	$(BIN)/python -m tests.browser.screenshots $(or $(FOLDER),.evalhub/screenshots)
 
-calibrate: .venv/.test  ## how often every significance test finds what is not there
+calibrate: $(VENV)/.test  ## how often every significance test finds what is not there
 	$(BIN)/python -m tests.benchmarks.calibrate
 
-image-test: .venv/.test  ## build the Docker image with buildah and evaluate a run in it: make image-test BASE=image-or-folder
+image-test: $(VENV)/.test  ## build the Docker image with buildah and evaluate a run in it: make image-test BASE=image-or-folder
 	$(BIN)/python -m tests.reliability.image $(if $(BASE),--base $(BASE))
 
-wheel-test: .venv/.test  ## build the wheel and use it as it installs itself, in an environment and a folder of its own
+wheel-test: $(VENV)/.test  ## build the wheel and use it as it installs itself, in an environment and a folder of its own
 	$(BIN)/python -m tests.reliability.wheel
+
+VERSIONS ?= 3.12 3.13 3.14
+versions:  ## the fast tests on each of VERSIONS that is installed here, every one in an environment of its own
+	@for version in $(VERSIONS); do \
+		found=; \
+		for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+			if [ -z "$$found" ] && $$python -c '' 2> /dev/null; then found=$$python; fi; \
+		done; \
+		if [ -z "$$found" ]; then echo "Python $$version is not installed here: not tried"; continue; fi; \
+		echo "Python $$version: $$found"; \
+		$(MAKE) --no-print-directory quick PYTHON=$$found VENV=.evalhub/python$$version || exit 1; \
+	done
 
 clean:
 	rm -rf .venv .evalhub .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.venv/bin/python:
-	@echo "setup: a virtual environment in .venv"
+$(VENV)/bin/python:
+	@echo "setup: a virtual environment in $(VENV)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "EvalHub needs Python 3.11 or newer; make PYTHON=...")'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv $(VENV)
 
-.venv/.run: .venv/bin/python pyproject.toml
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@echo "setup: installing the dependencies"
 	@$(BIN)/python -m pip install --quiet --editable .
 	@echo "setup: compiling the kernels into their cache"
 	@$(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()'
 	@touch $@
 
-.venv/.test: .venv/.run
+$(VENV)/.test: $(VENV)/.run
 	@echo "setup: installing what the tests need"
 	@$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
-.venv/.check: .venv/.test
+$(VENV)/.check: $(VENV)/.test
 	@echo "setup: installing what the checks need"
 	@$(BIN)/python -m pip install --quiet --editable '.[test,check]'
 	@touch $@
 
-.venv/.docs: .venv/.run
+$(VENV)/.docs: $(VENV)/.run
 	@echo "setup: installing what the documentation needs"
 	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
-.venv/.audit: .venv/.run
+$(VENV)/.audit: $(VENV)/.run
 	@echo "setup: installing what the audit needs"
 	@$(BIN)/python -m pip install --quiet --editable '.[audit]'
 	@touch $@
