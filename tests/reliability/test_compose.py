@@ -21,7 +21,7 @@ import redis
 from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from tests.reliability.compose import example_environment, load
 from tests.reliability.conftest import own_database
-from tests.reliability.servers import Server, clean_environment, free_port, wait_until_evaluated
+from tests.reliability.servers import NO_CERTIFICATES, Server, clean_environment, free_port, wait_until_evaluated
 
 pytestmark = pytest.mark.services
 
@@ -89,7 +89,8 @@ class Stack:
         return self.server.start(*command, log=self.log)
 
     def get(self, path: str, token: str = TOKEN) -> httpx.Response:
-        return httpx.get(self.server.url + path, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.get(self.server.url + path, headers=headers, timeout=30, verify=NO_CERTIFICATES)
 
     def answers(self, path: str, status: int) -> bool:
         try:

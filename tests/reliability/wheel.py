@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.reliability.readme import check_answers, run_readme
-from tests.reliability.servers import ROOT, START_SECONDS, free_port
+from tests.reliability.servers import NO_CERTIFICATES, ROOT, START_SECONDS, free_port
 
 _PACKAGES = ("evalhub", "runs", "metrics")
 _LIBRARY = """
@@ -97,7 +97,7 @@ def served(commands: Path, environment: dict[str, str], folder: Path) -> Iterato
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and process.poll() is None:
             with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{url}/readyz").status_code == httpx.codes.OK:
+                if httpx.get(f"{url}/readyz", verify=NO_CERTIFICATES).status_code == httpx.codes.OK:
                     break
             time.sleep(0.1)
         else:
