@@ -64,8 +64,13 @@ def board(alice: User) -> Collection:
 
 
 @pytest.fixture
-def eight(submit: Submit) -> list[Run]:
-    return [submit(GOOD if number % 2 else POOR, tag=long_name(number)) for number in range(8)]
+def two(submit: Submit) -> list[Run]:
+    return [submit(POOR, tag=long_name(0)), submit(GOOD, tag=long_name(1))]
+
+
+@pytest.fixture
+def eight(two: list[Run], submit: Submit) -> list[Run]:
+    return two + [submit(GOOD if number % 2 else POOR, tag=long_name(number)) for number in range(2, 8)]
 
 
 def drawn_of(collection: Collection, name: str, **query: str) -> Figure:
@@ -89,8 +94,8 @@ def test_no_text_of_many_runs_is_cut(board: Collection, name: str, size: str) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", RUN_CHARTS)
-def test_no_text_of_a_run_is_cut(eight: list[Run], name: str, size: str) -> None:
-    run = eight[0]
+def test_no_text_of_a_run_is_cut(two: list[Run], name: str, size: str) -> None:
+    run = two[0]
     check_texts(RUN_CHARTS[name](Asked(run, find_evaluation(run=run), {"topic": "1"})), size)
 
 
@@ -129,14 +134,14 @@ def test_a_legend_is_whole(eight: list[Run], size: str) -> None:
         assert [text for text in told if text in {*names, "ideal"}] == [*names, "ideal"]
 
 
-def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(eight: list[Run]) -> None:
-    figure = curves_of(eight[:2])
+def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(two: list[Run]) -> None:
+    figure = curves_of(two)
     drawn = svg(figure).decode()
     symbols = re.findall(r'role-legend-symbol".*?<path [^>]*?(?:stroke-dasharray="([^"]*)")', drawn)
     assert symbols == ["1,0", "1,0", "6,4"]
     assert "nDCG" in words(drawn.encode())
     for other, title in (("curve", "nDCG"), ("ranking", "cumulated gain")):
-        asked = Asked(eight[0], find_evaluation(run=eight[0]), {"topic": "1"})
+        asked = Asked(two[0], find_evaluation(run=two[0]), {"topic": "1"})
         assert title in words(svg(RUN_CHARTS[other](asked)))
 
 
@@ -164,11 +169,11 @@ def test_runs_that_tie_for_the_first_rank_are_explained(alice: User) -> None:
     assert notes == {"single": False, "tied": True}
 
 
-def test_a_ratio_of_averages_is_called_one(eight: list[Run]) -> None:
+def test_a_ratio_of_averages_is_called_one(two: list[Run]) -> None:
     for measure, said in (("nDCG", "the mean of 3 topics"), ("nDCG(norm='average')", "the ratio of the averages of 3")):
-        evaluation = find_evaluation(run=eight[0])
+        evaluation = find_evaluation(run=two[0])
         drawn = curve(load_view(evaluation), parse_measure(measure), 20)
-        for figure in (curve_figure(drawn, measure=parse_measure(measure), run="r"), curves_of(eight[:2], measure)):
+        for figure in (curve_figure(drawn, measure=parse_measure(measure), run="r"), curves_of(two, measure)):
             assert said in figure.caption
             assert said in " ".join(words(svg(figure)))
 
@@ -192,8 +197,8 @@ def test_ticks_are_whole_numbers(low: int, high: int, ticks: list[int]) -> None:
     assert len(whole_ticks(low, high, Look(size="narrow"))) <= 7
 
 
-def test_a_level_that_counts_is_named(eight: list[Run]) -> None:
-    asked = Asked(eight[0], find_evaluation(run=eight[0]), {"rel": "2"})
+def test_a_level_that_counts_is_named(two: list[Run]) -> None:
+    asked = Asked(two[0], find_evaluation(run=two[0]), {"rel": "2"})
     assert "documents of level 2 and above count as relevant" in RUN_CHARTS["precision-recall"](asked).caption
 
 
