@@ -1,6 +1,6 @@
 """The two ways EvalHub runs, started once each: every test that uses `server` runs on both.
 
-They stop after the last test of this folder: a server that waits takes a twentieth of a processor.
+They stop after the last file that uses them: a server that waits takes a twentieth of a processor.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from rest_framework.test import APIClient
 
 from metrics.models import Comparison, Evaluation
 from runs.models import Run, SessionSet
-from tests.conftest import GOOD, POOR, SESSIONS, upload
+from tests.conftest import GOOD, POOR, SESSIONS, place_in_order, upload
 from tests.reliability.backups import RUNS
 from tests.reliability.servers import Server, embedded_server, separate_servers
+
+# The servers that run.
+SHARED: list[Server] = []
 
 
 @contextlib.contextmanager
@@ -61,6 +64,7 @@ def administer(statement: str) -> None:
 @pytest.fixture(scope="package")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with embedded_server(tmp_path_factory.mktemp("embedded")) as server:
+        SHARED.append(server)
         yield server
 
 
@@ -68,7 +72,16 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def separate(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("separate")
     with separate_servers(data, database_url, own_redis_url()) as server:
+        SHARED.append(server)
         yield server
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Stop the shared servers when the process of tests turns to a file that does not use them: none after it does."""
+    if not place_in_order(item.path) and (nextitem is None or place_in_order(nextitem.path)):
+        while SHARED:
+            SHARED.pop().stop()
 
 
 @pytest.fixture(params=["embedded", pytest.param("separate", marks=pytest.mark.services)])
