@@ -35,7 +35,7 @@ class TopicJudgements(TypedDict):
     levels: Annotated[dict[str, int], "documents by level"]
 
 
-class Version(TypedDict):
+class JudgementsVersion(TypedDict):
     qrels: int
     active: bool
     judgements: int
@@ -61,7 +61,7 @@ class JudgementsOf(TypedDict):
     """What judgements hold."""
 
     collection: str
-    versions: list[Version]
+    versions: list[JudgementsVersion]
     compared: Annotated[CrossTable | None, "null where one version was requested"]
 
 
@@ -87,10 +87,10 @@ def _answer(collection: Collection, found: JudgementsAnswer) -> JudgementsOf:
     )
 
 
-def _version(collection: Collection, version: JudgedVersion) -> Version:
+def _version(collection: Collection, version: JudgedVersion) -> JudgementsVersion:
     names, total = [str(level) for level in version.levels], max(1, sum(version.totals))
     rows = zip(version.qrels.topic_ids, version.judged, version.relevant, version.counts.tolist(), strict=True)
-    return Version(
+    return JudgementsVersion(
         qrels=version.qrels.version,
         active=version.qrels.active,
         judgements=sum(version.totals),
