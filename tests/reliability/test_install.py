@@ -56,15 +56,17 @@ def test_two_migrations_at_once_are_one_after_the_other(tmp_path: Path) -> None:
     assert [process.returncode for process in started] == [0, 0]
 
 
-def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_migrates_holds_a_lock(transactional_db: None, tmp_path: Path) -> None:
     if connection.vendor == "postgresql":
         with migrate._alone(), connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
             assert cursor.fetchone() == (1,)
         return
-    monkeypatch.setitem(connection.settings_dict, "NAME", tmp_path / "new" / "evalhub.sqlite3")
-    with migrate._alone(), (tmp_path / "new" / "migrate.lock").open("w") as lock, pytest.raises(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # Put back before the test's database is: under a file's name the one in memory would be closed, and lost.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(connection.settings_dict, "NAME", tmp_path / "new" / "evalhub.sqlite3")
+        with migrate._alone(), (tmp_path / "new" / "migrate.lock").open("w") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert (tmp_path / "new" / "evalhub.sqlite3").exists()
 
 
