@@ -22,9 +22,9 @@ from runs.formats.scanning.pieces import (
     PieceReader,
     TopicsInterleaved,
     ensure_grouped,
-    group_by_topic,
     keep_rows,
     topic_segments,
+    topics_together,
 )
 from runs.formats.scanning.scan import find_duplicates
 
@@ -66,10 +66,10 @@ def read_run(
     for columns in reader.read(open_run(), whole=not grouped):
         reader.check_rows(columns, _SCORE, "bad_score")
         reader.report.check()
-        columns = columns if grouped else group_by_topic(columns)
-        block = _block(columns)
-        ensure_grouped(block.topic_ids, seen)
-        yield block
+        for part in [columns] if grouped else topics_together(columns):
+            block = _block(part)
+            ensure_grouped(block.topic_ids, seen)
+            yield block
 
 
 def check_run(
@@ -135,11 +135,10 @@ class _RunCheck:
             self.reader.warn_extra_columns(columns)
             columns = keep_rows(columns, good)
             self._note_tags(columns)
-            if not self.summary.grouped:
-                columns = group_by_topic(columns)
-            block = _block(columns)
-            self._note_block(columns, block)
-            yield block
+            for part in [columns] if self.summary.grouped else topics_together(columns):
+                block = _block(part)
+                self._note_block(part, block)
+                yield block
         self._finish()
 
     def _note_tags(self, columns: Columns) -> None:

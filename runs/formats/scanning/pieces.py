@@ -37,6 +37,8 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # Longer numbers than this are read one by one rather than in an array as wide as the longest.
 _WIDE_NUMBER = 64
 _HEADER_LINES = 10_000
+# Of a file that is held whole, so many rows are worked on at a time.
+_ROWS_AT_ONCE = 200_000
 _STRETCH = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
@@ -255,12 +257,30 @@ def group_by_topic(columns: Columns) -> Columns:
     return _renote(columns.take(np.argsort(topics, kind="stable")))
 
 
+def topics_together(columns: Columns) -> Iterator[Columns]:
+    """Yield the same, some whole topics at a time: a copy of all rows would take as much memory again."""
+    topics = numbered(columns, TOPIC)
+    order = np.argsort(topics, kind="stable").astype(np.int32)
+    ends = np.cumsum(np.bincount(topics)).tolist()
+    del topics
+    start = 0
+    for place, end in enumerate(ends):
+        if end - start >= _ROWS_AT_ONCE or place == len(ends) - 1:
+            yield _renote(columns.take(order[start:end]))
+            start = end
+
+
 def numbered(columns: Columns, column: int) -> Ints:
     """Return for each row the number of its topic or label, in order of first appearance."""
     starts = np.flatnonzero(columns.notes & (NEW_TOPIC if column == TOPIC else NEW_LABEL))
     first: dict[bytes, int] = {}
-    numbers = [first.setdefault(columns.text(row, column), len(first)) for row in starts.tolist()]
-    return np.repeat(np.array(numbers, np.int64), np.diff(np.append(starts, len(columns.line))))
+    numbers = np.empty(len(starts), np.int64)
+    # Where topics are interleaved every row begins one: as Python's numbers all of them would fill the memory.
+    for begin in range(0, len(starts), _ROWS_AT_ONCE):
+        rows = starts[begin : begin + _ROWS_AT_ONCE].tolist()
+        texts = (columns.text(row, column) for row in rows)
+        numbers[begin : begin + len(rows)] = [first.setdefault(text, len(first)) for text in texts]
+    return np.repeat(numbers, np.diff(np.append(starts, len(columns.line))))
 
 
 def keep_rows(columns: Columns, good: Flags) -> Columns:
