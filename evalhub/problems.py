@@ -38,6 +38,8 @@ _STATUS: dict[type[EvalHubError], int] = {
     errors.KeyReused: 422,
     errors.Conflict: 409,
     errors.LimitReached: 429,
+    errors.Unavailable: 503,
+    errors.ClientLeft: 408,
 }
 _PROBLEM = "application/problem+json"
 _log = logging.getLogger(__name__)
@@ -50,7 +52,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     set_rollback()
     if isinstance(error, EvalHubError) and not isinstance(error, errors.StorageUnavailable):
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
-        headers = {"Retry-After": _whole_seconds(error.wait)} if isinstance(error, errors.LimitReached) else None
+        waits = error.wait if isinstance(error, errors.LimitReached | errors.Unavailable) else None
+        headers = None if waits is None else {"Retry-After": _whole_seconds(waits)}
         return _response(_problem(status, error.code, error.message, _entries(error)), context, headers)
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.

@@ -61,6 +61,9 @@ EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512, least=1
 EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2, least=1)
 EVALHUB_WEB_PROCESSES = env.int("EVALHUB_WEB_PROCESSES", default=2, least=1)
 EVALHUB_BOARD_SECONDS = env.float("EVALHUB_BOARD_SECONDS", default=1.0)
+EVALHUB_WORK_SECONDS = env.float("EVALHUB_WORK_SECONDS", default=2.0)
+EVALHUB_ANSWER_SECONDS = env.float("EVALHUB_ANSWER_SECONDS", default=30.0)
+EVALHUB_DEAR_REQUESTS = env.int("EVALHUB_DEAR_REQUESTS", default=2)
 EVALHUB_HTTPS = env.bool("EVALHUB_HTTPS", default=False)
 EVALHUB_METRICS_TOKEN = env.str("EVALHUB_METRICS_TOKEN", default="")
 EVALHUB_LOG_LEVEL = env.str("EVALHUB_LOG_LEVEL", default="WARNING").upper()
@@ -130,6 +133,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "evalhub.operating.bounded_work.BoundedWork",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "evalhub.urls"

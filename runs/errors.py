@@ -15,7 +15,10 @@
     │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
     ├── KeyReused               an idempotency key that came with another request before
     ├── Conflict                a change that contradicts the state it meets
-    └── LimitReached            one more than a quota or a rate allows; says how long to wait
+    ├── LimitReached            one more than a quota or a rate allows; says how long to wait
+    └── LeftOff                 what ends a request whatever it is doing, and says nothing of the data
+        ├── Unavailable         what the server has no time for now; says how long to wait
+        └── ClientLeft          the client of a request that was being answered is gone
 
 Only `evalhub.problems` turns one into an HTTP status.
 """
@@ -96,6 +99,29 @@ class LimitReached(EvalHubError):
     def __init__(self, message: str, *, wait: float, code: str | None = None) -> None:
         super().__init__(message, code=code)
         self.wait = wait
+
+
+class LeftOff(EvalHubError):
+    """Whoever turns errors of files into others lets this one through: the file is not the reason."""
+
+
+class Unavailable(LeftOff):
+    """`wait` is in seconds."""
+
+    code = "server_busy"
+
+    def __init__(self, message: str, *, wait: float, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.wait = wait
+
+
+class ClientLeft(LeftOff):
+    """Nobody reads the answer; the log and the counters tell that work was left off."""
+
+    code = "client_left"
+
+    def __init__(self) -> None:
+        super().__init__("the client closed the connection before the answer was ready")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,20 +24,26 @@ View = Callable[..., HttpResponseBase]
 
 def problem_of(error: Exception) -> tuple[int, str]:
     """The status and the sentence that the API answers for an error: there is one place that decides them."""
+    answer = _answer_of_the_api(error)
+    return answer.status_code, answer.data["detail"]
+
+
+def _answer_of_the_api(error: Exception) -> Any:
     handler: Any = api_settings.EXCEPTION_HANDLER
     answer = handler(error, {})
     if answer is None:
         raise error
-    return answer.status_code, answer.data["detail"]
+    return answer
 
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer an error with a page; what the API has no answer for is raised again."""
-    status, detail = problem_of(error)
-    response = render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
-    if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE):
-        response["Retry-After"] = "60"
-    return response
+    answer = _answer_of_the_api(error)
+    status, detail = answer.status_code, answer.data["detail"]
+    page = render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
+    if wait := answer.headers.get("Retry-After"):
+        page["Retry-After"] = wait
+    return page
 
 
 def reads(*names: str, fields: tuple[str, ...] = (), numbered: str = "") -> Callable[[View], View]:

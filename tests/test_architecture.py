@@ -26,8 +26,8 @@ LAYERS = (
     (("metrics.models", "metrics.apps"), "evaluations, judged views, metric vectors, stored comparisons"),
     (("runs.services",), "submission, judgements, topics, the file store"),
     (("runs.models", "runs.apps"), "teams, tokens, collections, qrels versions, runs, the audit trail"),
-    (("runs.formats", "runs.errors", "runs.digests"), "readers of runs, sessions, qrels, known documents and topics,"
-     " and what can be wrong with them; digests; no Django"),
+    (("runs.formats", "runs.errors", "runs.digests", "runs.attention"), "readers of runs, sessions, qrels, known"
+     " documents and topics, and what can be wrong with them; digests; whether anybody still waits; no Django"),
     (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.

@@ -31,6 +31,7 @@ from metrics.questions.parameters import choice_in, flag_in, query_of
 from metrics.questions.unchanged import of_board, of_collection, unchanged
 from metrics.questions.values import evaluation_in
 from metrics.services.boards.fingerprints import Fingerprint
+from metrics.services.work import begin_drawing
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import refusals
 
@@ -129,6 +130,7 @@ def picture(key: str | None, form: str, draw: Callable[[], Any]) -> HttpResponse
     """The answer with a chart in it; what has a key is remembered for a while, here and by the browser."""
     content = cache.get(key) if key else None
     if content is None:
+        begin_drawing()
         content = render(draw, form)
         if key:
             cache.set(key, content, _KEPT_SECONDS)

@@ -17,6 +17,7 @@ from metrics.charts.figure import Figure
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.status import RunStatus
 from runs.api.parameters import text_of
+from runs.errors import LeftOff
 from runs.views import problem_of
 
 # What a page tells as the state of things; every other refusal is an answer to what was asked for.
@@ -55,6 +56,8 @@ def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *argumen
     """Put a part of the page into its context, or the problem in its place; returns the page's status."""
     try:
         context[part] = build(*arguments)
+    except LeftOff:
+        raise
     except EvalHubError as error:
         status, detail = problem_of(error)
         problem = Problem(detail, error.code)

@@ -18,7 +18,8 @@ from typing import Literal, TypeVar
 from django.conf import settings
 
 from metrics.engine.errors import EvalHubError
-from runs.errors import StoredFileCorrupt, StoredFileMissing
+from runs.attention import check_client
+from runs.errors import LeftOff, StoredFileCorrupt, StoredFileMissing
 from runs.formats.compression import BoundedReader, Reader, open_file
 from runs.formats.limits import Limits
 from runs.formats.scanning.pieces import Opener
@@ -61,6 +62,7 @@ class HashingReader:
         self.size = 0
 
     def read(self, size: int = -1, /) -> bytes:
+        check_client()
         content = self._stream.read(size)
         self._hash.update(content)
         self.size += len(content)
@@ -168,6 +170,8 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
         result = read(source.open)
     except FileNotFoundError as error:
         raise missing_file(sha256) from error
+    except LeftOff:
+        raise
     except EvalHubError as error:
         # It was read to its end without a problem before it was stored.
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error
@@ -198,6 +202,8 @@ def examine_stored(sha256: str) -> Examined:
         return Examined("missing")
     except OSError as error:
         return Examined("unreadable", reason=error.strerror or str(error))
+    except LeftOff:
+        raise
     except EvalHubError:
         # It was read to its end without a problem before it was stored.
         return Examined("altered")
@@ -244,6 +250,8 @@ class StoredFile:
             while size < _STEP and (piece := self._reader.read(_STEP - size)):
                 pieces.append(piece)
                 size += len(piece)
+        except LeftOff:
+            raise
         except (EvalHubError, OSError) as error:
             raise StoredFileCorrupt(f"the stored file {self._sha256[:12]} cannot be read") from error
         if size < _STEP and self._reader.sha256 != self._sha256:

@@ -8,7 +8,7 @@ from typing import Any
 
 from metrics.engine.errors import EvalHubError
 from metrics.engine.sessions.blocks import SessionBlock
-from runs.errors import Conflict, FileTooLarge, InvalidInput, StoredFileCorrupt
+from runs.errors import Conflict, FileTooLarge, InvalidInput, LeftOff, StoredFileCorrupt
 from runs.formats.limits import Limits
 from runs.formats.sessions.reading import read_session_at, read_sessions, use_sessions
 from runs.formats.trec_run import TAG
@@ -105,6 +105,8 @@ def find_session(session_set: SessionSet, place: int) -> tuple[SessionBlock, int
         found = read_session_at(source.open, place, **_form(session_set))
     except FileNotFoundError as error:
         raise missing_file(session_set.sha256) from error
+    except LeftOff:
+        raise
     except EvalHubError:
         found = None
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,7 +205,7 @@ def test_a_design_without_a_meaning_is_refused(
 
 
 def test_a_design_that_would_take_too_long_says_what_to_narrow(
-    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     one = str(Run.objects.values_list("pk", flat=True)[0])
     assert anonymous.get(DESIGN, {"runs": one}).json()["code"] == "too_few_runs"
@@ -215,7 +216,7 @@ def test_a_design_that_would_take_too_long_says_what_to_narrow(
     assert anonymous.get(DESIGN).json()["code"] == "too_much_work"
     monkeypatch.undo()
     for seconds, pointer in ((1e-7, "measures"), (1e-4, "trials")):
-        monkeypatch.setattr(effort, "MAX_SECONDS", seconds)
+        settings.EVALHUB_WORK_SECONDS = seconds
         answer = anonymous.get(DESIGN)
         assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
         assert answer.json()["errors"][0]["pointer"] == pointer

@@ -16,7 +16,6 @@ from metrics.engine.significance.pairs import Matrix
 from metrics.engine.significance.resampling import draw_weights
 from metrics.models import Evaluation
 from metrics.services.comparisons import orders
-from metrics.services.values import effort
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
@@ -217,9 +216,9 @@ def test_orders_without_a_meaning_are_refused(
 
 
 def test_orders_that_would_take_too_long_say_what_to_narrow(
-    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    monkeypatch.setattr(effort, "MAX_SECONDS", 1e-6)
+    settings.EVALHUB_WORK_SECONDS = 1e-6
     answer = anonymous.get(ORDERS)
     assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
     assert "fewer measures" in answer.json()["detail"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from scipy import stats
 
 from metrics.engine.significance.pairs import Matrix
 from metrics.services.boards import standings
-from metrics.services.values import effort
 from runs.models import Collection, User
 from tests.metrics.boards import make_board
 from tests.metrics.standings import BOARD, NOBODY, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
@@ -25,8 +25,8 @@ __all__ = ["board", "nothing_is_remembered", "values"]
 
 
 def test_queries_do_not_grow_with_the_board(anonymous: APIClient, board: Collection) -> None:
-    # One of them is for these runs alone: their evaluations have not stored Judged@10.
-    for query, most in (({}, 12), ({"statistics": "all", "baseline": id_of("r0")}, 16)):
+    # Two of them are for these runs alone: their evaluations have not stored Judged@10.
+    for query, most in (({}, 13), ({"statistics": "all", "baseline": id_of("r0")}, 17)):
         with CaptureQueriesContext(connection) as queries:
             anonymous.get(BOARD, query)
         assert len(queries) <= most, "\n".join(entry["sql"][:200] for entry in queries)
@@ -57,14 +57,18 @@ def test_statistics_without_a_meaning_are_refused(
 
 
 def test_what_would_take_too_long_is_refused_and_says_what_to_narrow(
-    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+    anonymous: APIClient, board: Collection, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(effort, "MAX_SECONDS", 1e-6)
+    # What is remembered takes no time.
+    assert anonymous.get(BOARD, {"statistics": "tiers,ranks", "test": "sign", "seed": "1"}).status_code == 200
+    settings.EVALHUB_WORK_SECONDS = 1e-6
+    assert anonymous.get(BOARD, {"statistics": "tiers", "test": "sign", "confidence": "0.95"}).status_code == 200
     for parts, pointer, words in (("tiers", "test", "another test"), ("ranks", "rank_resamples", "rank_resamples")):
         answer = anonymous.get(BOARD, {"statistics": parts})
         assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
         assert words in answer.json()["detail"]
         assert answer.json()["errors"][0]["pointer"] == pointer
+    settings.EVALHUB_WORK_SECONDS = 2
     assert anonymous.get(BOARD, {"statistics": "intervals"}).status_code == 200
     monkeypatch.setattr(standings, "MAX_RUNS", RUNS - 1)
     answer = anonymous.get(BOARD, {"statistics": "intervals"})

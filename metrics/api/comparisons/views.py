@@ -34,6 +34,7 @@ from metrics.services.comparisons.stored import (
     queue_comparison,
     read_stored_comparison,
 )
+from metrics.services.comparisons.workload import begin_results, begin_results_file
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.api.views import either
@@ -69,6 +70,7 @@ class ComparisonView(APIView):
         answer = answer_comparison(collection=found, query=query)
         if isinstance(answer, Comparison):
             return _accepted(request, answer)
+        begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         told = _status(request, answer.stored) if answer.stored else None
         return Response(answers.comparison_answer(found, answer, selection, request.build_absolute_uri(), told))
 
@@ -102,6 +104,7 @@ class StoredComparisonView(APIView):
             return Response(answers.WaitingComparison(comparison=_status(request, stored)))
         answer = _read(request, stored)
         selection = pair_selection(query_of(request), answer.query)
+        begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         url, told = request.build_absolute_uri(), _status(request, stored)
         return Response(answers.comparison_answer(stored.qrels.collection, answer, selection, url, told))
 
@@ -181,6 +184,7 @@ def _accepted(request: Request, stored: Comparison) -> Response:
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
     export, selection = EXPORTS[kind], PairSelection(run=run_id_in(query_of(request), "run"))
+    begin_results_file(answer.entrants.pairs.number, answer.query)
     response = StreamingHttpResponse(export.render(collection, answer, selection), content_type=export.content_type)
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'
     return response

@@ -35,7 +35,8 @@ from metrics.services.values.common_values import (
     not_corrected_again,
     read_common_values,
 )
-from metrics.services.values.effort import check_seconds, check_values, seconds_of_ranks, seconds_of_test
+from metrics.services.values.effort import check_values, seconds_of_ranks, seconds_of_test
+from metrics.services.work import begin
 
 PARTS = ("intervals", "tiers", "ranks", "baseline")
 _MARKS = {1: "better", -1: "worse", 0: None}
@@ -45,6 +46,11 @@ MAX_GROUPED_RUNS = 200
 _CACHE_SECONDS = 3600
 # Another one whenever what is remembered is made or held otherwise: a cache outlives an update.
 _SHAPE = 2
+# What to ask instead of a part that takes too long, and the parameter that says so.
+_NARROW = {
+    "tiers": ("use fewer resamples, another test, or leave it out of statistics=", "test"),
+    "ranks": ("use fewer rank_resamples, or leave it out of statistics=", "rank_resamples"),
+}
 _T = TypeVar("_T")
 
 
@@ -196,26 +202,14 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
         few = Caution("too_few_runs", f"a comparison needs at least two ranked runs; found {len(places)}")
         standings = Standings(query, board.sort, places, cautions=[few])
     else:
-        _check_work(query, len(places), board.qrels.topics)
-        entrants = _Entrants([*places], np.array([mean for _, mean in ranked]), board.sort, board.descending)
+        check_values(len(places), board.qrels.topics, 1)
+        means = np.array([mean for _, mean in ranked])
+        entrants = _Entrants([*places], means, board.sort, board.descending, board.qrels.topics)
         standings = _compare(entrants, query, places, against)
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
         standings.cautions.extend(without_interval(board.measures))
     return standings
-
-
-def _check_work(query: StandingsQuery, runs: int, topics: int) -> None:
-    check_values(runs, topics, 1)
-    families = {"tiers": runs * (runs - 1) // 2, "baseline": runs - 1}
-    for part in (part for part in families if part in query.parts):
-        seconds = seconds_of_test(query.test, runs, topics, families[part], query.resamples)
-        narrow = "use fewer resamples, another test, or leave it out of statistics="
-        check_seconds(seconds, f"{part} by {query.test} of {runs:,} runs", narrow, "test")
-    if "ranks" in query.parts:
-        narrow = "use fewer rank_resamples, or leave it out of statistics="
-        seconds = seconds_of_ranks(runs, topics, query.rank_resamples)
-        check_seconds(seconds, f"rank intervals of {runs:,} runs", narrow, "rank_resamples")
 
 
 @dataclass(frozen=True)
@@ -226,6 +220,7 @@ class _Entrants:
     means: Floats
     measure: Measure
     descending: bool
+    topics: int
 
     @cached_property
     def common(self) -> CommonValues:
@@ -238,12 +233,15 @@ class _Entrants:
         digest.update(f"{self.descending} {self.measure.name}".encode())
         return digest.hexdigest()
 
-    def remembered(self, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T]) -> _T:
-        """What was made of the same values before, or is made now."""
+    def remembered(
+        self, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T], seconds: float = 0.0
+    ) -> _T:
+        """What was made of the same values before, or is made now, which takes about so many seconds."""
         digest = hashlib.sha256(f"{self.identity} {part} {options!r}".encode())
         key = f"standings:{_SHAPE}:{digest.hexdigest()}"
         known = cache.get(key)
         if known is None:
+            begin(seconds, f"{part} of {len(self.ids):,} runs", *_NARROW.get(part, _NARROW["tiers"]))
             known = make(self.common)
             cache.set(key, known, _CACHE_SECONDS)
         return cast(_T, known)
@@ -255,6 +253,8 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
     try:
         topics, left_out, reordered = entrants.remembered("topics", (), lambda common: _topics(common, lower))
     except StatisticsError as error:
+        if error.code == "too_much_work":
+            raise
         return Standings(query, measure, places, cautions=[Caution(error.code, error.message)])
     cautions = cautions_of([measure], left_out)
     enough = topics >= MIN_TOPICS
@@ -270,16 +270,26 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
         options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
     tested = (options, query.test, query.correction, query.alpha)
     tiers, spread, contrast = None, None, None
+    runs = len(entrants.ids)
+
+    def seconds_of_pairs(pairs: int) -> float:
+        return seconds_of_test(query.test, runs, entrants.topics, pairs, query.resamples)
+
     if enough and "tiers" in query.parts:
-        tiers, untiered = entrants.remembered("tiers", tested, lambda common: _tiers(common, query, options, lower))
+        seconds = seconds_of_pairs(runs * (runs - 1) // 2)
+        tiers, untiered = entrants.remembered(
+            "tiers", tested, lambda common: _tiers(common, query, options, lower), seconds
+        )
         cautions += untiered
     if enough and "ranks" in query.parts:
         drawn = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
-        spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower))
+        seconds = seconds_of_ranks(runs, entrants.topics, query.rank_resamples)
+        spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds)
     if against is not None:
         contrast = entrants.remembered(
-            "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against)
-        )
+            "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against),
+            seconds_of_pairs(runs - 1),
+        )  # fmt: skip
     return Standings(query, measure, places, topics, tiers, spread, contrast, cautions=cautions)
 
 

@@ -27,6 +27,7 @@ from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import cautions_of as cautions_of_values
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import select_evaluations
+from runs.attention import keep_going
 from runs.models import Collection, Qrels
 
 MAX_RUNS = 1_000
@@ -166,6 +167,7 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
     Raises StatisticsError where a measure has fewer than two topics on which every run has a value.
     """
     for measure in query.measures:
+        keep_going()
         vectors = vectors_of([evaluation.pk for evaluation in entrants.evaluations], [measure])
         values = np.vstack([vectors[evaluation.pk, measure.name].values for evaluation in entrants.evaluations])
         without = np.isnan(values).sum(axis=0)

@@ -30,13 +30,13 @@ from metrics.services.values.common_values import (
     read_common_values,
 )
 from metrics.services.values.effort import (
-    check_seconds,
     check_values,
     seconds_of_plans,
     seconds_of_swaps,
     seconds_of_test,
 )
 from metrics.services.values.selection import select_evaluations
+from metrics.services.work import begin
 from runs.models import Collection, Qrels, Run
 
 MAX_RUNS = 200
@@ -143,12 +143,12 @@ def _check_work(query: DesignQuery, runs: int, topics: int) -> None:
     check_values(runs, topics, number)
     seconds = number * seconds_of_test(query.test, runs, topics, pairs, query.resamples)
     narrow = "use fewer measures, runs (runs=) or resamples, or another test"
-    check_seconds(seconds, f"{query.test} of {runs} runs by {number} measures", narrow, "measures")
+    begin(seconds, f"{query.test} of {runs} runs by {number} measures", narrow, "measures")
     draws = number * query.trials * (len(query.sizes) or _SIZES)
     narrow = "use fewer measures, runs (runs=), sizes or trials"
-    check_seconds(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", narrow, "trials")
+    begin(seconds_of_swaps(runs, topics, draws), f"swap rates of {runs} runs", narrow, "trials")
     plans = number * len(query.differences)
-    check_seconds(seconds_of_plans(plans), f"{plans} topic set sizes", "use fewer differences", "differences")
+    begin(seconds_of_plans(plans), f"{plans} topic set sizes", "use fewer differences", "differences")
 
 
 def _design(measure: Measure, common: CommonValues, query: DesignQuery, qrels: Qrels) -> MeasureDesign:

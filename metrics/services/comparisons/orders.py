@@ -17,9 +17,10 @@ from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import CommonValues, cautions_of, common_values, qrels_cautions
-from metrics.services.values.effort import check_seconds, check_values, seconds_of_orders
+from metrics.services.values.effort import check_values, seconds_of_orders
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import too_many_runs
+from metrics.services.work import begin
 from runs.models import Collection, Qrels, Run
 
 MAX_RUNS = 200
@@ -95,7 +96,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     check_values(len(runs), topics, len(kinds))
     seconds = seconds_of_orders(len(kinds), len(pairs), len(runs), topics, query.resamples)
     what = f"{len(pairs)} pairs of orders of {len(runs)} runs, B = {query.resamples:,},"
-    check_seconds(seconds, what, "use fewer measures, runs (runs=) or resamples", "measures")
+    begin(seconds, what, "use fewer measures, runs (runs=) or resamples", "measures")
     values, common = _values(versions, ids, query.measures)
     lower = np.array([measure.definition.lower_is_better for measure, _ in kinds])
     means = np.array([one.mean(axis=1) for one in values])

@@ -25,11 +25,13 @@ from metrics.services.comparisons.comparison import (
     compare_entrants,
 )
 from metrics.services.comparisons.content import STATISTICS_VERSION, canonical, decode, digest_of, encode, query_from
-from metrics.services.comparisons.workload import check_workload, estimate, fits_a_request, seconds_of
+from metrics.services.comparisons.workload import check_missing, check_workload, estimate, fits_a_request, seconds_of
 from metrics.services.queue.damage import make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
 from metrics.services.snapshots import after_snapshot
+from metrics.services.work import begin
+from runs.attention import present_attention
 from runs.errors import Conflict, LimitReached, NotFound
 from runs.models import Collection
 
@@ -107,10 +109,17 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return Answer(query, entrants, list(compare_entrants(entrants, query))).of(query.shown)
+        return _made_at_once(entrants, query).of(query.shown)
     stored = _find_or_queue(entrants, query)
     check_not_failed(stored)
     return read_stored_comparison(stored).of(query.shown) if stored.state == Comparison.State.COMPARED else stored
+
+
+def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
+    begin(estimate(entrants, query), "the comparison", "use fewer runs, measures or resamples", "runs")
+    # Threads draw resamples, and ask for the request that they draw for.
+    watched = replace(query, options=replace(query.options, watch=present_attention().keep_going))
+    return Answer(query, entrants, list(compare_entrants(entrants, watched)))
 
 
 def check_not_failed(stored: Comparison) -> None:
@@ -128,7 +137,7 @@ def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Ans
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     if fits_a_request(entrants, query):
-        return Answer(query, entrants, list(compare_entrants(entrants, query))).of(query.shown)
+        return _made_at_once(entrants, query).of(query.shown)
     stored = _find(digest_of(canonical(entrants, query)))
     if stored is None:
         return Outlook(len(entrants.evaluations), entrants.pairs.number, estimate(entrants, query))
@@ -151,6 +160,7 @@ def _find_or_queue(entrants: Entrants, query: ComparisonQuery) -> Comparison:
     known = _find(digest)
     if known is not None:
         return known
+    check_missing(entrants, query)
     waiting = Comparison.objects.unfinished().filter(qrels__collection=entrants.qrels.collection_id).count()
     if waiting >= MAX_UNFINISHED:
         message = f"{waiting} comparisons of this collection are already waiting; try again when some are done"

@@ -6,14 +6,15 @@ from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Options
 from metrics.models import MetricVector
 from metrics.services.comparisons.comparison import ComparisonQuery, Entrants
-from metrics.services.values.effort import seconds_of_test
+from metrics.services.values.effort import seconds_of_test, seconds_of_views
+from metrics.services.work import begin, begin_file
 
 # A request waits so long at most; a worker has nine minutes.
 AT_ONCE_SECONDS, MOST_SECONDS = 1.0, 240.0
 # What is kept of a comparison: one figure of each kind for every pair, measure and test.
 MOST_VERDICTS = 1_000_000
-# A value that is not stored is computed from its judged view.
-_VIEW_SECONDS = 0.005
+# For each result that an answer or a file has: a pair under one measure and test.
+_WRITTEN_SECONDS = 60e-6
 # For each pair: correction, tiers, what is written.
 _PAIR_SECONDS = 1e-6
 
@@ -39,18 +40,44 @@ def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
             f"{verdicts:,} results; at most {MOST_VERDICTS:,}: use fewer measures, tests or runs, or a baseline"
         )
         raise StatisticsError(message, code="too_many_results", pointer="runs")
-    seconds = estimate(entrants, query)
+    _check_seconds(estimate(entrants, query))
+
+
+def check_missing(entrants: Entrants, query: ComparisonQuery) -> None:
+    """StatisticsError where a worker would take too long together with the values that are not stored."""
+    _check_seconds(estimate(entrants, query) + seconds_of_missing(entrants, query))
+
+
+def _check_seconds(seconds: float) -> None:
     if seconds > MOST_SECONDS:
-        message = f"would take about {seconds:,.0f} s; the limit is {MOST_SECONDS:.0f} s: use fewer resamples or runs"
+        narrow = "use fewer resamples, measures or runs"
+        message = f"would take about {seconds:,.0f} s; the limit is {MOST_SECONDS:.0f} s: {narrow}"
         raise StatisticsError(message, code="too_much_work", pointer="resamples")
+
+
+def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
+    """About how long it takes to compute the values that are not stored."""
+    pks = [evaluation.pk for evaluation in entrants.evaluations]
+    names = {measure.name: measure for measure in query.measures}
+    rows = MetricVector.objects.filter(evaluation__in=pks, measure__in=names)
+    stored = set(rows.values_list("evaluation_id", "measure"))
+    missing = {pk: [one for name, one in names.items() if (pk, name) not in stored] for pk in pks}
+    wanted = {pk: measures for pk, measures in missing.items() if measures}
+    return seconds_of_views(wanted) if wanted else 0.0
 
 
 def fits_a_request(entrants: Entrants, query: ComparisonQuery) -> bool:
     """Whether the comparison can be made while its client waits."""
     seconds = estimate(entrants, query)
-    if seconds > AT_ONCE_SECONDS:
-        return False
-    names = [measure.name for measure in query.measures]
-    stored = MetricVector.objects.filter(evaluation__in=entrants.evaluations, measure__in=names).count()
-    missing = len(entrants.evaluations) * len(names) - stored
-    return seconds + missing * _VIEW_SECONDS <= AT_ONCE_SECONDS
+    return seconds <= AT_ONCE_SECONDS and seconds + seconds_of_missing(entrants, query) <= AT_ONCE_SECONDS
+
+
+def begin_results(pairs: int, most: int | None, query: ComparisonQuery) -> None:
+    """Begin writing `most` of the pairs, or all, of every measure and test into an answer."""
+    seconds = min(pairs, most or pairs) * len(query.measures) * len(query.tests) * _WRITTEN_SECONDS
+    begin(seconds, "the answer", "use a smaller limit=, or fewer measures or tests", "limit")
+
+
+def begin_results_file(pairs: int, query: ComparisonQuery) -> None:
+    """Begin writing all pairs into a file, which is sent while it is written."""
+    begin_file(pairs * len(query.measures) * len(query.tests) * _WRITTEN_SECONDS)

@@ -22,7 +22,7 @@ from metrics.engine.sessions.grammar import setting_of
 from metrics.engine.sessions.settings import Setting
 from metrics.engine.sessions.vectors import Matrix, SessionVectors, normalised_vectors, session_vectors
 from metrics.models import SessionEvaluation
-from metrics.services.sessions.judged_sets import check_means, check_work
+from metrics.services.sessions.judged_sets import begin_sessions, check_means
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
 from runs.models import SessionSet
@@ -121,7 +121,7 @@ def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
 
 def _check_components(chosen: ChosenSessions, setting: Setting) -> None:
     components = chosen.judged.view.n_queries * setting.depth
-    check_work(components / _COMPONENTS, "measure")
+    begin_sessions(components / _COMPONENTS, "measure")
 
 
 def _check_figures(figures: int, pointer: str) -> None:

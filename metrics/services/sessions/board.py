@@ -12,15 +12,15 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
-from metrics.engine.sessions.grammar import session_values
 from metrics.models import SessionEvaluation
 from metrics.services.queue.status import with_states
 from metrics.services.sessions.judged_sets import (
     Mean,
+    begin_sessions,
     check_means,
-    check_work,
     default_measures,
-    load_set,
+    load_sets,
+    values_of,
     work_of,
 )
 from metrics.services.snapshots import read_in_snapshot
@@ -192,12 +192,11 @@ def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dic
     known = cache.get_many([_key(pk, measure) for pk, wanted in missing.items() for measure in wanted])
     unknown = {pk: [m for m in wanted if _key(pk, m) not in known] for pk, wanted in missing.items()}
     queries = {evaluation.pk: evaluation.session_set.queries for evaluation in evaluations}
-    check_work(sum(work_of(queries[pk], wanted) for pk, wanted in unknown.items()))
-    for evaluation in (evaluation for evaluation in evaluations if unknown[evaluation.pk]):
-        judged = load_set(evaluation)
-        fresh = {
-            _key(evaluation.pk, m): judged.means(m, session_values(judged.view, m)) for m in unknown[evaluation.pk]
-        }
+    read = sum(queries[pk] for pk, wanted in unknown.items() if wanted)
+    begin_sessions(sum(work_of(queries[pk], wanted) for pk, wanted in unknown.items()), read=read)
+    for evaluation, judged in load_sets([evaluation for evaluation in evaluations if unknown[evaluation.pk]]):
+        values = values_of(judged, unknown[evaluation.pk])
+        fresh = {_key(evaluation.pk, m): judged.means(m, values[m.name]) for m in unknown[evaluation.pk]}
         cache.set_many(fresh, _CACHE_SECONDS)
         known |= fresh
     for pk, wanted in missing.items():

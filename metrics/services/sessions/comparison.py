@@ -21,9 +21,10 @@ from metrics.engine.significance.pairs import DEFAULTS, Options, PairedResult
 from metrics.engine.significance.verdicts import REASONS, Verdicts, adjust, cautions_of, decide
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.board import current_evaluations, first_judged_by, system_name
-from metrics.services.sessions.judged_sets import check_means, check_work, load_sets, work_of
+from metrics.services.sessions.judged_sets import begin_sessions, check_means, load_sets, work_of
 from metrics.services.snapshots import one_snapshot
-from metrics.services.values.effort import check_seconds, seconds_of_test
+from metrics.services.values.effort import seconds_of_test
+from metrics.services.work import begin
 from runs.models import Collection, Qrels
 
 DESIGNS: tuple[Design, ...] = ("paired", "latin_square", "two_way", "unpaired")
@@ -171,7 +172,8 @@ def _read_sample(collection: Collection, judged_by: str, query: SessionCompariso
             message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
             raise StatisticsError(message, code="unknown_session_set", pointer="sets")
         evaluations = [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets]
-    check_work(work_of(sum(one.session_set.queries for one in evaluations), [query.measure]), "sets")
+    queries = sum(one.session_set.queries for one in evaluations)
+    begin_sessions(work_of(queries, [query.measure]), "sets", read=queries)
     check_means(evaluations)
     entrants = {
         system_name(evaluation, system): (evaluation, system)
@@ -245,7 +247,7 @@ def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: Ses
         message = f"a paired comparison needs at least 2 cells in which every system has a value; found {cells}"
         raise StatisticsError(message, code="too_few_topics")
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
-    check_seconds(seconds, "this comparison", "use fewer resamples or systems", "resamples")
+    begin(seconds, "this comparison", "use fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
     cautions = (*of_sessions(family.result.cautions, design), *dependent_cells(paired))
     found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
@@ -263,7 +265,7 @@ def _in_square(sample: _Sample, pairs: Pairs) -> _Outcome:
     # Equations of every topic, searcher and system are solved four times for each analysis.
     unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
     analyses = 1 if pairs.runs == 2 else 1 + pairs.number
-    check_seconds(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")
+    begin(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")
     whole = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
     first, second = pairs.indices()
     each = [whole]

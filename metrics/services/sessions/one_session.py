@@ -23,6 +23,7 @@ from metrics.engine.sessions.vectors import (
 )
 from metrics.models import SessionEvaluation
 from metrics.services.sessions.judged_sets import load_set
+from metrics.services.values.effort import begin_reading_file
 from runs.errors import InvalidInput, NotFound
 from runs.services.session_sets import find_session
 
@@ -83,6 +84,7 @@ def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, 
     The rankings come from the stored log, all else from the judged view. NotFound where there is no such session;
     MeasureError for a measure that is no vector.
     """
+    begin_reading_file(evaluation.session_set.size)
     judged = load_set(evaluation)
     place = _find(judged.sessions, name)
     session, view = judged.sessions[place], judged.view.take(np.array([place]))

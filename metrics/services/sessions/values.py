@@ -10,7 +10,7 @@ from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats, Ints
 from metrics.models import SessionEvaluation
-from metrics.services.sessions.judged_sets import JudgedSet, Mean, check_work, load_set, values_of, work_of
+from metrics.services.sessions.judged_sets import JudgedSet, Mean, begin_sessions, load_set, values_of, work_of
 from runs.errors import InvalidInput, NotFound
 from runs.models import SessionSet
 
@@ -100,7 +100,7 @@ def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelectio
 def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:
     """The values of the chosen sessions, computed from the judged view; StatisticsError for too many at once."""
     judged = chosen.judged
-    check_work(work_of(judged.view.n_queries, measures))
+    begin_sessions(work_of(judged.view.n_queries, measures))
     vectors = values_of(judged, measures)
     means = {measure.name: measure.aggregate(vectors[measure.name]) for measure in measures}
     systems = {measure.name: judged.means(measure, vectors[measure.name]) for measure in measures}

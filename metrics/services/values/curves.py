@@ -11,7 +11,9 @@ from metrics.engine.measures.interpolated import Interpolation, Rounding
 from metrics.engine.precision_recall import PrecisionRecall, precision_recall, relevance_levels
 from metrics.engine.readings import Readings, readings
 from metrics.models import Evaluation
+from metrics.services.values.effort import begin_curves
 from metrics.services.values.judged_views import load_view
+from runs.attention import keep_going
 
 MAX_LEVELS = 20
 
@@ -49,20 +51,22 @@ class DrawnCurve:
 
 
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
-    """The curves in the order asked for; MeasureError for a measure without one."""
+    """The curves in the order asked for; MeasureError for a measure without one, StatisticsError for too much work."""
+    points = query.depth * (evaluation.qrels.topics if query.per_topic else 1)
+    begin_curves(evaluation.pk, len(query.measures), points, query.with_readings)
     view = load_view(evaluation)
-    return [
-        DrawnCurve(
-            measure,
-            curve(view, measure, query.depth),
-            readings(view, measure, query.depth) if query.with_readings else None,
-        )
-        for measure in query.measures
-    ]
+    drawn = []
+    for measure in query.measures:
+        keep_going()
+        found = readings(view, measure, query.depth) if query.with_readings else None
+        drawn.append(DrawnCurve(measure, curve(view, measure, query.depth), found))
+    return drawn
 
 
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
     """One curve for each level of relevance; MeasureError for more than MAX_LEVELS of them."""
+    points = query.points * (evaluation.qrels.topics if query.per_topic else 1)
+    begin_curves(evaluation.pk, MAX_LEVELS if query.levels is None else len(query.levels), points)
     view = load_view(evaluation)
     levels = relevance_levels(view) if query.levels is None else query.levels
     if len(levels) > MAX_LEVELS:

@@ -1,13 +1,21 @@
-"""How long statistics will take, estimated before they begin: a question that takes too long is refused."""
+"""About how long statistics and values that are not stored take: what is said before they begin."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+from django.db.models.functions import Length
 
 from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
+from metrics.models import JudgedView
+from metrics.services.work import begin
 
-MAX_SECONDS = 2.0
 # Values that are read from the database at once.
 MAX_VALUES = 10_000_000
 
@@ -34,8 +42,9 @@ _COSTS = {
     "randomised_tukey_hsd": _Cost(10.0, 0.0, 1.3),
 }
 _RANKED_RUN, _DRAWN_VALUE = 400e-9, 0.2e-9
-_ORDERED_PAIR = 6e-9
-_SWAPPED_PAIR, _SWAPPED_VALUE = 40e-9, 3e-9
+# Of two orders, for each pair of runs: once, and for every resample.
+_ORDERED_ONCE, _ORDERED_PAIR = 1.2e-6, 8e-9
+_SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
 _PLANNED = 0.6e-3
 
 
@@ -54,7 +63,8 @@ def seconds_of_ranks(runs: int, topics: int, resamples: int) -> float:
 
 
 def seconds_of_orders(orders: int, pairs: int, runs: int, topics: int, resamples: int) -> float:
-    return resamples * (pairs * runs**2 * _ORDERED_PAIR + orders * runs * (_RANKED_RUN / 4 + topics * _DRAWN_VALUE))
+    drawn = pairs * runs**2 * _ORDERED_PAIR + orders * runs * (_RANKED_RUN / 4 + topics * _DRAWN_VALUE)
+    return pairs * runs**2 * _ORDERED_ONCE + resamples * drawn
 
 
 def seconds_of_swaps(runs: int, topics: int, draws: int) -> float:
@@ -66,16 +76,91 @@ def seconds_of_plans(differences: int) -> float:
     return differences * _PLANNED
 
 
-def check_seconds(seconds: float, what: str, narrow: str, pointer: str) -> None:
-    """StatisticsError where an answer would take longer than one request may."""
-    if seconds > MAX_SECONDS:
-        message = f"{what} would take about {seconds:,.0f} s; the limit is {MAX_SECONDS:g} s: {narrow}"
-        raise StatisticsError(message, code="too_much_work", pointer=pointer)
-
-
 def check_values(runs: int, topics: int, measures: int) -> None:
     """StatisticsError where more values would be read than are held at once."""
     values = runs * topics * measures
     if values > MAX_VALUES:
         message = f"{values:,} values of topics would be read; the limit is {MAX_VALUES:,}: name fewer measures or runs"
         raise StatisticsError(message, code="too_much_work", pointer="measures")
+
+
+# Seconds of reading a stored vector; of reading a judged view, and for each of its bytes.
+_VECTOR = 25e-6
+_VIEW, _VIEW_BYTE = 0.4e-3, 8e-9
+# Seconds of a measure for each run, and nanoseconds for each byte of its view as it is stored: measured on views of
+# 10 to 350 kB and rounded up. Measures that are not listed are as fast as nDCG, or faster.
+_MEASURE, _USUAL_BYTE = 0.15e-3, 2.0
+_BYTES = {
+    **dict.fromkeys(OF_SUBTOPICS, 9.0), "INST": 11.0, "Total": 5.0, "Compat": 4.0, "ndcg_rel": 4.0, "Rndcg": 4.0,
+    "AvgPos": 4.0, "G": 3.0, "Frustration": 3.0, "Satisfaction": 3.0,
+}  # fmt: skip
+# These rank the judged documents anew, one turn for each rank of the ideal ranking.
+_IN_TURNS = ("alpha_nDCG", "nERR_IA", "nNRBP")
+_TURN, _FIRST_TURN_BYTE, _TURN_BYTE = 60e-6, 8.0, 0.9
+# nNRBP goes as deep as its beta reaches.
+_DEEPEST = 1000
+# Of a curve, for each byte of the view, and for each point that is written into an answer.
+_CURVE, _CURVE_BYTE, _POINT = 1e-3, 20e-9, 1e-6
+# Of a run's file that is read to its end.
+_FILE_BYTE = 20e-9
+_INSTEAD = (
+    "name fewer measures or runs, measures of the collection, which are stored, or let a worker compare "
+    "(POST comparison/)"
+)
+
+
+@lru_cache(maxsize=1024)
+def seconds_of_measure(measure: Measure) -> tuple[float, float]:
+    """Seconds of computing a measure for a run, and more for each byte of the run's view."""
+    name, parameters = measure.definition.name, measure.parameters
+    base, each = _MEASURE, 1e-9 * _BYTES.get(name, _USUAL_BYTE)
+    if name in _IN_TURNS:
+        beta = parameters.get("beta", 0.0)
+        turns = math.ceil(-37 / math.log(beta)) if beta else int(measure.cutoff or _DEEPEST)
+        base, each = base + turns * _TURN, each + 1e-9 * (_FIRST_TURN_BYTE + turns * _TURN_BYTE)
+    inner = parameters.get("of")
+    if isinstance(inner, Measure):
+        more, more_each = seconds_of_measure(inner)
+        base, each = base + more, each + more_each
+    return base, each
+
+
+def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
+    """Of computing these measures of these evaluations from their judged views."""
+    seconds = 0.0
+    for pk, size in _sizes([*missing]).items():
+        costs = [seconds_of_measure(measure) for measure in missing[pk]]
+        seconds += _VIEW + _VIEW_BYTE * size + sum(base + each * size for base, each in costs)
+    return seconds
+
+
+def _sizes(evaluation_ids: list[int]) -> dict[int, int]:
+    """The bytes of judged views as they are stored; neither database reads the views for it."""
+    return dict(JudgedView.objects.filter(pk__in=evaluation_ids).values_list("pk", Length("content")))
+
+
+def begin_reading(vectors: int) -> None:
+    """Begin reading so many stored vectors of values."""
+    begin(vectors * _VECTOR, f"{vectors:,} values of runs", "name fewer measures or runs", "measures")
+
+
+def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
+    """Begin computing what is not stored: measures by evaluation, from the judged views."""
+    wanted = {pk: measures for pk, measures in missing.items() if measures}
+    if wanted:
+        what = f"{sum(map(len, wanted.values())):,} values of runs that are not stored"
+        begin(seconds_of_views(wanted), what, _INSTEAD, "measures")
+
+
+def begin_curves(evaluation_id: int, curves: int, points: int, with_readings: bool = False) -> None:
+    """Begin computing curves of one run, each of so many points that are answered; `with_readings` beside the ideal."""
+    size = _sizes([evaluation_id]).get(evaluation_id, 0)
+    each = _CURVE + _CURVE_BYTE * size * (2 if with_readings else 1) + _POINT * points
+    begin(
+        _VIEW + _VIEW_BYTE * size + curves * each, f"{curves} curves", "name fewer measures or a smaller depth", "depth"
+    )
+
+
+def begin_reading_file(size: int, pointer: str | None = None) -> None:
+    """Begin reading a stored file of so many bytes to its end."""
+    begin(_FILE_BYTE * size, "reading the stored file", "download it and look into it there", pointer)

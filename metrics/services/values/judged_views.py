@@ -17,7 +17,9 @@ from metrics.engine.ranking import Floats
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import after_snapshot
+from metrics.services.values.effort import begin_reading, begin_values
 from metrics.services.values.evaluate import make_vector
+from runs.attention import keep_going
 from runs.digests import digests_of_means, measure_seed
 
 Mean = tuple[float | None, int]
@@ -45,6 +47,7 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
 
     What is damaged is computed as well, and replaced where it is stored.
     """
+    begin_reading(len(evaluation_ids) * len(measures))
     names = [measure.name for measure in measures]
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).annotate(by=_QRELS)
     found: dict[tuple[int, str], MetricVector] = {}
@@ -56,8 +59,9 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
             damaged.add((row.evaluation_id, row.measure))
     _check_engine(damaged)
     missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
+    begin_values(missing)
     for pk, qrels, view in _views(pk for pk, wanted in missing.items() if wanted):
-        fresh = [make_vector(pk, measure, view) for measure in missing[pk]]
+        fresh = [make_vector(pk, measure, view) for measure in _watched(missing[pk])]
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
         found.update({(pk, row.measure): row for row in fresh})
     return found
@@ -88,8 +92,9 @@ def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
 def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], tuple[Mean, bytes]]:
     """By (evaluation, measure) the mean and which topics it covers, from the judged views, held one at a time."""
     found = {}
+    begin_values(dict.fromkeys(evaluation_ids, measures))
     for pk, _, view in _views(evaluation_ids):
-        for measure in measures:
+        for measure in _watched(measures):
             values = measure.compute(view)
             found[pk, measure.name] = measure.aggregate(values, view), _defined(values)
     return found
@@ -163,8 +168,11 @@ def _computed(
     for pk, name in wanted:
         if (pk, name) not in known:
             missing.setdefault(pk, []).append(measures[name])
+    begin_values(missing)
     fresh = [
-        make_vector(pk, measure, view).seal(qrels) for pk, qrels, view in _views(missing) for measure in missing[pk]
+        make_vector(pk, measure, view).seal(qrels)
+        for pk, qrels, view in _views(missing)
+        for measure in _watched(missing[pk])
     ]
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
     kept = [row for row in fresh if row.measure in keep and (row.evaluation_id, row.measure) not in damaged]
@@ -178,6 +186,13 @@ def _computed(
 def _cache_key(evaluation_id: int, measure: str, what: str = "mean") -> str:
     # Memcached's rules for keys: names hold quotes, commas and brackets, so they go in as hexadecimal.
     return f"{what}:{evaluation_id}:{measure.encode().hex()}"
+
+
+def _watched(measures: list[Measure]) -> Iterable[Measure]:
+    """The measures one by one, as long as somebody waits for them."""
+    for measure in measures:
+        keep_going()
+        yield measure
 
 
 def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:

@@ -12,7 +12,9 @@ from metrics.engine.judged import JudgedRun
 from metrics.engine.judging import ScoreType, order_topic
 from metrics.engine.ranking import RankedBlock
 from metrics.models import Evaluation
+from metrics.services.values.effort import begin_reading_file
 from metrics.services.values.judged_views import load_view
+from runs.attention import keep_going
 from runs.errors import NotFound
 from runs.formats.trec_run import read_run
 from runs.services.files import read_stored
@@ -53,6 +55,7 @@ def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINE
         message = f"topic {topic_id[:40]!r} has no judgements in qrels v{evaluation.qrels.version}"
         raise NotFound(message, code="unknown_topic", pointer="topic")
     topic, run = topic_ids.index(topic_id), evaluation.run
+    begin_reading_file(run.size, "topic")
     scores: ScoreType = "float32" if evaluation.scores == "float32" else "float64"
     listed = read_stored(
         run.sha256, lambda stored: _listed(read_run(stored, grouped=run.grouped), topic_id.encode(), scores)
@@ -75,6 +78,7 @@ def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -
     """Documents and scores of the topic, best first. Every block is read: the file's hash is known at its end."""
     listed: Listed = []
     for block in blocks:
+        keep_going()
         if topic_id in block.topic_ids:
             rows = order_topic(block, topic_id, scores)
             text = block.data.tobytes()

@@ -1,0 +1,116 @@
+"""What a request may ask to be computed: so much at most, known before it begins, and few dear requests at once.
+
+Whoever is about to compute something says about how many seconds it takes (`begin`). All that one request asks for
+counts together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment the request needs one of the places that
+its account, its address and all readers without an account have, and the process. Cheap requests never need one.
+Workers and commands are not limited here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from metrics.engine.errors import StatisticsError
+from runs.attention import keep_going
+from runs.errors import LimitReached, Unavailable
+from runs.services.slots import SLOTS
+
+# What takes no longer than this needs no place: a server answers hundreds of such requests while others compute.
+CHEAP_SECONDS = 0.1
+# Charts that are drawn for one reader at once, for each dear request.
+_DRAWN = 4
+_RETRY_SECONDS = 2.0
+
+
+@dataclass
+class Work:
+    """What the present request asked for so far, in estimated seconds; `asker` says whose places it takes: a key of its
+    account, None without one, and a key of its address."""
+
+    asker: Callable[[], tuple[str | None, str]]
+    places: ExitStack
+    seconds: float = 0.0
+    placed: bool = False
+
+
+_WORK: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+@contextmanager
+def limited_work(asker: Callable[[], tuple[str | None, str]], places: ExitStack) -> Iterator[Work]:
+    """Count what is computed inside as that of one request; its places are those that `places` holds."""
+    work = Work(asker, places)
+    token = _WORK.set(work)
+    try:
+        yield work
+    finally:
+        _WORK.reset(token)
+
+
+def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
+    """Say before computing something about how long it takes, and what to ask instead.
+
+    StatisticsError where the request has asked for more than it may; LimitReached or Unavailable where too many are
+    being computed at the moment.
+    """
+    keep_going()
+    work = _WORK.get()
+    if work is not None:
+        limit, seconds = settings.EVALHUB_WORK_SECONDS, work.seconds + seconds
+        if seconds > limit:
+            message = f"{what} would take about {seconds:,.{int(seconds < 10)}f} s; the limit is {limit:g} s: {instead}"
+            raise StatisticsError(message, code="too_much_work", pointer=pointer)
+        _take_place(work, seconds)
+
+
+def begin_file(seconds: float) -> None:
+    """Say the same of a file that is written while it is sent: it may take as long as its client reads it."""
+    work = _WORK.get()
+    if work is not None:
+        _take_place(work, work.seconds + seconds)
+
+
+def _take_place(work: Work, seconds: float) -> None:
+    work.seconds = seconds
+    most = settings.EVALHUB_DEAR_REQUESTS
+    if seconds <= CHEAP_SECONDS or work.placed or not most:
+        return
+    account, address = work.asker()
+    held, full = SLOTS.take({account or "anonymous": most, address: 2 * most}, most)
+    if held is None:
+        raise _refusal(full, account, address, most)
+    work.places.enter_context(held)
+    work.placed = True
+
+
+def begin_drawing() -> None:
+    """Say that a chart is about to be drawn: many of one reader at once would keep others waiting.
+
+    LimitReached where as many are being drawn as a browser asks for at once.
+    """
+    keep_going()
+    work, most = _WORK.get(), _DRAWN * settings.EVALHUB_DEAR_REQUESTS
+    if work is None or not most:
+        return
+    account, address = work.asker()
+    held = SLOTS.take_one(f"drawing:{account or address}", most)
+    if held is None:
+        message = f"{most} charts are being drawn for you already: wait until some of them are there"
+        raise LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")
+    work.places.enter_context(held)
+
+
+def _refusal(full: str, account: str | None, address: str, most: int) -> LimitReached | Unavailable:
+    if not full:
+        message = "the server is computing as much as it can for others; try again in a moment"
+        return Unavailable(message, wait=_RETRY_SECONDS)
+    whose = {address: f"{2 * most} from this address"}.get(full, f"{most} of readers without an account")
+    whose = f"{most} of your account" if full == account else whose
+    message = f"requests that have to be computed are answered {whose} at once: wait for their answers, or sign in"
+    message = message.removesuffix(", or sign in") if account else message
+    return LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")

@@ -1,0 +1,67 @@
+"""Whether anybody still waits for what a request computes: its client may have left, and it has a time to end by.
+
+What takes long asks `keep_going` at its natural joints: before the next run, measure or block of resamples. Workers and
+commands have nobody who waits, and are never stopped here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from runs.errors import ClientLeft, Unavailable
+
+_RETRY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """`ends` is a reading of the monotonic clock; `has_left` asks the server about the client."""
+
+    ends: float
+    seconds: float
+    has_left: Callable[[], object]
+
+    def check_client(self) -> None:
+        if self.has_left():
+            raise ClientLeft
+
+    def keep_going(self) -> None:
+        self.check_client()
+        if time.monotonic() > self.ends:
+            message = f"the answer was not ready after {self.seconds:g} s; try again when the server has less to do"
+            raise Unavailable(message, wait=_RETRY_SECONDS, code="too_slow")
+
+
+_NOBODY_WAITS = Attention(math.inf, math.inf, bool)
+_ATTENTION: ContextVar[Attention] = ContextVar("attention", default=_NOBODY_WAITS)
+
+
+@contextmanager
+def attention(seconds: float, has_left: Callable[[], object]) -> Iterator[Attention]:
+    """Compute what is inside for a client, for so many seconds at most."""
+    waiting = Attention(time.monotonic() + seconds, seconds, has_left)
+    token = _ATTENTION.set(waiting)
+    try:
+        yield waiting
+    finally:
+        _ATTENTION.reset(token)
+
+
+def check_client() -> None:
+    """Raise ClientLeft where the client of the request has left: for what may take as long as it needs to arrive."""
+    _ATTENTION.get().check_client()
+
+
+def keep_going() -> None:
+    """Raise ClientLeft where the client has left, and Unavailable where the answer has taken too long already."""
+    _ATTENTION.get().keep_going()
+
+
+def present_attention() -> Attention:
+    """That of this request, for the threads that compute for it."""
+    return _ATTENTION.get()

@@ -1,0 +1,111 @@
+"""How many requests compute something dear at once, counted across the processes of all web servers.
+
+A place is a lock on a small file in the data folder: whatever ends a process, the system lets go of its locks, and
+nothing has to be cleared up or to expire.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from django.conf import settings
+
+from runs.attention import keep_going
+
+_FOLDER = "slots"
+_WAIT_SECONDS, _LOOK_SECONDS = 2.0, 0.05
+
+
+class Slots:
+    """The places of one process, and its share of those that all processes have together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._used = 0
+        # One request of the process may wait for a place; more would take the threads of those who need none.
+        self._waiting = threading.Lock()
+
+    def take(self, limits: Mapping[str, int], here: int) -> tuple[ExitStack | None, str]:
+        """Take one of `here` places of this process and one under each of the keys, of which there are so many.
+
+        Returns what gives them back when it is closed; None, and the key that has no place, empty for the process,
+        where somebody else waits already or none became free in two seconds.
+        """
+        held, full = self._try(limits, here)
+        if held is None and self._waiting.acquire(blocking=False):
+            try:
+                ends = time.monotonic() + _WAIT_SECONDS
+                while held is None and time.monotonic() < ends:
+                    time.sleep(_LOOK_SECONDS)
+                    keep_going()
+                    held, full = self._try(limits, here)
+            finally:
+                self._waiting.release()
+        return held, full
+
+    def take_one(self, key: str, places: int) -> ExitStack | None:
+        """Take one of the places under a key, whatever else the process does; None at once where there is none."""
+        with ExitStack() as stack:
+            return stack.pop_all() if _lock_any(stack, key, places) else None
+
+    def _try(self, limits: Mapping[str, int], here: int) -> tuple[ExitStack | None, str]:
+        with ExitStack() as stack:
+            with self._lock:
+                if self._used >= here:
+                    return None, ""
+                self._used += 1
+            stack.callback(self._leave)
+            for key, places in limits.items():
+                if not _lock_any(stack, key, places):
+                    return None, key
+            return stack.pop_all(), ""
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._used -= 1
+
+
+SLOTS = Slots()
+
+
+def _lock_any(stack: ExitStack, key: str, places: int) -> bool:
+    return any(_lock(stack, key, number) for number in range(places))
+
+
+def _lock(stack: ExitStack, key: str, number: int) -> bool:
+    """Lock one place of a key until the stack is closed; False where somebody has it.
+
+    The file goes with its lock, or there would be one for every address that ever asked. Where none can be made, on a
+    full or read-only disk, the places of the process are all that limits.
+    """
+    folder: Path = settings.EVALHUB_DATA / _FOLDER
+    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.{number}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever had it may have deleted the file since it was opened here: then the lock is on nothing.
+        ours = os.stat(path).st_ino == os.fstat(descriptor).st_ino
+    except OSError:
+        ours = False
+    if not ours:
+        os.close(descriptor)
+        return False
+    stack.callback(os.close, descriptor)
+    stack.callback(_delete, path)
+    return True
+
+
+def _delete(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
