@@ -220,3 +220,13 @@ def test_a_design_that_would_take_too_long_says_what_to_narrow(
         answer = anonymous.get(DESIGN)
         assert (answer.status_code, answer.json()["code"]) == (400, "too_much_work")
         assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_a_power_that_cannot_be_computed_is_null(
+    anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SciPy's noncentral F distribution is NaN for some tiny differences of many runs."""
+    monkeypatch.setattr(design, "power_of_anova", lambda *given: float("nan"))
+    answer = anonymous.get(DESIGN, {"differences": "0.002"})
+    assert answer.status_code == 200
+    assert answer.json()["measures"][0]["topic_set_size"]["detections"][0]["power_anova"] is None

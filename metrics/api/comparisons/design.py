@@ -43,7 +43,7 @@ class Detection(TypedDict):
     difference: float
     power_t: Annotated[float, "of a paired t test of two runs, with the topics at hand"]
     topics_t: Annotated[int | None, "that it needs; null beyond a million"]
-    power_anova: Annotated[float, "of an analysis of variance of all runs"]
+    power_anova: Annotated[float | None, "of an analysis of variance of all runs; null where it is beyond computing"]
     topics_anova: int | None
     topics_interval: Annotated[int | None, "for an interval no wider than the difference"]
 
@@ -156,7 +156,7 @@ def _topic_set_size(sets: design.TopicSets) -> TopicSetSize:
                 difference=one.difference,
                 power_t=one.power_t,
                 topics_t=one.topics_t,
-                power_anova=one.power_anova,
+                power_anova=number(one.power_anova),
                 topics_anova=one.topics_anova,
                 topics_interval=one.topics_interval,
             )
