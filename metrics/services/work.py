@@ -61,10 +61,18 @@ def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
     keep_going()
     work = _WORK.get()
     if work is not None:
-        limit, seconds = settings.EVALHUB_WORK_SECONDS, work.seconds + seconds
-        if seconds > limit:
-            message = f"{what} would take about {seconds:,.{int(seconds < 10)}f} s; the limit is {limit:g} s: {instead}"
-            raise StatisticsError(message, code="too_much_work", pointer=pointer)
+        _check(work.seconds + seconds, settings.EVALHUB_WORK_SECONDS, what, instead, pointer)
+        work.seconds += seconds
+        _take_place(work, work.seconds)
+
+
+def begin_reading(seconds: float, what: str, instead: str, pointer: str | None) -> None:
+    """Say the same of reading a stored file, which takes as long as it is large whatever is asked of it: half of the
+    time of an answer may go there."""
+    keep_going()
+    work = _WORK.get()
+    if work is not None:
+        _check(seconds, settings.EVALHUB_ANSWER_SECONDS / 2, what, instead, pointer)
         _take_place(work, seconds)
 
 
@@ -72,11 +80,16 @@ def begin_file(seconds: float) -> None:
     """Say the same of a file that is written while it is sent: it may take as long as its client reads it."""
     work = _WORK.get()
     if work is not None:
-        _take_place(work, work.seconds + seconds)
+        _take_place(work, seconds)
+
+
+def _check(seconds: float, limit: float, what: str, instead: str, pointer: str | None) -> None:
+    if seconds > limit:
+        message = f"{what} would take about {seconds:,.{int(seconds < 10)}f} s; the limit is {limit:g} s: {instead}"
+        raise StatisticsError(message, code="too_much_work", pointer=pointer)
 
 
 def _take_place(work: Work, seconds: float) -> None:
-    work.seconds = seconds
     most = settings.EVALHUB_DEAR_REQUESTS
     if seconds <= CHEAP_SECONDS or work.placed or not most:
         return
@@ -109,8 +122,11 @@ def _refusal(full: str, account: str | None, address: str, most: int) -> LimitRe
     if not full:
         message = "the server is computing as much as it can for others; try again in a moment"
         return Unavailable(message, wait=_RETRY_SECONDS)
-    whose = {address: f"{2 * most} from this address"}.get(full, f"{most} of readers without an account")
-    whose = f"{most} of your account" if full == account else whose
-    message = f"requests that have to be computed are answered {whose} at once: wait for their answers, or sign in"
-    message = message.removesuffix(", or sign in") if account else message
+    if full == account:
+        whose, instead = f"your account has {most}", "wait for their answers"
+    elif full == address:
+        whose, instead = f"your address has {2 * most}", "wait for their answers"
+    else:
+        whose, instead = f"readers who are not signed in have {most}", "sign in, or try again in a moment"
+    message = f"{whose} requests that are being computed already: {instead}"
     return LimitReached(message, wait=_RETRY_SECONDS, code="too_many_at_once")

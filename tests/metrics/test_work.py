@@ -95,11 +95,14 @@ def test_everything_that_is_computed_has_a_limit_known_before(
     # Judged@10 and the collection's measures are stored; nothing that is read for an answer takes longer than this.
     settings.EVALHUB_WORK_SECONDS = 1e-7
     monkeypatch.setattr("metrics.services.values.effort._VECTOR", 0.0)
+    monkeypatch.setattr("metrics.services.values.effort._FILE_BYTE", 1.0)
     answer = anonymous.get(address, query)
     assert problem(answer) == (400, "too_much_work")
     assert answer.json()["errors"][0]["pointer"] == pointer
-    assert "would take about" in answer.json()["detail"]
-    assert "limit is 1e-07 s: " in answer.json()["detail"]
+    limit = "15" if pointer == "topic" else "1e-07"
+    assert "would take about" in (detail := answer.json()["detail"])
+    assert f"the limit is {limit} s: " in detail
+    monkeypatch.undo()
     settings.EVALHUB_WORK_SECONDS = 2
     assert anonymous.get(address, query).status_code == 200
 
@@ -136,7 +139,7 @@ def test_an_account_has_few_dear_requests_at_once(
         answer = api.get(BOARD, {"measures": ODD})
         assert problem(answer) == (429, "too_many_at_once")
         assert int(answer["Retry-After"]) >= 1
-        assert "2 of your account at once" in answer.json()["detail"]
+        assert "your account has 2 requests" in answer.json()["detail"]
         # Others have their own, and what costs nothing is not counted.
         assert client_of(bob).get(BOARD, {"measures": ODD}).status_code == 200
         page = api.get("/api/v1/collections/")
@@ -152,7 +155,7 @@ def test_readers_without_an_account_and_addresses_too(
         assert problem(anonymous.get(BOARD, {"measures": ODD})) == (429, "too_many_at_once")
         page = anonymous.get("/collections/small/", {"measures": ODD})
         assert page.status_code == 429
-        assert b"that have to be computed" in page.content
+        assert b"requests that are being computed already" in page.content
     assert anonymous.get(BOARD, {"measures": ODD}).status_code == 200
 
 

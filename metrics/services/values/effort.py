@@ -14,7 +14,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
 from metrics.models import JudgedView
-from metrics.services.work import begin
+from metrics.services.work import begin, begin_reading
 
 # Values that are read from the database at once.
 MAX_VALUES = 10_000_000
@@ -139,7 +139,7 @@ def _sizes(evaluation_ids: list[int]) -> dict[int, int]:
     return dict(JudgedView.objects.filter(pk__in=evaluation_ids).values_list("pk", Length("content")))
 
 
-def begin_reading(vectors: int) -> None:
+def begin_vectors(vectors: int) -> None:
     """Begin reading so many stored vectors of values."""
     begin(vectors * _VECTOR, f"{vectors:,} values of runs", "name fewer measures or runs", "measures")
 
@@ -163,4 +163,4 @@ def begin_curves(evaluation_id: int, curves: int, points: int, with_readings: bo
 
 def begin_reading_file(size: int, pointer: str | None = None) -> None:
     """Begin reading a stored file of so many bytes to its end."""
-    begin(_FILE_BYTE * size, "reading the stored file", "download it and look into it there", pointer)
+    begin_reading(_FILE_BYTE * size, "reading the stored file", "download it and look into it there", pointer)

@@ -17,7 +17,7 @@ from metrics.engine.ranking import Floats
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import after_snapshot
-from metrics.services.values.effort import begin_reading, begin_values
+from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
 from runs.digests import digests_of_means, measure_seed
@@ -47,7 +47,7 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
 
     What is damaged is computed as well, and replaced where it is stored.
     """
-    begin_reading(len(evaluation_ids) * len(measures))
+    begin_vectors(len(evaluation_ids) * len(measures))
     names = [measure.name for measure in measures]
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).annotate(by=_QRELS)
     found: dict[tuple[int, str], MetricVector] = {}
