@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
@@ -36,6 +36,7 @@ class Work:
     places: ExitStack
     seconds: float = 0.0
     placed: bool = False
+    sizes: dict[int, int] = field(default_factory=dict)
 
 
 _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
@@ -99,6 +100,12 @@ def _take_place(work: Work, seconds: float) -> None:
         raise _refusal(full, account, address, most)
     work.places.enter_context(held)
     work.placed = True
+
+
+def known_sizes() -> dict[int, int]:
+    """The sizes of judged views that this request has asked for, to be added to."""
+    work = _WORK.get()
+    return {} if work is None else work.sizes
 
 
 def begin_drawing() -> None:

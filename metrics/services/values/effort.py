@@ -14,7 +14,7 @@ from metrics.engine.grammar import Measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
 from metrics.models import JudgedView
-from metrics.services.work import begin, begin_reading
+from metrics.services.work import begin, begin_reading, known_sizes
 
 # Values that are read from the database at once.
 MAX_VALUES = 10_000_000
@@ -136,7 +136,11 @@ def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
 
 def _sizes(evaluation_ids: list[int]) -> dict[int, int]:
     """The bytes of judged views as they are stored; neither database reads the views for it."""
-    return dict(JudgedView.objects.filter(pk__in=evaluation_ids).values_list("pk", Length("content")))
+    known = known_sizes()
+    if unknown := [pk for pk in evaluation_ids if pk not in known]:
+        found = JudgedView.objects.filter(pk__in=unknown).values_list("pk", Length("content"))
+        known |= dict.fromkeys(unknown, 0) | dict(found)
+    return {pk: known[pk] for pk in evaluation_ids if known[pk]}
 
 
 def begin_vectors(vectors: int) -> None:
