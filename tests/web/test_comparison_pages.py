@@ -270,7 +270,7 @@ def test_hostile_names_are_text_in_every_part(browser: Client, alice: Any, pair:
 def test_a_page_of_two_runs_asks_the_database_little(
     browser: Client, pair: tuple[Run, Run], django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(24):
         page(browser, SMALL, runs=ids(*pair))
 
 
@@ -279,5 +279,5 @@ def test_more_compared_runs_need_no_more_queries(
 ) -> None:
     for number in range(10):
         submit(GOOD, tag=f"run-{number}")
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         page(browser, SMALL)

@@ -10,6 +10,7 @@ from metrics.engine.grammar import Measure
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.curves import CurveQuery, read_curves
+from metrics.services.values.effort import sizes_of_views
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection
 
@@ -44,5 +45,7 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
             "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
         )
     (measure,) = query.measures
+    # Asked for at once, instead of for each curve.
+    sizes_of_views([evaluation.pk for evaluation in evaluations])
     curves = [read_curves(evaluation=evaluation, query=query)[0].curve for evaluation in evaluations]
     return CurvesTogether(measure, evaluations, curves)

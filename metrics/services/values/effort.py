@@ -128,13 +128,13 @@ def seconds_of_measure(measure: Measure) -> tuple[float, float]:
 def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
     """Of computing these measures of these evaluations from their judged views."""
     seconds = 0.0
-    for pk, size in _sizes([*missing]).items():
+    for pk, size in sizes_of_views([*missing]).items():
         costs = [seconds_of_measure(measure) for measure in missing[pk]]
         seconds += _VIEW + _VIEW_BYTE * size + sum(base + each * size for base, each in costs)
     return seconds
 
 
-def _sizes(evaluation_ids: list[int]) -> dict[int, int]:
+def sizes_of_views(evaluation_ids: list[int]) -> dict[int, int]:
     """The bytes of judged views as they are stored; neither database reads the views for it."""
     known = known_sizes()
     if unknown := [pk for pk in evaluation_ids if pk not in known]:
@@ -158,7 +158,7 @@ def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
 
 def begin_curves(evaluation_id: int, curves: int, points: int, with_readings: bool = False) -> None:
     """Begin computing curves of one run, each of so many points that are answered; `with_readings` beside the ideal."""
-    size = _sizes([evaluation_id]).get(evaluation_id, 0)
+    size = sizes_of_views([evaluation_id]).get(evaluation_id, 0)
     each = _CURVE + _CURVE_BYTE * size * (2 if with_readings else 1) + _POINT * points
     begin(
         _VIEW + _VIEW_BYTE * size + curves * each, f"{curves} curves", "name fewer measures or a smaller depth", "depth"
