@@ -41,7 +41,7 @@ _STATUS: dict[type[EvalHubError], int] = {
     errors.Unavailable: 503,
     errors.ClientLeft: 408,
 }
-_PROBLEM = "application/problem+json"
+PROBLEM_TYPE = "application/problem+json"
 _log = logging.getLogger(__name__)
 # SQLite's word for bytes that were text once.
 _NO_TEXT = "Could not decode to UTF-8"
@@ -54,17 +54,17 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
         waits = error.wait if isinstance(error, errors.LimitReached | errors.Unavailable) else None
         headers = None if waits is None else {"Retry-After": _whole_seconds(waits)}
-        return _response(_problem(status, error.code, error.message, _entries(error)), context, headers)
+        return _response(problem(status, error.code, error.message, _entries(error)), context, headers)
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
-        return _response(_problem(400, "out_of_range", "a value is nested too deeply or out of range"), context)
+        return _response(problem(400, "out_of_range", "a value is nested too deeply or out of range"), context)
     if isinstance(error, OSError | DatabaseError | InterfaceError | RuntimeError | errors.StorageUnavailable):
         return _unavailable(error, context)
     if isinstance(error, Http404):
-        return _response(_problem(404, "not_found", str(error) or "not found"), context)
+        return _response(problem(404, "not_found", str(error) or "not found"), context)
     if isinstance(error, PermissionDenied):
-        return _response(_problem(403, "not_allowed", str(error) or "permission denied"), context)
+        return _response(problem(403, "not_allowed", str(error) or "permission denied"), context)
     return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
 
 
@@ -73,13 +73,13 @@ def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
     if _NO_TEXT in str(error):
         _log.error("the database holds a text that is none", exc_info=error)
         message = "a stored text is damaged, and nothing is shown of it; the operator finds where with fsck"
-        return _response(_problem(500, errors.StoredValueCorrupt.code, message), context)
+        return _response(problem(500, errors.StoredValueCorrupt.code, message), context)
     if isinstance(error, UnreadablePostError):
-        return _response(_problem(408, "body_too_slow", "the request body did not arrive in time"), context)
+        return _response(problem(408, "body_too_slow", "the request body did not arrive in time"), context)
     told = away(error)
     if told is None:
         return None
-    return _response(_problem(told.status, told.code, told.detail), context, {"Retry-After": str(told.wait)})
+    return _response(problem(told.status, told.code, told.detail), context, {"Retry-After": str(told.wait)})
 
 
 def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> Response:
@@ -90,10 +90,10 @@ def _rest_framework(error: exceptions.APIException, context: dict[str, Any]) -> 
         headers["Retry-After"] = _whole_seconds(wait)
     if isinstance(error, exceptions.ValidationError):
         entries = list(_fields(error.get_full_details(), ""))
-        body = _problem(400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries)
+        body = problem(400, "invalid", "; ".join(_sentence(entry) for entry in entries[:3]), entries)
     else:
         code = error.get_codes()
-        body = _problem(error.status_code, code if isinstance(code, str) else "invalid", str(error.detail))
+        body = problem(error.status_code, code if isinstance(code, str) else "invalid", str(error.detail))
     return _response(body, context, headers)
 
 
@@ -136,7 +136,8 @@ def _entries(error: EvalHubError) -> list[dict[str, Any]]:
     return [{**where, "code": error.code, "detail": error.message}] if where else []
 
 
-def _problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+def problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """Return problem details of RFC 9457, without their instance."""
     return {
         "type": f"urn:evalhub:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -152,7 +153,7 @@ def _problem(status: int, code: str, detail: str, entries: list[dict[str, Any]] 
 def _response(body: dict[str, Any], context: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
     request = context.get("request")
     body["instance"] = request.path if request is not None else ""
-    return Response(body, body["status"], headers=headers, content_type=_PROBLEM)
+    return Response(body, body["status"], headers=headers, content_type=PROBLEM_TYPE)
 
 
 class Pagination(LimitOffsetPagination):
@@ -173,8 +174,8 @@ def _error_page(status: int, code: str, detail: str) -> Any:
 
     def view(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
         if request.path.startswith("/api/"):
-            body = {**_problem(status, code, detail), "instance": request.path}
-            return JsonResponse(body, status=status, content_type=_PROBLEM)
+            body = {**problem(status, code, detail), "instance": request.path}
+            return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
         # Whoever reports what broke can say which request it was: its id leads to the lines of the log.
         broke = {"request_id": current_request_id()} if status >= HTTPStatus.INTERNAL_SERVER_ERROR else {}
         return render(request, "evalhub/error.html", {"status": status, "detail": detail, **broke}, status=status)

@@ -72,6 +72,8 @@ EVALHUB_ADDRESS_RATE = env.int("EVALHUB_ADDRESS_RATE", default=60_000)
 EVALHUB_USER_RATE = env.int("EVALHUB_USER_RATE", default=60_000)
 EVALHUB_LOGIN_RATE = env.int("EVALHUB_LOGIN_RATE", default=100)
 EVALHUB_PROXIES = env.int("EVALHUB_PROXIES", default=0)
+EVALHUB_ADDRESS_CONNECTIONS = env.int("EVALHUB_ADDRESS_CONNECTIONS", default=256)
+EVALHUB_ADDRESS_TRANSFERS = env.int("EVALHUB_ADDRESS_TRANSFERS", default=16)
 
 if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
@@ -271,6 +273,6 @@ LOGGING: dict[str, Any] = {
         "no_probes": {"()": "evalhub.operating.logs.NoProbes"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": EVALHUB_LOG_FORMAT, "filters": ["context"]}},
-    "loggers": {"django.request": {"level": "ERROR", "filters": ["no_probes"]}},
+    "loggers": {"waitress.queue": {"level": "ERROR"}, "django.request": {"level": "ERROR", "filters": ["no_probes"]}},
     "root": {"handlers": ["stderr"], "level": EVALHUB_LOG_LEVEL},
 }

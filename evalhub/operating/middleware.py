@@ -9,6 +9,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import quote, unquote_plus
 
@@ -75,22 +76,23 @@ def _user_id(request: HttpRequest) -> int | None:
     return getattr(user, "pk", None)
 
 
+_WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+
+
 class NoBodyForHead:
-    """Answers HEAD with the headers of GET alone: a server logs every body that it has to throw away."""
+    """Says how long an answer is, or its connection would end with it, and answers HEAD with the headers of GET alone:
+    a server logs every body that it has to throw away."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response: Any = self.get_response(request)
-        if request.method != "HEAD":
-            return cast(HttpResponse, response)
-        if response.streaming:
-            # A file that was opened for it is closed with the answer.
-            response.streaming_content = ()
-        elif response.content:
+        if not response.streaming and (response.content or response.status_code not in _WITHOUT_BODY):
             response.setdefault("Content-Length", str(len(response.content)))
-            response.content = b""
+        if request.method == "HEAD":
+            # A file that was opened for it is closed with the answer.
+            setattr(response, "streaming_content" if response.streaming else "content", b"")
         return cast(HttpResponse, response)
 
 

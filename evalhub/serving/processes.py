@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from django.conf import settings
 
 # prometheus_client's own name, read when it is imported: where a web server's processes keep their figures.
 FIGURES_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_LAST_PORT = 65_535
 # A file in that folder, locked for as long as the server lives.
 _ALIVE = "alive"
 # Nothing sweeps shared memory while the server runs, and no disk waits for it.
@@ -22,11 +24,16 @@ SHARED_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: 
 
 
 def web_command(bind: str, processes: int) -> list[str]:
-    """gunicorn; what is the same for every installation is in evalhub/serving/web_server.py."""
-    return [
-        sys.executable, "-m", "gunicorn", "--config", "python:evalhub.serving.web_server", "--bind", bind,
-        "--workers", str(processes),
-    ]  # fmt: skip
+    """`evalhub web`, which serves in the environment that `web_environment` makes."""
+    return [sys.executable, "-m", "evalhub", "web", "--bind", bind, "--processes", str(processes)]
+
+
+def parse_address(bind: str) -> tuple[str, int]:
+    """Return host and port of HOST:PORT, [IPv6]:PORT or :PORT; ValueError for anything else."""
+    found = re.fullmatch(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:/\[\]]*)):([0-9]{1,5})", bind)
+    if not found or int(found[3]) > _LAST_PORT:
+        raise ValueError(f"{bind} is not an address; write HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000")
+    return found[1] or found[2] or "0.0.0.0", int(found[3])  # noqa: S104 as it says
 
 
 def web_environment() -> dict[str, str]:

@@ -94,10 +94,15 @@ class Supervisor:
 
 
 def die_with(parent: int) -> None:
-    """In the child: ask the kernel for a signal when the supervisor dies, so that none works on unseen (Linux)."""
+    """In the child: lead a group of its own, and end with the supervisor, so that none works on unseen."""
+    os.setpgrp()
+    end_with(parent)
+
+
+def end_with(parent: int) -> None:
+    """In a child: ask the kernel for SIGTERM when its parent dies (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-    os.setpgrp()
     # It may have died before the kernel was asked: then there is no signal to come.
     if os.getppid() != parent:
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The web application that gunicorn serves."""
+"""The web application that the web server serves."""
 
 import gc
 import os

@@ -7,6 +7,8 @@ import hashlib
 import ipaddress
 import re
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -46,11 +48,16 @@ def address_of(request: HttpRequest | Request) -> str | None:
 
 def sender_of(request: HttpRequest | Request) -> str:
     """Return what names the client: the connection, or what the outermost of EVALHUB_PROXIES proxies saw."""
+    return sender_in(request.META)
+
+
+def sender_in(meta: Mapping[str, Any]) -> str:
+    """Return the same of a request's headers, before there is a request of Django's."""
     if settings.EVALHUB_PROXIES:
-        seen = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+        seen = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")
         if said := seen[-min(settings.EVALHUB_PROXIES, len(seen))].strip():
             return str(said)
-    return str(request.META.get("REMOTE_ADDR", ""))
+    return str(meta.get("REMOTE_ADDR", ""))
 
 
 def network_of(sender: str) -> str:

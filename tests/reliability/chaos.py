@@ -142,11 +142,10 @@ class Services(Service):
         urls = {"EVALHUB_REDIS_URL": self.redis.url, "EVALHUB_DATABASE_URL": self.postgres.url}
         self.server.environment.update(urls)
         self.commands = {
-            "web": ("gunicorn", "evalhub.serving.wsgi:application", "--bind", f"127.0.0.1:{self.port}", "--preload",
-                    "--workers", "2", "--threads", "4", "--log-level", "critical"),
+            "web": ("evalhub", "web", "--bind", f"127.0.0.1:{self.port}", "--processes", "2"),
             "one": ("evalhub", "worker", "--processes", "2"),
             "two": ("evalhub", "worker", "--processes", "2"),
-        }  # fmt: skip
+        }
 
     def prepare(self) -> None:
         self.redis.start()
@@ -181,7 +180,7 @@ def _environment_of(process: psutil.Process) -> dict[str, str]:
 def _is_web_child(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         parent = process.parent()
-        return parent is not None and all("gunicorn" in _command_of(one) for one in (process, parent))
+        return parent is not None and all("evalhub web" in _command_of(one) for one in (process, parent))
     return False
 
 

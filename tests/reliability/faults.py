@@ -104,11 +104,7 @@ def running_rig(folder: Path, lease: int) -> Iterator[Rig]:
         server = Server(f"http://127.0.0.1:{port}", environment)
         try:
             server.manage("migrate", "--verbosity", "0")
-            server.manage("adopt")
-            server.start(
-                "gunicorn", "evalhub.serving.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4",
-                "--log-level", "critical",
-            )  # fmt: skip
+            server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
             server.wait()
             with server.client() as client:
                 client.post("collections/", json={"slug": "faults", "name": "Faults"}).raise_for_status()

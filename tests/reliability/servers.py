@@ -140,7 +140,7 @@ def embedded_server(data: Path, **settings: str) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[Server]:
-    """gunicorn and two workers on PostgreSQL and Redis."""
+    """The web server and two workers on PostgreSQL and Redis."""
     port = free_port()
     environment = {
         **clean_environment(data),
@@ -150,8 +150,7 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
     server = Server(f"http://127.0.0.1:{port}", environment)
     try:
         server.manage("migrate", "--verbosity", "0")
-        server.manage("adopt")
-        server.start("gunicorn", "evalhub.serving.wsgi:application", "--bind", f"127.0.0.1:{port}", "--threads", "4")
+        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         for _ in range(2):
             server.start("evalhub", "worker", "--processes", "1")
         server.wait()

@@ -8,25 +8,22 @@ from typing import Any
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client
-from gunicorn.config import Config
-from gunicorn.http.parser import RequestParser
-from gunicorn.http.wsgi import create
+from waitress.task import WSGITask
 
-from evalhub.serving import web_server
+from evalhub.serving.requests import Request
+from evalhub.serving.web_server import adjustments
 from runs.models import User
 
 
 def environ_of(path: str, **headers: str) -> dict[str, Any]:
-    """What gunicorn makes of a request that comes from the same machine."""
-    config = Config()
-    for name, value in vars(web_server).items():
-        if name in config.settings:
-            config.set(name, value)
+    """What the web server makes of a request that comes from the same machine."""
+    adj = adjustments()
+    request = Request(adj)
     lines = [f"GET {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in headers.items())]
-    parser = RequestParser(config, iter([("\r\n".join(lines) + "\r\n\r\n").encode()]), ("127.0.0.1", 5000))
-    sock = SimpleNamespace(getsockname=lambda: ("127.0.0.1", 8000))
-    _, environ = create(next(parser), sock, ("127.0.0.1", 5000), ("127.0.0.1", 8000), config)
-    found: dict[str, Any] = environ
+    request.received(("\r\n".join(lines) + "\r\n\r\n").encode())
+    server = SimpleNamespace(adj=adj, effective_port=8000, server_name="localhost")
+    channel = SimpleNamespace(server=server, addr=("127.0.0.1", 5000), check_client_disconnected=None)
+    found: dict[str, Any] = WSGITask(channel, request).get_environment()
     return found
 
 

@@ -12,12 +12,11 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser, call_command
-from gunicorn.util import parse_address
 
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import changed_key, settle_install
-from evalhub.serving.processes import web_command, worker_command
+from evalhub.serving.processes import parse_address, web_command, worker_command
 from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
@@ -77,12 +76,12 @@ def add_server_arguments(parser: CommandParser) -> None:
 
 def check_address(bind: str) -> None:
     """Raise CommandError where the web server could not listen at `bind`, HOST:PORT, before anything is started."""
-    address = parse_address(bind)
-    if not isinstance(address, tuple):
-        return
-    host, port = address
+    try:
+        host, port = parse_address(bind)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        # As gunicorn binds: connections that a server left behind when it ended do not count.
+        # As the web server binds: connections that a server left behind when it ended do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

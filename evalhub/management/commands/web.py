@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -12,7 +13,8 @@ from django.db import InterfaceError, OperationalError
 from evalhub.management import command
 from evalhub.management.commands.serve import begin, check_address
 from evalhub.operating.checks import OWN_CHECKS
-from evalhub.serving.processes import web_command, web_environment
+from evalhub.serving.processes import FIGURES_VARIABLE, web_command, web_environment
+from evalhub.serving.web_server import run_web_server
 
 
 class Command(command.Command):
@@ -24,6 +26,8 @@ class Command(command.Command):
         parser.add_argument("--processes", type=int, default=settings.EVALHUB_WEB_PROCESSES)
 
     def handle(self, **options: Any) -> None:
+        if FIGURES_VARIABLE in os.environ:
+            sys.exit(run_web_server(options["bind"], options["processes"]))
         check_address(options["bind"])
         try:
             begin(self.stderr.write)

@@ -1,0 +1,342 @@
+"""What a web process does with its connections: one thread receives whole requests, answers probes, and sends answers.
+
+Threads that compute never wait for a network. They get a request when its last byte is there (a large body is in a
+file by then), and what they answer goes to memory or to a file, from which this thread sends it as fast as its reader
+takes it. waitress does this; here are the limits: how slowly a client may send and read, how many connections and large
+transfers an address may have, and who gives way where there are too many.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import fcntl
+import logging
+import socket
+import termios
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.server import TcpWSGIServer
+from waitress.task import WSGITask
+
+from evalhub.serving.requests import LARGE, AliveTask, Refusal, RefusalTask, Request, too_many_transfers
+from evalhub.serving.threads import FairThreads
+from runs.api.origin import network_of, sender_in
+
+# The slowest line that is waited for, sending and reading.
+BYTES_PER_SECOND = 1024
+KEEP_ALIVE_SECONDS = 30.0
+# How long a refused client may go on sending before the connection ends: what ends at once takes the answer with it.
+_LINGER_SECONDS = 3.0
+# How long a process with more to do than another one leaves it a new connection.
+_YIELD_SECONDS = 0.02
+_LOOP_SECONDS = 0.5
+_LAST_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+_access = logging.getLogger("evalhub.access")
+
+
+class Progress:
+    """Whether bytes get on: in each EVALHUB_PATIENCE_SECONDS a kilobyte for each second."""
+
+    def __init__(self) -> None:
+        self.since, self._count = time.monotonic(), 0
+
+    def is_too_slow(self, count: int) -> bool:
+        """Tell of the number of bytes since the beginning; called every second."""
+        now, patience = time.monotonic(), settings.EVALHUB_PATIENCE_SECONDS
+        if now - self.since < patience:
+            return False
+        slow = count - self._count < patience * BYTES_PER_SECOND
+        self.since, self._count = now, count
+        return bool(slow)
+
+
+class Connection(HTTPChannel):  # type: ignore[misc]
+    """One client's connection: how long it has been sending, how much it has read."""
+
+    parser_class = Request
+    request: Request | None
+    error_task_class = RefusalTask
+
+    def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
+        now = time.monotonic()
+        # Who asks: the address of the connection, or whom a proxy names.
+        self.network = self.client = network_of(str(addr[0]))
+        # Of the request that arrives, and of the answer that is sent where there is one.
+        self.receiving, self.came, self.began = Progress(), 0, now
+        self.sending: Progress | None = None
+        self.sent = 0
+        self.last_moment = now
+        self.served = self.lingers = False
+        self.lingers_until = 0.0
+        super().__init__(server, sock, addr, adj, map)
+
+    @property
+    def idle(self) -> bool:
+        return not (self.requests or self.request or self.total_outbufs_len)
+
+    # Receiving
+
+    def handle_read(self) -> None:
+        if self.lingers_until:
+            # Thrown away: recv() closes the connection when its client is done.
+            self._read_or_close()
+            return
+        super().handle_read()
+
+    def _read_or_close(self) -> None:
+        try:
+            self.recv(self.adj.recv_bytes)
+        except OSError:
+            self.handle_close()
+
+    def received(self, data: bytes) -> bool:
+        self.last_moment = time.monotonic()
+        if self.request is None:
+            self.receiving, self.came, self.began = Progress(), 0, self.last_moment
+        self.came += len(data)
+        taken: bool = super().received(data)
+        if self.request is not None and self.request.large and not self.request.counted:
+            self.client = self.server.client_of(self, self.request)
+            self.request.counted = True
+            if not self.server.may_transfer(self):
+                self.refuse(too_many_transfers())
+        self.server.answer_own(self)
+        return taken
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer the request that is arriving without waiting for the rest of it."""
+        with self.requests_lock:
+            request = self.request or Request(self.adj)
+            request.error, request.completed = refusal, True
+            self.request = None
+            self.requests.append(request)
+            if len(self.requests) == 1:
+                self.server.add_task(self)
+
+    # Answering
+
+    def service(self) -> None:
+        request = self.requests[0]
+        if not request.error and not request.counted and not request.asks_alive and not self.server.may_transfer(self):
+            request.error = too_many_transfers()
+        self.task_class = AliveTask if request.asks_alive else WSGITask
+        self.served, self.lingers = True, bool(request.error)
+        self.server.answered += 1
+        super().service()
+
+    def handle_write(self) -> None:
+        lingering = self.lingers and not self.lingers_until
+        if lingering and self.close_when_flushed and not self.will_close:
+            self._flush_exception(self._flush_some)
+            if not self.total_outbufs_len and not self.will_close:
+                self._begin_lingering()
+                return
+        super().handle_write()
+
+    def _begin_lingering(self) -> None:
+        """Say that this was all, and read on for a moment, so that the client gets to read the answer."""
+        self.close_when_flushed = False
+        self.lingers_until = time.monotonic() + _LINGER_SECONDS
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.will_close = True
+
+    def send(self, data: bytes, do_close: bool = True) -> int:
+        sent: int = super().send(data, do_close=do_close)
+        if sent:
+            self.sent += sent
+            self.last_moment = time.monotonic()
+        return sent
+
+    # Limits
+
+    def check(self, now: float) -> None:
+        """Cut off a client that sends or reads too slowly, or is silent for too long; called every second."""
+        if self.lingers_until:
+            if now > self.lingers_until:
+                self.handle_close()
+            return
+        if self.total_outbufs_len:
+            if self.sending is None:
+                self.sending, self.sent = Progress(), 0
+            elif self.sending.is_too_slow(self.sent - self._unread()):
+                _access.info("a client that reads too slowly was cut off")
+                # At once: `will_close` is looked at when the client takes more, which may be never.
+                self.handle_close()
+            return
+        self.sending = None
+        if self.request is not None:
+            if self.receiving.is_too_slow(self.came):
+                self.refuse(Refusal(408, "body_too_slow", "the request did not arrive in time"))
+                self.server.answer_own(self)
+        elif not self.requests and now - self.last_moment > self._may_be_silent():
+            self.handle_close()
+
+    def _may_be_silent(self) -> float:
+        return KEEP_ALIVE_SECONDS if self.served else float(settings.EVALHUB_PATIENCE_SECONDS)
+
+    def _unread(self) -> int:
+        """Return how many of the bytes that were sent the kernel still has: it takes megabytes that nobody reads."""
+        waiting = array.array("i", [0])
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, waiting)
+        return waiting[0]
+
+    @property
+    def pace(self) -> tuple[int, float]:
+        """How soon this connection gives way to a new one; the smallest goes first.
+
+        First whoever says nothing, then who has not sent a whole head, who sends a body most slowly, who reads an
+        answer most slowly. Nobody whose answer is being made gives way.
+        """
+        now = time.monotonic()
+        if self.requests:
+            return (4, 0.0)
+        if self.total_outbufs_len:
+            return (3, float(self.sent))
+        if self.request is not None:
+            return (2 if self.request.headers_finished else 1, self.came / max(now - self.began, 0.001))
+        return (0, self.last_moment)
+
+
+class Front(TcpWSGIServer):  # type: ignore[misc]
+    """The connections of one web process."""
+
+    channel_class = Connection
+
+    def __init__(self, listening: socket.socket, application: Any, adj: Any, threads: FairThreads) -> None:
+        self._io_thread = 0
+        self._own: list[Connection] = []
+        # One for the questions of machines: they are answered also where all others wait for a database.
+        self._probes = FairThreads("probe", 1, 1)
+        self._yielding_until = 0.0
+        self.stopping = False
+        self.answered = 0
+        # Whether another process has less to do, and should have a new connection.
+        self.others_are_free: Callable[[], bool] = lambda: False
+        self.beat: Callable[[], None] = lambda: None
+        sockinfo = (listening.family, listening.type, listening.proto, listening.getsockname())
+        super().__init__(
+            application, {}, True, listening, dispatcher=threads, adj=adj, bind_socket=False, sockinfo=sockinfo
+        )
+
+    # Connections
+
+    def handle_accept(self) -> None:
+        now = time.monotonic()
+        if not self._yielding_until and self.others_are_free():
+            self._yielding_until = now + _YIELD_SECONDS
+            return
+        self._yielding_until = 0.0
+        super().handle_accept()
+
+    def readable(self) -> bool:
+        if self.stopping:
+            return False
+        return time.monotonic() >= self._yielding_until
+
+    def fix_addr(self, addr: Any) -> Any:
+        """Make room for a new connection; called with each before it is one of ours."""
+        network = network_of(str(addr[0]))
+        # Behind a proxy all connections have its address, and it has limits of its own.
+        if not settings.EVALHUB_PROXIES:
+            same = [one for one in self.active_channels.values() if one.network == network]
+            if len(same) >= settings.EVALHUB_ADDRESS_CONNECTIONS:
+                self._make_room(same)
+        if len(self.active_channels) >= self.adj.connection_limit:
+            self._make_room([*self.active_channels.values()])
+        return addr
+
+    def _make_room(self, among: list[Connection]) -> None:
+        slowest = min(among, key=lambda one: one.pace)
+        if slowest.pace[0] < 4:
+            slowest.handle_close()
+
+    # Requests
+
+    def add_task(self, channel: Connection) -> None:
+        """Give a request to a thread, unless the answer is this thread's own."""
+        request = channel.requests[0]
+        channel.client = self.client_of(channel, request)
+        if (request.error or request.asks_alive) and threading.get_ident() == self._io_thread:
+            self._own.append(channel)
+        elif not request.error and request.path in ("/readyz", "/metrics"):
+            self._probes.add_task(channel)
+        else:
+            self.task_dispatcher.add_task(channel)
+
+    def client_of(self, channel: Connection, request: Request) -> str:
+        """Return whose request it is: the connection's, or that of whom the proxies name."""
+        said = request.headers.get("X_FORWARDED_FOR", "")
+        return network_of(sender_in({"REMOTE_ADDR": channel.addr[0], "HTTP_X_FORWARDED_FOR": said}))
+
+    def answer_own(self, channel: Connection) -> None:
+        """Answer what `add_task` kept for this thread; the channel's lock is free again."""
+        while channel in self._own:
+            self._own.remove(channel)
+            channel.service()
+
+    def may_transfer(self, channel: Connection) -> bool:
+        """Whether the client of a connection has fewer large transfers than an address may have."""
+        others = (
+            one for one in [*self.active_channels.values()] if one is not channel and one.client == channel.client
+        )
+        transfers = sum(
+            one.total_outbufs_len > LARGE or (one.request is not None and one.request.counted) for one in others
+        )
+        return bool(transfers < settings.EVALHUB_ADDRESS_TRANSFERS)
+
+    # The loop
+
+    def pull_trigger(self) -> None:
+        """Wake the loop, from any thread; there is none any more where the server has ended."""
+        if self._map:
+            super().pull_trigger()
+
+    def maintenance(self, now: float) -> None:
+        for channel in [*self.active_channels.values()]:
+            try:
+                channel.check(time.monotonic())
+            except Exception:
+                _log.exception("a connection broke")
+                channel.handle_close()
+
+    def run_until_stopped(self, grace: float) -> None:
+        """Serve until `stopping` is set; then finish what is in hand, for `grace` seconds at most."""
+        self._io_thread = threading.get_ident()
+        checked, ends = 0.0, 0.0
+        while True:
+            wasyncore.loop(
+                timeout=_YIELD_SECONDS if self._yielding_until else 0.1 if self.stopping else _LOOP_SECONDS,
+                map=self._map, use_poll=True, count=1,
+            )  # fmt: skip
+            now = time.monotonic()
+            if now - checked >= 1.0:
+                checked = now
+                self.beat()
+                self.maintenance(now)
+            if not self.stopping:
+                continue
+            if not ends:
+                ends = now + grace
+                # The kernel gives what waits there to the other processes.
+                self.accepting = False
+                self.del_channel()
+                self.socket.close()
+            for channel in [*self.active_channels.values()]:
+                # What has just been accepted may be about to ask.
+                if channel.idle and (channel.served or now - channel.began > _LAST_SECONDS):
+                    channel.handle_close()
+            if now > ends or not self.active_channels:
+                wasyncore.close_all(self._map)
+                return

@@ -1,0 +1,132 @@
+"""Requests while they arrive, what is refused before a thread has seen it, and the one that no thread needs to see."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from waitress.parser import HTTPRequestParser
+from waitress.task import ErrorTask, Task
+
+from evalhub.problems import PROBLEM_TYPE, problem
+
+# A body or an unread answer of more than this counts as a transfer.
+LARGE = 1024 * 1024
+# Addresses name the runs that are compared: 170 ids and the rest.
+LONGEST_ADDRESS = 8190
+_ALIVE = b'{"alive": true}'
+_FRESH = "max-age=0, no-cache, no-store, must-revalidate, private"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_log = logging.getLogger(__name__)
+_access = logging.getLogger("evalhub.access")
+
+
+class Refusal:
+    """An answer of the server itself, as problem details; it has the interface of waitress's errors."""
+
+    def __init__(self, status: int, code: str, detail: str, retry: int = 0) -> None:
+        self.code, self.body, self._name, self._retry = status, detail, code, retry
+
+    def to_response(self, ident: str | None = None) -> tuple[str, list[tuple[str, str]], bytes]:
+        headers = [("Content-Type", PROBLEM_TYPE), ("Cache-Control", _FRESH)]
+        if self.code == HTTPStatus.UNAUTHORIZED:
+            headers.append(("WWW-Authenticate", "Bearer"))
+        if self._retry:
+            headers.append(("Retry-After", str(self._retry)))
+        body = json.dumps(problem(self.code, self._name, self.body)).encode()
+        return f"{self.code} {HTTPStatus(self.code).phrase}", headers, body
+
+
+# Of what waitress refuses by itself.
+_NAMES = {400: "bad_request", 413: "file_too_large", 431: "headers_too_large", 501: "not_implemented"}
+
+
+def too_large() -> Refusal:
+    limit = settings.EVALHUB_MAX_UPLOAD_BYTES
+    return Refusal(413, "file_too_large", f"the file is larger than the limit of {limit:,} bytes")
+
+
+class Request(HTTPRequestParser):  # type: ignore[misc]
+    """A request while it arrives. What is wrong with its head is answered before its body is read."""
+
+    error: Any = None
+    # What waitress sets when it has read the head.
+    command = path = query = request_uri = ""
+    # Whether this large body counts as one of its client's transfers already.
+    counted = False
+
+    def received(self, data: bytes) -> int:
+        in_head = not self.headers_finished
+        try:
+            taken: int = super().received(data)
+        except OSError as error:
+            _log.error("a request body was not kept: %s", error)
+            full = error.errno in _FULL
+            self.error = (
+                Refusal(507, "storage_full", "the server's storage is full; nothing was stored, try again later", 60)
+                if full
+                else Refusal(503, "storage_unavailable", "the server's storage does not answer; try again later", 60)
+            )
+            self.completed, taken = True, len(data)
+        if in_head and self.headers_finished and not self.error:
+            self.error = self._wrong_head()
+        if self.error:
+            # Nothing that follows is another request: the connection ends with the answer.
+            self.completed, self.expect_continue, taken = True, False, len(data)
+        return taken
+
+    def _wrong_head(self) -> Refusal | None:
+        if self.empty:
+            return None
+        if len(self.request_uri) > LONGEST_ADDRESS:
+            return Refusal(414, "address_too_long", f"an address has at most {LONGEST_ADDRESS:,} characters")
+        if self.large and not ("AUTHORIZATION" in self.headers or "COOKIE" in self.headers):
+            return Refusal(401, "not_authenticated", "a body of more than a megabyte needs a token or a session")
+        return None
+
+    @property
+    def large(self) -> bool:
+        """Whether the body is a transfer: it is announced as large, or has become so without being announced."""
+        return bool(self.content_length > LARGE or self.body_bytes_received > LARGE)
+
+    @property
+    def asks_alive(self) -> bool:
+        """Whether it is what the I/O thread answers by itself: a plain GET or HEAD of /healthz."""
+        plain = self.command in ("GET", "HEAD") and not self.query and self.body_rcv is None
+        return plain and self.path == "/healthz" and not self.error
+
+
+class RefusalTask(ErrorTask):  # type: ignore[misc]
+    """Sends a refusal, waitress's own ones too, and writes its line into the log."""
+
+    def execute(self) -> None:
+        error = self.request.error
+        if not isinstance(error, Refusal):
+            name = _NAMES.get(error.code, "server_error")
+            error = too_large() if error.code == 413 else Refusal(error.code, name, str(error.body))
+            self.request.error = error
+        _access.info("request refused: %s", error.body, extra={"status": error.code})
+        super().execute()
+
+
+class AliveTask(Task):  # type: ignore[misc]
+    """Answers /healthz, which asks whether this process is alive."""
+
+    complete = True
+
+    def execute(self) -> None:
+        self.response_headers = [("Content-Type", "application/json"), ("Cache-Control", _FRESH)]
+        self.content_length = len(_ALIVE)
+        if self.request.command == "GET":
+            self.write(_ALIVE)
+
+
+def too_many_transfers() -> Refusal:
+    most = settings.EVALHUB_ADDRESS_TRANSFERS
+    detail = f"this address has {most} large uploads and unread answers already; finish some of them first"
+    return Refusal(429, "too_many_transfers", detail, 5)

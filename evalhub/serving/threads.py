@@ -1,0 +1,82 @@
+"""The threads of a web process that compute answers, shared fairly among those who ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Protocol
+
+_log = logging.getLogger(__name__)
+
+
+class Task(Protocol):
+    """What waits for a thread: `client` names who asked."""
+
+    @property
+    def client(self) -> str: ...
+
+    def service(self) -> None: ...
+
+
+class FairThreads:
+    """A fixed number of threads; clients take turns, and none has more than `share` of the threads at once.
+
+    So whoever asks a hundred dear questions waits for them, and somebody else's single one is next. The interface is
+    that of waitress's task dispatcher, as far as its server uses it.
+    """
+
+    def __init__(self, name: str, count: int, share: int, tell: Callable[[int], None] | None = None) -> None:
+        self._share = share
+        self._tell = tell
+        self._changed = threading.Condition()
+        # By client, in the order of their turns.
+        self._waiting: dict[str, deque[Task]] = {}
+        self._running: Counter[str] = Counter()
+        self.busy = 0
+        for number in range(count):
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True).start()
+
+    def add_task(self, task: Task) -> None:
+        with self._changed:
+            self._waiting.setdefault(task.client, deque()).append(task)
+            self._count(1)
+            self._changed.notify()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while (found := self._next()) is None:
+                    self._changed.wait()
+            client, task = found
+            try:
+                task.service()
+            except BaseException:
+                _log.exception("a request was not answered")
+            # Or it would live until this thread has another one.
+            del task, found
+            with self._changed:
+                self._running[client] -= 1
+                if not self._running[client]:
+                    del self._running[client]
+                self._count(-1)
+                # Another one of this client may be waiting for its share.
+                self._changed.notify()
+
+    def _next(self) -> tuple[str, Task] | None:
+        for client, tasks in self._waiting.items():
+            if self._running[client] < self._share:
+                task = tasks.popleft()
+                del self._waiting[client]
+                if tasks:
+                    # Its next turn comes after everybody else's.
+                    self._waiting[client] = tasks
+                self._running[client] += 1
+                return client, task
+        return None
+
+    def _count(self, more: int) -> None:
+        self.busy += more
+        if self._tell:
+            self._tell(self.busy)

@@ -1,0 +1,81 @@
+"""The processes of a web server: replaced when they die or are to be new, ended with the one that listens."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.reliability.servers import Server, clean_environment, free_port
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Server]:
+    port = free_port()
+    server = Server(f"http://127.0.0.1:{port}", clean_environment(tmp_path))
+    try:
+        server.manage("migrate", "--verbosity", "0")
+        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "2")
+        server.wait()
+        yield server
+    finally:
+        server.stop()
+
+
+def children(server: Server) -> list[psutil.Process]:
+    return psutil.Process(server.processes[0].pid).children()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_processes_are_replaced_while_others_are_answered(web: Server) -> None:
+    wrong: list[object] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(0.02):
+            try:
+                code = httpx.get(f"{web.url}/healthz", timeout=30).status_code
+                wrong.extend([code] if code != 200 else [])
+            except httpx.TransportError as error:
+                wrong.append(error)
+
+    first = children(web)
+    assert len(first) == 2
+    asking = threading.Thread(target=ask)
+    asking.start()
+    web.processes[0].send_signal(signal.SIGHUP)
+    until(lambda: not set(first) & set(children(web)) and len(children(web)) == 2)
+    ended.set()
+    asking.join()
+    assert wrong == []
+
+    killed, kept = children(web)
+    killed.kill()
+    until(lambda: killed not in children(web) and kept in children(web) and len(children(web)) == 2)
+    assert httpx.get(f"{web.url}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_one_that_listens(web: Server, number: signal.Signals) -> None:
+    with httpx.Client(base_url=web.url) as client:
+        assert client.get("/healthz").status_code == 200
+        processes = children(web)
+        web.processes[0].send_signal(number)
+        web.processes[0].wait(10)
+        until(lambda: not any(process.is_running() for process in processes))
+        with contextlib.suppress(httpx.TransportError):
+            client.get("/healthz")
+            pytest.fail("nobody listens any more")
