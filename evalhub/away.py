@@ -19,6 +19,8 @@ _BROKEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errn
 _FULL_DATABASE = ("disk is full", "No space left on device")
 _READ_ONLY = ("read-only transaction", "readonly database")
 _NOT_MIGRATED = ("no such table", "no such column", "has no column named", "does not exist")
+# The same for a statement that took longer than EVALHUB_STATEMENT_SECONDS.
+_TOO_LONG = ("statement timeout", "interrupted")
 # As Python says it to a request that is still being answered when its process ends.
 _ENDING = "interpreter shutdown"
 
@@ -47,6 +49,7 @@ _MIGRATIONS_MISSING = Away(
     _LATER,
 )
 _DATABASE_SILENT = Away(503, "database_unavailable", "the database does not answer; try again in a moment")
+_QUERY_TOO_LONG = Away(503, "query_too_long", "this answer takes the database too long; try a smaller one, or later")
 _SHUTTING_DOWN = Away(503, "shutting_down", "the server is being restarted; try again in a moment")
 
 
@@ -75,4 +78,7 @@ def _of_database(error: Exception) -> Away | None:
     if any(text in str(error) for text in _NOT_MIGRATED):
         _log.error("the database is not that of this version", exc_info=error)
         return _MIGRATIONS_MISSING
+    if isinstance(error, OperationalError) and any(text in str(error) for text in _TOO_LONG):
+        _log.error("a statement took too long", exc_info=error)
+        return _QUERY_TOO_LONG
     return _DATABASE_SILENT if isinstance(error, OperationalError | InterfaceError) else None

@@ -28,14 +28,20 @@ def _data_folder() -> Path:
     return Path(given).resolve() if given else own
 
 
-def _database(url: str, data: Path, patience: int) -> dict[str, Any]:
+def _database(url: str, data: Path, patience: int, silence: int) -> dict[str, Any]:
     if not url:
         return _sqlite(data / "evalhub.sqlite3", patience)
     if not url.startswith(("postgres://", "postgresql://")):
         raise ImproperlyConfigured("EVALHUB_DATABASE_URL must begin with postgres://; leave it unset for SQLite")
     config: dict[str, Any] = {**Environment.db_url_config(url), "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
-    # A server that does not even refuse would hold each request for two minutes.
-    config["OPTIONS"] = {"connect_timeout": 5, **config.get("OPTIONS", {})}
+    # A server that does not even refuse would hold a request for two minutes, a network that went silent for a quarter
+    # of an hour.
+    limits = {
+        "connect_timeout": max(2, min(5, silence)), "tcp_user_timeout": silence * 1000,
+        "keepalives": 1, "keepalives_idle": max(1, silence // 2), "keepalives_interval": max(1, silence // 6),
+        "keepalives_count": 3,
+    }  # fmt: skip
+    config["OPTIONS"] = {**limits, **config.get("OPTIONS", {})}
     return config
 
 
@@ -56,6 +62,8 @@ EVALHUB_REDIS_URL = env.str("EVALHUB_REDIS_URL", default="")
 EVALHUB_EMBEDDED = not EVALHUB_REDIS_URL
 EVALHUB_LEASE_SECONDS = env.int("EVALHUB_LEASE_SECONDS", default=30)
 EVALHUB_LOCK_SECONDS = env.int("EVALHUB_LOCK_SECONDS", default=20, least=1)
+EVALHUB_DATABASE_SILENCE_SECONDS = env.int("EVALHUB_DATABASE_SILENCE_SECONDS", default=10, least=1)
+EVALHUB_STATEMENT_SECONDS = env.int("EVALHUB_STATEMENT_SECONDS", default=30, least=0)
 EVALHUB_PATIENCE_SECONDS = env.int("EVALHUB_PATIENCE_SECONDS", default=20, least=1)
 EVALHUB_MAX_UPLOAD_BYTES = env.int("EVALHUB_MAX_UPLOAD_MB", default=512, least=1) * 1024 * 1024
 EVALHUB_WORKER_PROCESSES = env.int("EVALHUB_WORKER_PROCESSES", default=2, least=1)
@@ -92,7 +100,9 @@ if EVALHUB_LOG_FORMAT not in FORMATTERS:
 SECRET_KEY = EVALHUB_SECRET_KEY or read_key(EVALHUB_DATA) or new_key()
 ALLOWED_HOSTS = env.list("EVALHUB_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("EVALHUB_TRUSTED_ORIGINS", default=[])
-DATABASES = {"default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS)}
+DATABASES = {
+    "default": _database(EVALHUB_DATABASE_URL, EVALHUB_DATA, EVALHUB_LOCK_SECONDS, EVALHUB_DATABASE_SILENCE_SECONDS),
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "runs.User"
 # Long passwords matter more than odd characters.

@@ -31,6 +31,7 @@ from django.db import connections
 from waitress.adjustments import Adjustments
 
 from evalhub.operating.request_counters import fold_ended_process
+from evalhub.serving.database_limits import limit_statements
 from evalhub.serving.front import Front
 from evalhub.serving.processes import FIGURES_VARIABLE, parse_address
 from evalhub.serving.requests import LARGE
@@ -194,6 +195,7 @@ def serve(number: int, listening: socket.socket, application: Any, shared: Share
     """Serve in a process of its own, the one of this number, until SIGTERM; returns its exit code."""
     # Large bodies and answers wait beside the store: a folder for temporary files is often a small one in memory.
     tempfile.tempdir = str(upload_folder())
+    limit_statements()
     loads = shared.loads
 
     def tell(busy: int) -> None:

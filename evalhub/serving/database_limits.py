@@ -1,0 +1,63 @@
+"""How long a web process waits for the database. Commands and workers, whose statements may be long, wait on."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import Any
+
+import psycopg2
+from django.conf import settings
+from django.db import connections
+from django.db.backends.signals import connection_created
+from psycopg2 import extensions
+
+# SQLite asks this often, in steps of its machine, a millisecond or less apart, whether it should go on.
+_STEPS = 100_000
+
+
+def limit_statements() -> None:
+    """Let every statement of this process fail after EVALHUB_STATEMENT_SECONDS; call it before the first connection."""
+    seconds = settings.EVALHUB_STATEMENT_SECONDS
+    if not seconds:
+        return
+    connection_created.connect(limit_sqlite, dispatch_uid="limit statements")
+    database = connections.settings["default"]
+    if database["ENGINE"].endswith("postgresql"):
+        own = f"-c statement_timeout={seconds * 1000} -c lock_timeout={settings.EVALHUB_LOCK_SECONDS * 1000}"
+        given = database["OPTIONS"].get("options", "")
+        database["OPTIONS"]["options"] = f"{own} {given}".strip()
+        extensions.set_wait_callback(wait_for_postgres)
+
+
+def wait_for_postgres(connection: Any) -> None:
+    """Wait for PostgreSQL as psycopg2 asks for it, but not for one that has long missed its own limit.
+
+    A server that hangs keeps its connections alive, so that no timeout of the network ends the wait.
+    """
+    connecting = connection.status not in (extensions.STATUS_READY, extensions.STATUS_BEGIN)
+    silence = settings.EVALHUB_DATABASE_SILENCE_SECONDS
+    deadline = time.monotonic() + (silence if connecting else settings.EVALHUB_STATEMENT_SECONDS + silence)
+    while (state := connection.poll()) != extensions.POLL_OK:
+        events = select.POLLIN if state == extensions.POLL_READ else select.POLLOUT
+        waiting = select.poll()
+        waiting.register(connection.fileno(), events)
+        if not waiting.poll(1000 * max(0.0, deadline - time.monotonic())):
+            raise psycopg2.OperationalError("the database server is silent")
+
+
+def limit_sqlite(connection: Any, **created: Any) -> None:
+    """Let statements of a connection to SQLite fail when they have taken so long; others are left alone."""
+    if connection.vendor != "sqlite":
+        return
+    began = [time.monotonic()]
+
+    def note(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        began[0] = time.monotonic()
+        return execute(sql, params, many, context)
+
+    connection.execute_wrappers[:] = [one for one in connection.execute_wrappers if one.__name__ != note.__name__]
+    connection.execute_wrappers.append(note)
+    connection.connection.set_progress_handler(
+        lambda: time.monotonic() - began[0] > settings.EVALHUB_STATEMENT_SECONDS, _STEPS
+    )
