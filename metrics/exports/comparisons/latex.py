@@ -34,7 +34,8 @@ def written(table: MeanTable, label: str) -> str:
     caption = " ".join(map(escaped, table.caption)).replace("alpha =", r"$\alpha$ =")
     caption = caption.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)")
     lines = [
-        "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, \\usepackage[T1]{fontenc}",
+        "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, "
+        "\\usepackage[T1]{fontenc}",
         r"\begin{table}",
         r"  \centering",
         rf"  \caption{{{caption}}}",
