@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import DisallowedHost, PermissionDenied
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, PermissionDenied, RequestDataTooBig
 from django.db import DatabaseError, DataError, InterfaceError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.shortcuts import render
@@ -55,16 +56,20 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         waits = error.wait if isinstance(error, errors.LimitReached | errors.Unavailable) else None
         headers = None if waits is None else {"Retry-After": _whole_seconds(waits)}
         return _response(problem(status, error.code, error.message, _entries(error)), context, headers)
+    if isinstance(error, RequestDataTooBig):
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        message = f"the body is larger than the limit of {limit:,} bytes for anything but files"
+        return _response(problem(413, "body_too_large", message), context)
     if isinstance(error, RecursionError | OverflowError | DataError):
         # JSON too deep to decode, a date without its UTC: only what a client sends goes so far, and it is logged.
         _log.warning("%s refused", context.get("request"), exc_info=error)
         return _response(problem(400, "out_of_range", "a value is nested too deeply or out of range"), context)
     if isinstance(error, OSError | DatabaseError | InterfaceError | RuntimeError | errors.StorageUnavailable):
         return _unavailable(error, context)
-    if isinstance(error, Http404):
-        return _response(problem(404, "not_found", str(error) or "not found"), context)
-    if isinstance(error, PermissionDenied):
-        return _response(problem(403, "not_allowed", str(error) or "permission denied"), context)
+    if isinstance(error, Http404 | PermissionDenied):
+        missing = isinstance(error, Http404)
+        told = (404, "not_found", "not found") if missing else (403, "not_allowed", "permission denied")
+        return _response(problem(*told[:2], str(error) or told[2]), context)
     return _rest_framework(error, context) if isinstance(error, exceptions.APIException) else None
 
 

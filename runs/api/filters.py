@@ -6,14 +6,26 @@ from datetime import UTC, datetime
 from typing import Any
 
 import django_filters
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from metrics.services.queue.status import RECEIVED, RUN_STATES, in_state
 from runs.models import AuditEvent, Collection, Run, SessionSet
 
 
+class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
+    """A moment that is one: an empty parameter would be taken for none, and answer with everything."""
+
+    def clean(self, value: Any) -> Any:
+        if value == "":
+            raise ValidationError("name a moment, such as 2026-11-22T12:00:00Z, or leave the parameter out")
+        return super().clean(value)
+
+
 class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
     """A moment, taken to UTC first: one that has no UTC is out of range on every database alike."""
+
+    field_class = MomentField
 
     def filter(self, rows: QuerySet[Any], value: datetime | None) -> QuerySet[Any]:
         filtered: QuerySet[Any] = super().filter(rows, value.astimezone(UTC) if value else value)

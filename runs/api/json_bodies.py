@@ -11,15 +11,18 @@ from rest_framework import parsers
 from runs.errors import InvalidInput
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+# All but tab and the ends of lines. NUL in a value is for its field to refuse, as in a form.
+_CONTROL = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_IN_NAMES = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class JSONParser(parsers.JSONParser):
-    """JSON without half surrogate pairs, which no encoding of an answer could repeat."""
+    """JSON without control characters and half surrogate pairs, which no encoding of an answer could repeat."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the decoded body; InvalidInput points to the text that has half a surrogate pair."""
+        """Return the decoded body; InvalidInput points to the text that has what it must not have."""
         decoded = super().parse(stream, media_type, dict(parser_context or {}))
         rest = [("", decoded)]
         while rest:
@@ -27,11 +30,16 @@ class JSONParser(parsers.JSONParser):
             if isinstance(value, dict):
                 if any(map(_SURROGATE.search, value)):
                     _refuse(pointer, "the name of a field")
+                if any(map(_IN_NAMES.search, value)):
+                    raise InvalidInput("the name of a field has a control character", pointer=pointer[:200] or None)
                 rest += ((f"{pointer}/{name}", inner) for name, inner in reversed(value.items()))
             elif isinstance(value, list):
                 rest += ((f"{pointer}/{place}", inner) for place, inner in reversed([*enumerate(value)]))
             elif isinstance(value, str) and _SURROGATE.search(value):
                 _refuse(pointer, "the text")
+            elif isinstance(value, str) and (found := _CONTROL.search(value)):
+                message = f"the text has the control character {found[0]!r}; leave it out"
+                raise InvalidInput(message, pointer=pointer[:200] or None)
         return decoded
 
 

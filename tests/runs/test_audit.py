@@ -299,6 +299,12 @@ def test_the_administration_leaves_events(api: APIClient, alice: User, collectio
     assert "delete_selected" not in browser.get("/admin/runs/collection/").content.decode()
 
 
+@pytest.mark.parametrize("name", ["after", "before"])
+def test_an_empty_moment_is_refused(staff: APIClient, name: str) -> None:
+    answer = staff.get(AUDIT, {name: ""})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+
+
 def test_the_trail_outlives_a_collection(api: APIClient, staff: APIClient) -> None:
     api.post("/api/v1/collections/", {"slug": "brief", "name": "x"})
     browser = Client()

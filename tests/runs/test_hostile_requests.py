@@ -58,6 +58,8 @@ JSON: dict[str, tuple[bytes, str]] = {
     "1e400": (b'{"slug": "n", "name": "n", "documents": 1e400}', "invalid"),
     "true for a number": (b'{"slug": "n", "name": "n", "documents": true}', "invalid"),
     "NUL": (b'{"slug": "n", "name": "\\u0000"}', "invalid"),
+    "a control character": (b'{"slug": "n", "name": "a\\u001b[1m"}', "invalid"),
+    "NUL in an unknown key": (b'{"slug": "n", "name": "n", "a\\u0000": 1}', "invalid"),
     "half a surrogate pair": (b'{"slug": "n", "name": "\\ud800"}', "invalid"),
     "NUL in a key": (b'{"slug": "n", "name": "n", "level_labels": {"\\u0000": 1}}', "invalid"),
     "half a surrogate pair in a key": (b'{"slug": "n", "name": "n", "level_labels": {"\\ud800": 1}}', "invalid"),
@@ -86,6 +88,11 @@ JSON: dict[str, tuple[bytes, str]] = {
 def test_bad_json_is_refused(refuse: Refuse) -> None:
     for name, (body, code) in JSON.items():
         refuse(400, code, "POST", "collections/", body, attempt=name)
+
+
+def test_a_json_body_beyond_its_limit_is_told_so(refuse: Refuse) -> None:
+    body = b'{"slug": "n", "name": "n", "description": "' + b"x" * 2_100_000 + b'"}'
+    refuse(413, "body_too_large", "POST", "collections/", body)
 
 
 HALVES = {
