@@ -75,10 +75,13 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
 
 def _unavailable(error: Exception, context: dict[str, Any]) -> Response | None:
     """A full storage, a silent database or client, a server that ends: nothing was stored, trying again may help."""
-    if _NO_TEXT in str(error):
-        _log.error("the database holds a text that is none", exc_info=error)
-        message = "a stored text is damaged, and nothing is shown of it; the operator finds where with fsck"
-        return _response(problem(500, errors.StoredValueCorrupt.code, message), context)
+    unreadable = _NO_TEXT in str(error)
+    if unreadable or errors.says_damaged(error):
+        _log.error("what is stored is damaged; evalhub fsck names it, and what can still be read", exc_info=error)
+        code = errors.StoredValueCorrupt.code if unreadable else "database_damaged"
+        what = "a stored text" if unreadable else "the database"
+        message = f"{what} is damaged, and nothing is shown of it; the operator finds where with evalhub fsck"
+        return _response(problem(500, code, message), context)
     if isinstance(error, UnreadablePostError):
         return _response(problem(408, "body_too_slow", "the request body did not arrive in time"), context)
     told = away(error)

@@ -46,6 +46,15 @@ class FileTooLarge(EvalHubError):
     code = "file_too_large"
 
 
+# As SQLite and PostgreSQL say that a page of theirs is not what it was.
+_DAMAGED_DATABASE = ("malformed", "file is not a database", "invalid page in block", "could not read block")
+
+
+def says_damaged(error: Exception) -> bool:
+    """Whether a database says by this error that it is damaged itself."""
+    return any(text in str(error) for text in _DAMAGED_DATABASE)
+
+
 class StoredFileCorrupt(EvalHubError):
     code = "stored_file_corrupt"
 

@@ -8,7 +8,7 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -18,6 +18,7 @@ from rest_framework.settings import api_settings
 from metrics.engine.errors import EvalHubError
 from runs.api.access import collections_of
 from runs.api.parameters import refusals
+from runs.errors import says_damaged
 
 View = Callable[..., HttpResponseBase]
 
@@ -106,6 +107,10 @@ def page(view: View) -> View:
         try:
             return view(request, *args, **kwargs)
         except (EvalHubError, Http404, OperationalError) as error:
+            return error_page(request, error)
+        except DatabaseError as error:
+            if not says_damaged(error):
+                raise
             return error_page(request, error)
 
     return require_safe(checked(guarded))

@@ -29,12 +29,13 @@ from metrics.questions.parameters import (
 )
 from metrics.questions.run_ids import family_in, run_id_in, run_ids_in
 from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.content import digest_of
 from metrics.services.comparisons.design import DesignQuery
 from metrics.services.comparisons.orders import OrdersQuery
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.values.difference import DifferenceQuery
 from runs.api.parameters import MAX_OFFSET, integer_in
-from runs.errors import InvalidInput
+from runs.errors import InvalidInput, StoredValueCorrupt
 from runs.models import Collection
 
 MAX_COMPARED_MEASURES = 20
@@ -149,4 +150,7 @@ def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Compa
     found = visible.filter(pk=comparison).first()
     if found is None:
         raise Http404(f"there is no comparison {comparison}")
+    if digest_of(found.query) != found.digest:
+        message = f"what comparison {comparison} was asked is damaged, and nothing is shown of it; ask for it again"
+        raise StoredValueCorrupt(message)
     return found

@@ -172,6 +172,8 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
         raise missing_file(sha256) from error
     except LeftOff:
         raise
+    except (IsADirectoryError, PermissionError) as error:
+        raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.strerror}") from error
     except EvalHubError as error:
         # It was read to its end without a problem before it was stored.
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error

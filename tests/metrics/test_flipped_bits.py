@@ -22,7 +22,8 @@ from metrics.models import Comparison, Evaluation, JudgedView, MetricVector, Ses
 from metrics.questions.unchanged import MEMORY
 from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
 from metrics.services.comparisons import workload
-from metrics.services.comparisons.stored import compare, read_stored_comparison
+from metrics.services.comparisons.comparison import ComparisonQuery
+from metrics.services.comparisons.stored import compare, queue_comparison, read_stored_comparison
 from metrics.services.sessions.board import SessionBoardQuery, read_session_board
 from metrics.services.sessions.judged_sets import default_measures, load_set
 from metrics.services.upkeep.integrity import find_faults
@@ -305,3 +306,32 @@ def test_values_without_a_digest_count_until_fsck_gives_them_theirs(everything: 
     assert list(find_faults()) == []
     MetricVector.objects.filter(measure="AP").update(mean=0.01)
     assert {finding.code for finding in find_faults()} == {"vector_altered"}
+
+
+def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everything: None) -> None:
+    run, log = Run.objects.first(), SessionEvaluation.objects.get().session_set_id
+    assert run
+    paths = [f"/api/v1/runs/{run.pk}/curve/", f"/api/v1/session-sets/{log}/values/"]
+    right = [api.get(path).json() for path in paths]
+    JudgedView.objects.all().delete()
+    SessionView.objects.all().delete()
+    MEMORY.forget()
+    refused = [api.get(path) for path in paths]
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(500, "stored_value_corrupt")] * 2
+    evaluate_all()
+    assert [api.get(path).json() for path in paths] == right
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+@pytest.mark.parametrize("damage", ["replace(query, '\"alpha\"', '\"beta\"')", "'['"])
+def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
+    api: APIClient, everything: None, unchecked_text: None, damage: str
+) -> None:
+    collection = Collection.objects.get()
+    stored = queue_comparison(collection=collection, query=ComparisonQuery([parse_measure("AP")], tests=["paired_t"]))
+    assert compare(comparison_id=str(stored.pk))
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE metrics_comparison SET query = {damage}")
+    refused = api.get(f"/api/v1/comparisons/{stored.pk}/")
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+    assert "comparison_digest" in {finding.code for finding in find_faults()}

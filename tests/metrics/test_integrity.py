@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import pytest
 import zstandard
 from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -265,3 +266,20 @@ def test_the_sweep_command_says_what_it_took(db: None, tmp_path: Path) -> None:
     out = io.StringIO()
     call_command("sweep", stdout=out)
     assert out.getvalue() == "swept: 0 files, 0 uploads, 0 idempotency keys, 0 comparisons\n"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps the types of columns")
+def test_stored_bytes_that_became_text_are_made_bytes_again(submit: Callable[..., Run]) -> None:
+    submit(GOOD)
+    right = [(bytes(row.content), row.digest) for row in MetricVector.objects.order_by("pk")]
+    with connection.cursor() as cursor:
+        for table in ("metrics_metricvector", "metrics_judgedview"):
+            cursor.execute(f'UPDATE "{table}" SET content = CAST(content AS TEXT)')
+    status, told = fsck()
+    assert status == 1
+    assert told.count("wrong value_type:") == len(right) + 1
+    for _ in range(2):
+        status, told = fsck("--repair")
+        evaluate_all()
+    assert (status, told) == (0, "fsck: 0 faults\n")
+    assert sorted((bytes(row.content), row.digest) for row in MetricVector.objects.all()) == sorted(right)

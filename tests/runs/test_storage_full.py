@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
 from django.test import Client
 from rest_framework.test import APIClient
 
 from runs.api import submissions, uploads
-from runs.models import Run
+from runs.models import Collection, Run
 from runs.services import files
 from tests.conftest import GOOD, upload
 
@@ -141,3 +141,15 @@ def test_other_errors_stay_errors(api: APIClient, collection: str, monkeypatch: 
     api.raise_request_exception = False
     monkeypatch.setattr(submissions, "queue_submitted", fail)
     assert upload(api, RUNS, GOOD).status_code == 500
+
+
+def test_a_damaged_database_is_named(api: APIClient, collection: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr(Collection.objects, "visible_to", fail)
+    answer = api.get("/api/v1/collections/")
+    assert (answer.status_code, answer.json()["code"]) == (500, "database_damaged")
+    page = api.get("/")
+    assert page.status_code == 500
+    assert "The database is damaged" in page.content.decode()

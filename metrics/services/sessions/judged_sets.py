@@ -82,10 +82,10 @@ def unpack_sessions(stored: bytes) -> list[Session]:
 
 
 def load_set(evaluation: SessionEvaluation) -> JudgedSet:
-    """The judged view of an evaluated set; StoredValueCorrupt where it is damaged, and then it is made again."""
-    row = SessionView.objects.get(pk=evaluation.pk)
-    if not row.is_sound(evaluation.qrels_id):
-        raise give_up_evaluations(SessionEvaluation, [row.pk], "judged view")
+    """The judged view of an evaluated set; StoredValueCorrupt, and it is made again, where it is damaged or gone."""
+    row = SessionView.objects.filter(pk=evaluation.pk).first()
+    if row is None or not row.is_sound(evaluation.qrels_id):
+        raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "judged view")
     return unpack_set(row)
 
 

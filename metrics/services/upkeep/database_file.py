@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from django.apps import apps
 from django.db import DatabaseError, connection
+from django.db.models import BinaryField
 
 from metrics.services.upkeep.findings import Finding
+from runs.errors import says_damaged
 
 _SHOWN = 20
 _WHAT_TO_DO = "; restore a backup"
@@ -31,9 +35,39 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
                 yield Finding("database_damaged", f"{connection.settings_dict['NAME']}: {line}{_WHAT_TO_DO}")
 
 
+def find_in_types() -> Iterator[Finding]:
+    """Every stored value is bytes. One flipped bit before a row makes SQLite take them for text, which cannot be read.
+
+    The bytes themselves are then what they were; where they are not, their digest says so.
+    """
+    if connection.vendor != "sqlite":
+        return
+    columns = ((model, field) for model in apps.get_models() for field in model._meta.fields)
+    for model, field in ((model, field) for model, field in columns if isinstance(field, BinaryField)):
+        table, key, column = (connection.ops.quote_name(str(name)) for name in
+                              (model._meta.db_table, model._meta.pk.column, field.column))  # fmt: skip
+        with connection.cursor() as cursor:
+            # The names are those of the models.
+            cursor.execute(f"SELECT {key} FROM {table} WHERE typeof({column}) NOT IN ('blob', 'null')")  # noqa: S608
+            keys = [row[0] for row in cursor.fetchall()]
+        for pk in keys:
+            again = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
+            text = f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair makes it bytes again"
+            yield Finding("value_type", text, partial(_execute, again, pk))
+
+
+def _execute(statement: str, *values: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
 def damaged(error: DatabaseError) -> Finding | None:
     """Return what a query met where a part of the database is damaged, None where its error has another cause."""
-    texts = ("malformed", "disk I/O error", "invalid page in block", "could not read block")
-    if any(text in str(error) for text in texts):
+    if says_damaged(error) or "disk I/O error" in str(error):
         return Finding("database_damaged", f"the rows cannot be read: {error}{_WHAT_TO_DO}")
+    if "Could not decode to UTF-8" in str(error):
+        return Finding(
+            "text_unreadable",
+            f"a stored text is damaged, and what depends on it was not looked at ({error}); restore a backup",
+        )
     return None

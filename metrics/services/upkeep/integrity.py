@@ -31,7 +31,7 @@ from metrics.services.queue.damage import forget_result
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.sessions.judged_sets import unpack_set
-from metrics.services.upkeep.database_file import damaged, find_in_database
+from metrics.services.upkeep.database_file import damaged, find_in_database, find_in_types
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.stored_values import (
     find_in_session_means,
@@ -50,6 +50,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
     """Everything that is wrong at this moment; `fast` leaves the contents of files and views unread."""
     looks = (
         partial(find_in_database, fast=fast),
+        find_in_types,
         _find_in_collections,
         _find_in_qrels,
         _find_in_teams,
@@ -111,8 +112,10 @@ def _find_in_qrels() -> Iterator[Finding]:
             yield Finding("qrels_topics", text)
             continue
         if qrels.topics != named:
-            text = f"judgements {qrels} name {named} topics and count {qrels.topics}; restore a backup"
-            yield Finding("qrels_topics", text)
+            # What has its digest is what was stored.
+            text = f"judgements {qrels} name {named} topics and count {qrels.topics}; --repair counts them again"
+            counted = Qrels.objects.filter(pk=qrels.pk, topics=qrels.topics)
+            yield Finding("qrels_topics", text, partial(counted.update, topics=named))
 
 
 def _find_in_teams() -> Iterator[Finding]:

@@ -35,10 +35,10 @@ _log = logging.getLogger(__name__)
 
 
 def load_view(evaluation: Evaluation) -> JudgedRun:
-    """The judged view of an evaluated run; StoredValueCorrupt where it is damaged, and then it is made again."""
-    row = JudgedView.objects.get(pk=evaluation.pk)
-    if not row.is_sound(evaluation.qrels_id):
-        raise give_up_evaluations(Evaluation, [row.pk], VIEW)
+    """The judged view of an evaluated run; StoredValueCorrupt, and it is made again, where it is damaged or gone."""
+    row = JudgedView.objects.filter(pk=evaluation.pk).first()
+    if row is None or not row.is_sound(evaluation.qrels_id):
+        raise give_up_evaluations(Evaluation, [evaluation.pk], VIEW)
     return unpack_view(row)
 
 
@@ -196,17 +196,18 @@ def _watched(measures: list[Measure]) -> Iterable[Measure]:
 
 
 def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
-    """Evaluation, version of judgements and view, one at a time; StoredValueCorrupt at the end for the damaged ones."""
-    ids, damaged = list(evaluation_ids), []
+    """Evaluation, version of judgements and view, one at a time; StoredValueCorrupt at the end where any are damaged
+    or gone."""
+    ids = list(evaluation_ids)
+    damaged = set(ids)
     for start in range(0, len(ids), _BATCH):
         rows = JudgedView.objects.filter(pk__in=ids[start : start + _BATCH]).annotate(by=_QRELS)
         for row in rows.iterator(_ROWS):
-            if not row.is_sound(row.by):
-                damaged.append(row.pk)
-            elif not damaged:
+            if row.is_sound(row.by):
+                damaged.remove(row.pk)
                 yield row.pk, row.by, unpack_view(row)
     if damaged:
-        raise give_up_evaluations(Evaluation, damaged, VIEW)
+        raise give_up_evaluations(Evaluation, sorted(damaged), VIEW)
 
 
 def unpack_view(row: JudgedView) -> JudgedRun:
