@@ -11,8 +11,8 @@ JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo serve admin test quick test-services chaos fuzz check audit bench docs screenshots calibrate image-test
-.PHONY: wheel-test versions clean
+.PHONY: demo serve admin test quick test-services chaos attack damage fuzz check audit bench docs screenshots calibrate
+.PHONY: image-test wheel-test versions clean
 
 demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -36,6 +36,13 @@ test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of
 chaos: $(VENV)/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50
 	$(BIN)/python -m tests.reliability.chaos --on services --seed $(SEED) --submissions 2000 --kills 300 --freezes 50 --redis 30 --postgres 20
+
+attack: $(VENV)/.test  ## what others notice of slow clients, dear requests and the largest files: on SQLite, then on services of its own
+	$(BIN)/python -m tests.attack --on sqlite
+	$(BIN)/python -m tests.attack --on services
+
+damage: $(VENV)/.test  ## every kind of damage, and 2,000 flipped bits: what is shown, what fsck finds and repairs
+	$(BIN)/python -m tests.damage --flips 2000 --seed $(SEED)
 
 fuzz: $(VENV)/.test  ## made-up files and requests, a quarter of an hour: 54,000 texts to the readers, 10,000 requests from the API's description
 	EVALHUB_TEST_READER_EXAMPLES=3000 $(BIN)/python -m pytest -m reader tests/runs tests/engine/test_measures.py

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import random
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +30,7 @@ from metrics.services.values.judged_views import load_view, vectors_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
 from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
+from tests.damage.flips import flipped
 
 FLIPS = 2000
 MEASURES = [parse_measure(name) for name in ("nDCG@10", "AP")]
@@ -100,18 +100,6 @@ def everything(api: APIClient, submit: Callable[..., Run]) -> None:
         submit(run)
     assert upload(api, "collections/small/sessions/", SESSIONS, tag="log").status_code == 202
     evaluate_all()
-
-
-def flipped(value: Any, rng: random.Random) -> tuple[Any, str]:
-    """The value with another bit somewhere, and how SQL is given it."""
-    if isinstance(value, float):
-        whole = struct.unpack("<Q", struct.pack("<d", value))[0] ^ 1 << rng.randrange(64)
-        return struct.unpack("<d", struct.pack("<Q", whole))[0], "%s"
-    if isinstance(value, int):
-        return value ^ 1 << rng.randrange(31), "%s"
-    content = bytearray(value.encode() if isinstance(value, str) else value)
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    return bytes(content), "CAST(%s AS TEXT)" if isinstance(value, str) else "%s"
 
 
 def set_column(stored: Stored, pk: Any, value: Any, given: str = "%s") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from django.apps import apps
 from django.db import DatabaseError, connection
@@ -56,7 +57,7 @@ def find_in_types() -> Iterator[Finding]:
             yield Finding("value_type", text, partial(_execute, again, pk))
 
 
-def _execute(statement: str, *values: object) -> None:
+def _execute(statement: str, *values: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
 

@@ -1,0 +1,180 @@
+"""The dearest permitted request of every address that is read: twenty at once, of one account and of nobody.
+
+What a question asks for shrinks until it is not refused any more; the same answer is never asked for twice, so that no
+memory of answers helps the server.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+
+import httpx
+
+from tests.attack.many import AT_ONCE, ask_all
+from tests.attack.target import Target
+
+# Each step halves the measures and quarters the resamples.
+STEPS = 10
+_MOST_MEASURES, _MOST_COMPARED, _MOST_CURVES, _MOST_DRAWS, _MOST_COMBINATIONS = 100, 20, 20, 10_000_000, 50
+_NUMBERS = count(1)
+_API = "/api/v1/"
+_BOARD, _RUN, _SET = f"{_API}collections/{{collection}}/", f"{_API}runs/{{run}}/", f"{_API}session-sets/{{set}}/"
+_PAGE = "/collections/{collection}/"
+_RECALL = "points=101&per_topic=true&rel=all&confidence={share}"
+_TESTS = "tests=randomisation,bootstrap,randomised_tukey_hsd&resamples={draws}&seed={n}"
+
+# The dearest known question to every address that is read, by its name. Where nothing varies, nothing is computed.
+DEAREST: dict[str, str] = {
+    "leaderboard": _BOARD + "leaderboard/?measures={odd}&limit=200",
+    "leaderboard-export": _BOARD + "leaderboard/export/csv/?measures={odd}",
+    "comparison": _BOARD + "comparison/?measures={compared}&" + _TESTS,
+    "comparison-export": _BOARD + "comparison/export/csv/?measures={compared}&" + _TESTS,
+    "difference": _BOARD + "difference/?runs={run},{other}&measure={one}",
+    "what-if": _BOARD + "what-if/?measures={combinations}",
+    "orders": _BOARD + "orders/?measures={compared}&resamples={draws}&seed={n}",
+    "design": _BOARD + "design/?measures={compared}&test=randomisation&resamples={draws}&seed={n}&trials={trials}",
+    "run-values": _RUN + "values/?measures={odd}",
+    "run-curve": f"{_API}runs/{{large}}/curve/?measures={{curves}}&depth=1000&per_topic=true",
+    "run-precision-recall": f"{_API}runs/{{large}}/precision-recall/?{_RECALL}",
+    "run-ranking": f"{_API}runs/{{large}}/ranking/?topic=101&limit=200&offset={{n}}",
+    "run-chart": f"{_API}runs/{{large}}/charts/curve.pdf?measure=nDCG&depth=1000&confidence={{share}}",
+    "collection-chart": _BOARD + "charts/significance.svg?measures={compared}&" + _TESTS,
+    "session-board": _BOARD + "session-leaderboard/?measures={sessions}",
+    "session-comparison": _BOARD + "session-comparison/?test=randomisation&resamples={draws}&seed={n}",
+    "session-values": _SET + "values/?measures={sessions}&limit=10000",
+    "session-curves": _SET + "curves/?measure={session}&per_session=true",
+    "session-queries": _SET + "queries/?measure={session}",
+    "session-chart": _SET + "charts/curves.pdf?measure={session}",
+    "one-session": _SET + "sessions/u1-101/?documents=100000&measure={session}",
+    "stored-comparison-chart": f"{_API}comparisons/{{comparison}}/charts/significance.pdf",
+    "collection-page": _PAGE + "?measures={odd}&statistics=all&rank_resamples={draws}&seed={n}",
+    "board-piece": _PAGE + "board/?measures={odd}",
+    "comparison-page": _PAGE + "comparison/?measures={compared}&" + _TESTS,
+    "what-if-page": _PAGE + "what-if/?measures={combinations}",
+    "run-page": "/runs/{large}/?measure={one}&depth=1000",
+    "ranking-page": "/runs/{large}/ranking/?topic=101&offset={n}",
+    "sessions-page": _PAGE + "sessions/?measures={sessions}",
+    "session-set-page": "/session-sets/{set}/?measure={session}",
+    "session-page": "/session-sets/{set}/sessions/u1-101/?measure={session}&documents=100",
+    "home": "/",
+    "measures-page": "/measures/?search={n}",
+    "measure-suggestions": "/measures/suggestions/?q={n}",
+    # Nothing is computed for these.
+    "collections": f"{_API}collections/?limit=200",
+    "collection": _BOARD,
+    "collection-audit": _BOARD + "audit/?limit=200",
+    "topics": _BOARD + "topics/?limit=200",
+    "qrels-list": _BOARD + "qrels/?limit=200",
+    "qrels": _BOARD + "qrels/1/",
+    "qrels-file": _BOARD + "qrels/1/file/",
+    "runs": _BOARD + "runs/?limit=200&tag=attack",
+    "run": _RUN,
+    "run-file": f"{_API}runs/{{large}}/file/",
+    "run-known": _RUN + "known/",
+    "session-sets": _BOARD + "sessions/?limit=200",
+    "session-set": _SET,
+    "session-set-file": _SET + "file/",
+    "session-lengths": _SET + "lengths/",
+    "session-evaluations": _SET + "evaluations/",
+    "evaluations": _BOARD + "evaluations/",
+    "run-evaluations": _RUN + "evaluations/",
+    "stored-comparison": f"{_API}comparisons/{{comparison}}/?limit=200",
+    "stored-comparison-export": f"{_API}comparisons/{{comparison}}/export/csv/",
+    "stored-comparison-page": "/comparisons/{comparison}/",
+    "stored-comparison-status": "/comparisons/{comparison}/status/",
+    "queue-comparison": _PAGE + "comparison/queue/",
+    "run-status": "/runs/{run}/status/",
+    "session-set-status": "/session-sets/{set}/status/",
+    "measures": f"{_API}measures/",
+    "measure": f"{_API}measures/alpha_nDCG/",
+    "measure-page": "/measures/alpha_nDCG/",
+    "vega-script": "/scripts/vega-none.js",
+    "teams": f"{_API}teams/?limit=200",
+    "team-invitations": f"{_API}teams/mallory/invitations/",
+    "invitations": f"{_API}invitations/",
+    "members": f"{_API}teams/mallory/members/",
+    "tokens": f"{_API}tokens/?limit=200",
+    "audit": f"{_API}audit/?limit=200",
+    "version": f"{_API}version/",
+    "schema": f"{_API}schema/",
+    "api-docs": f"{_API}docs/",
+    "login": "/login/",
+    "submit-page": _PAGE + "submit/",
+    "account-page": "/account/",
+    "tokens-page": "/tokens/",
+    "healthz": "/healthz",
+    "readyz": "/readyz",
+    "metrics": "/metrics",
+}  # fmt: skip
+_VARIES = ("{n}", "{odd}", "{one}", "{share}", "{compared}", "{combinations}", "{curves}", "{sessions}", "{session}")
+COMPUTED = {name: text for name, text in DEAREST.items() if any(varied in text for varied in _VARIES)}
+
+
+def address(template: str, names: dict[str, str], step: int = 0) -> str:
+    """The address with its names, and with measures and numbers that nobody has asked for yet."""
+    n = next(_NUMBERS)
+    measures = max(1, _MOST_MEASURES >> step)
+    return template.format(
+        n=n,
+        share=f"0.9{n:06d}",
+        draws=max(1, _MOST_DRAWS >> 2 * step),
+        trials=max(1, 1000 >> step),
+        one=_odd(n, 0),
+        odd=",".join(_odd(n, index) for index in range(measures)),
+        compared=",".join(_odd(n, index) for index in range(max(1, _MOST_COMPARED >> step))),
+        combinations=",".join(_gains(n, index) for index in range(max(1, _MOST_COMBINATIONS >> step))),
+        curves=",".join(_gains(n, index) for index in range(max(1, _MOST_CURVES >> step))),
+        sessions=",".join(f"sDCG(b=2.1{n:05d}{index:02d})@{index + 1}" for index in range(min(50, measures))),
+        session=f"sDCG(b=2.1{n:05d})",
+        **names,
+    )
+
+
+def _odd(n: int, index: int) -> str:
+    return f"alpha_nDCG(alpha=0.1{n:05d}{index:02d})@{100 - index % 20}"
+
+
+def _gains(n: int, index: int) -> str:
+    return f"nDCG(dis='jk',b=2.1{n:05d}{index:02d})"
+
+
+def permitted(target: Target, template: str) -> int:
+    """The first step at which the question is not refused for its size."""
+    for step in range(STEPS):
+        with target.client(timeout=120) as client:
+            try:
+                answer = client.get(address(template, target.names, step))
+            except httpx.HTTPError:
+                return step
+        if answer.status_code not in (400, 413, 414, 422):
+            return step
+    return STEPS
+
+
+def questions(name: str, *, known: bool) -> Callable[[Target, Counter[str]], None]:
+    """Twenty at once of the dearest permitted request to an address."""
+
+    def attack(target: Target, answers: Counter[str]) -> None:
+        step = permitted(target, DEAREST[name])
+        asked = [address(DEAREST[name], target.names, step) for _ in range(AT_ONCE)]
+        ask_all(target, [partial(_get, path) for path in asked], answers, known=known)
+
+    return attack
+
+
+def plain_questions(target: Target, answers: Counter[str]) -> None:
+    """Twenty at once to every other address, one address after the other."""
+    asked = [address(text, target.names) for name, text in DEAREST.items() if name not in COMPUTED]
+    ask_all(target, [partial(_get, path) for path in asked for _ in range(AT_ONCE)], answers)
+
+
+def _get(path: str, client: httpx.Client) -> httpx.Response:
+    return client.get(path)
+
+
+def computed() -> Iterator[str]:
+    """The addresses whose answers are computed."""
+    yield from COMPUTED
