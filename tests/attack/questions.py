@@ -19,6 +19,7 @@ from tests.attack.target import Target
 # Each step halves the measures and quarters the resamples.
 STEPS = 10
 _MOST_MEASURES, _MOST_COMPARED, _MOST_CURVES, _MOST_DRAWS, _MOST_COMBINATIONS = 100, 20, 20, 10_000_000, 50
+_MOST_RANKS = 10_000
 _NUMBERS = count(1)
 _API = "/api/v1/"
 _BOARD, _RUN, _SET = f"{_API}collections/{{collection}}/", f"{_API}runs/{{run}}/", f"{_API}session-sets/{{set}}/"
@@ -34,7 +35,7 @@ DEAREST: dict[str, str] = {
     "comparison-export": _BOARD + "comparison/export/csv/?measures={compared}&" + _TESTS,
     "difference": _BOARD + "difference/?runs={run},{other}&measure={one}",
     "what-if": _BOARD + "what-if/?measures={combinations}",
-    "orders": _BOARD + "orders/?measures={compared}&resamples={draws}&seed={n}",
+    "orders": _BOARD + "orders/?measures={compared}&resamples={ranks}&seed={n}",
     "design": _BOARD + "design/?measures={compared}&test=randomisation&resamples={draws}&seed={n}&trials={trials}",
     "run-values": _RUN + "values/?measures={odd}",
     "run-curve": f"{_API}runs/{{large}}/curve/?measures={{curves}}&depth=1000&per_topic=true",
@@ -48,20 +49,20 @@ DEAREST: dict[str, str] = {
     "session-curves": _SET + "curves/?measure={session}&per_session=true",
     "session-queries": _SET + "queries/?measure={session}",
     "session-chart": _SET + "charts/curves.pdf?measure={session}",
-    "one-session": _SET + "sessions/u1-101/?documents=100000&measure={session}",
+    "one-session": _SET + "sessions/u1-101/?documents=10000&measure={session}",
     "stored-comparison-chart": f"{_API}comparisons/{{comparison}}/charts/significance.pdf",
     "collection-page": _PAGE + "?measures={odd}&statistics=all&rank_resamples={draws}&seed={n}",
     "board-piece": _PAGE + "board/?measures={odd}",
     "comparison-page": _PAGE + "comparison/?measures={compared}&" + _TESTS,
-    "what-if-page": _PAGE + "what-if/?measures={combinations}",
-    "run-page": "/runs/{large}/?measure={one}&depth=1000",
+    "what-if-page": _PAGE + "what-if/?family=nDCG&dis=jk&b=2.1{n}&depth=1000",
+    "run-page": "/runs/{large}/?measures={odd}&depth=1000",
     "ranking-page": "/runs/{large}/ranking/?topic=101&offset={n}",
-    "sessions-page": _PAGE + "sessions/?measures={sessions}",
+    "sessions-page": _PAGE + "sessions/?measure={session}&test=randomisation&resamples={draws}&seed={n}",
     "session-set-page": "/session-sets/{set}/?measure={session}",
     "session-page": "/session-sets/{set}/sessions/u1-101/?measure={session}&documents=100",
     "home": "/",
     "measures-page": "/measures/?search={n}",
-    "measure-suggestions": "/measures/suggestions/?q={n}",
+    "measure-suggestions": "/measures/suggestions/?measures={odd},n",
     # Nothing is computed for these.
     "collections": f"{_API}collections/?limit=200",
     "collection": _BOARD,
@@ -121,6 +122,7 @@ def address(template: str, names: dict[str, str], step: int = 0) -> str:
         n=n,
         share=f"0.9{n:06d}",
         draws=max(1, _MOST_DRAWS >> 2 * step),
+        ranks=max(100, _MOST_RANKS >> step),
         trials=max(1, 1000 >> step),
         one=_odd(n, 0),
         odd=",".join(_odd(n, index) for index in range(measures)),

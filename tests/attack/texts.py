@@ -17,7 +17,7 @@ PATHS = (
     f"/api/v1/collections/{SLUG}/what-if/?measures=", f"/api/v1/collections/{SLUG}/leaderboard/?filter=",
     f"/api/v1/collections/{SLUG}/session-leaderboard/?measures=", "/api/v1/runs/{run}/values/?measures=",
     "/api/v1/runs/{run}/curve/?measures=", f"/collections/{SLUG}/?measures=", "/measures/suggestions/?measures=",
-    "/measures/suggestions/?q=", "/api/v1/measures/?search=", "/api/v1/session-sets/{set}/values/?measures=",
+    "/measures/suggestions/?measure=", "/api/v1/measures/?search=", "/api/v1/session-sets/{set}/values/?measures=",
 )  # fmt: skip
 
 

@@ -47,11 +47,6 @@ def main() -> None:
         flips = flip_all(world, given.flips, random.Random(given.seed)) if given.flips else []
     total = sum(row.flips for row in flips)
     wrong = [text for row in flips for text in row.wrong]
-    if flips:
-        sys.stdout.write(f"\n{'a bit of':46} {'flips':>5}  what was shown\n")
-    for row in flips:
-        became = ", ".join(f"{count} {verdict}" for verdict, count in row.became.most_common())
-        sys.stdout.write(f"{row.name:46} {row.flips:5}  {became}\n")
     for text in [*(fault for row in rows for fault in row.faults), *wrong[:20]]:
         sys.stdout.write(f"fault: {text}\n")
     faulty = sum(bool(row.faults) for row in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +84,9 @@ def flipped(value: Any, rng: random.Random) -> tuple[Any, str]:
 
 
 def flip_all(world: World, flips: int, rng: random.Random) -> list[Row]:
-    """Flip so many bits in all, each in a sound installation, and judge every answer that depends on it."""
+    """Flip so many bits in all, each in a sound installation, and judge every answer that depends on it; print a row
+    for each kind."""
+    sys.stdout.write(f"\n{'a bit of':46} {'flips':>5}  what was shown\n")
     shares = sum(kind.share for kind in KINDS)
     rows = []
     for kind in KINDS:
@@ -100,6 +103,9 @@ def flip_all(world: World, flips: int, rng: random.Random) -> list[Row]:
             world.put_back()
             if kind.file:
                 world.put_files_back()
+        became = ", ".join(f"{count} {verdict}" for verdict, count in row.became.most_common())
+        sys.stdout.write(f"{row.name:46} {row.flips:5}  {became}\n")
+        sys.stdout.flush()
         rows.append(row)
     return rows
 
