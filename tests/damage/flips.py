@@ -127,6 +127,7 @@ def flip_one(world: World, kind: Stored, rng: random.Random) -> str:
         pk, text, value = rng.choice(sorted(found))
         other, given = flipped(value.decode() if text else value, rng)
         set_to = given.replace("%s", "?")
+        pk = pk.decode() if isinstance(pk, bytes) else pk
         database.execute(f'UPDATE "{kind.table}" SET "{kind.column}" = {set_to} WHERE "{kind.key}" = ?', [other, pk])
     return f"{kind.name} of {pk!r}"
 
