@@ -151,6 +151,6 @@ def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Compa
     if found is None:
         raise Http404(f"there is no comparison {comparison}")
     if digest_of(found.query) != found.digest:
-        message = f"what comparison {comparison} was asked is damaged, and nothing is shown of it; ask for it again"
+        message = f"what comparison {comparison} was asked is damaged, and nothing is shown of it; request it again"
         raise StoredValueCorrupt(message)
     return found

@@ -29,6 +29,7 @@ from metrics.services.upkeep.integrity import find_faults
 from metrics.services.values.judged_views import load_view, vectors_of
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Qrels, Run
+from runs.services.files import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
 from tests.damage.flips import flipped
 
@@ -323,3 +324,11 @@ def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
     refused = api.get(f"/api/v1/comparisons/{stored.pk}/")
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
     assert "comparison_digest" in {finding.code for finding in find_faults()}
+
+
+def test_a_run_whose_topics_are_no_longer_grouped_is_damaged(api: APIClient, submit: Callable[..., Run]) -> None:
+    run = submit(GOOD)
+    path = stored_path(run.sha256)
+    path.write_bytes(path.read_bytes().replace(b"1 Q0 c", b"3 Q0 c", 1))
+    refused = api.get(f"/api/v1/runs/{run.pk}/ranking/?topic=1")
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_file_corrupt")
