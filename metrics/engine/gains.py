@@ -114,4 +114,4 @@ def _gain(number: str, text: str) -> float:
     return gain
 
 
-LINEAR = GainMap("linear")
+LINEAR, EXP = GainMap("linear"), GainMap("exp")

@@ -46,8 +46,9 @@ COUNTED = ("NumRet", "Judged", "SetP", "SetF", "SetAP", "utility", "unj", "Rndcg
 PASS_OVER = ("Bpref", "gm_bpref", "infAP")
 # G and ndcg_rel weigh a document by what else the ranking holds by then, so an early document of a low level can pay;
 # unj is a share of unjudged documents, which have no better order; a user of BPM who meets the goal earlier may have
-# passed up a better document by that, and what counts is gain per document.
-NOT_MONOTONE = ("G", "ndcg_rel", "unj", "BPM")
+# passed up a better document by that, and what counts is gain per document. The blended ratio counts the gain of one
+# document at the ranks of others: a low level that is moved above a higher one comes at a rank with a high ideal.
+NOT_MONOTONE = ("G", "ndcg_rel", "unj", "BPM", "Q", "NCU", "PPlus", "PMeasure", "OMeasure")
 
 
 def may_be_undefined(measure: Measure) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metrics.engine.measures import (
     binary,
+    blended,
     bpref,
     cascade,
     combined,
@@ -25,7 +26,9 @@ from metrics.engine.measures.definition import (
     ALPHA,
     BASE,
     BETA,
+    BLENDING,
     BPREF_NORM,
+    CASCADE_GAINS,
     CASCADE_P,
     DISCOUNT,
     DOCUMENTS,
@@ -33,6 +36,7 @@ from metrics.engine.measures.definition import (
     EXPECTED,
     GAIN_REL,
     GAINS,
+    GAMMA,
     GOAL,
     IDEAL,
     IDEAL_DEPTH,
@@ -51,6 +55,8 @@ from metrics.engine.measures.definition import (
     RELATIVE,
     SEEN,
     SET_BETA,
+    STOP,
+    STOPS,
     UTILITY,
     UTILITY_DOCUMENTS,
     VECTOR,
@@ -63,6 +69,7 @@ from metrics.engine.measures.definition import (
     check_levels,
     check_missing,
     check_one_gain,
+    check_stop,
     check_utility,
     check_vector,
     counts_unretrieved,
@@ -72,6 +79,7 @@ from metrics.engine.measures.definition import (
 _NONE, _OPTIONAL, _REQUIRED = Cutoff.NONE, Cutoff.OPTIONAL, Cutoff.REQUIRED
 _BINARY = (REL, JUDGED_ONLY)
 _INTERPOLATED = (REL, INTERPOLATION, RECALL_ROUNDING, JUDGED_ONLY)
+_BLENDED = (BLENDING, GAINS, REL, JUDGED_ONLY)
 _SCALE = (MIN_REL, MAX_REL)
 _UNSEEN = (MISSING, DOCUMENTS)
 _NOVELTY = (ALPHA, REL, JUDGED_ONLY)
@@ -79,8 +87,8 @@ _PATIENCE = (ALPHA, BETA, REL, JUDGED_ONLY)
 
 _TABLE = (
     MeasureDefinition(
-        "nDCG", cumulated_gain.ndcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, IDEAL, NORM, JUDGED_ONLY), aliases=("NDCG",),
-        trec_eval="ndcg", pooled=cumulated_gain.pooled_ndcg,
+        "nDCG", cumulated_gain.ndcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, IDEAL, NORM, JUDGED_ONLY),
+        aliases=("NDCG", "MSnDCG"), trec_eval="ndcg", pooled=cumulated_gain.pooled_ndcg,
     ),
     MeasureDefinition("DCG", cumulated_gain.dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE, JUDGED_ONLY), trec_eval="dcg"),
     MeasureDefinition("IdealDCG", cumulated_gain.ideal_dcg, _OPTIONAL, (GAINS, DISCOUNT, BASE), trec_eval="ideal_dcg"),
@@ -157,11 +165,19 @@ _TABLE = (
     MeasureDefinition("F", combined.f_measure, _REQUIRED, _BINARY, aliases=("F1",)),
     MeasureDefinition("E", combined.e_measure, _REQUIRED, (REL, SET_BETA, JUDGED_ONLY), lower_is_better=True),
     MeasureDefinition("Accuracy", combined.accuracy, _OPTIONAL, _BINARY),
-    MeasureDefinition("ERR", cascade.err, _OPTIONAL, (ERR_MAX_REL, JUDGED_ONLY)),
+    MeasureDefinition("ERR", cascade.err, _OPTIONAL, (CASCADE_GAINS, ERR_MAX_REL, JUDGED_ONLY)),
+    MeasureDefinition("nERR", cascade.nerr, _OPTIONAL, (CASCADE_GAINS, ERR_MAX_REL, JUDGED_ONLY)),
     MeasureDefinition("NERR8", cascade.nerr8, _REQUIRED, _SCALE, check=check_levels),
     MeasureDefinition("NERR9", cascade.nerr9, _REQUIRED, _SCALE, check=check_levels),
     MeasureDefinition("NERR10", cascade.nerr10, _NONE, (CASCADE_P, *_SCALE), check=check_levels),
     MeasureDefinition("NERR11", cascade.nerr11, _NONE, (GOAL, *_SCALE), check=check_levels),
+    MeasureDefinition("Q", blended.q_measure, _OPTIONAL, _BLENDED, aliases=("Q-measure",)),
+    MeasureDefinition(
+        "NCU", blended.normalised_cumulative_utility, _NONE, (STOP, GAMMA, STOPS, *_BLENDED), check=check_stop,
+    ),
+    MeasureDefinition("PPlus", blended.p_plus, _NONE, _BLENDED, aliases=("P-plus",)),
+    MeasureDefinition("PMeasure", blended.p_measure, _NONE, _BLENDED, aliases=("P-measure",)),
+    MeasureDefinition("OMeasure", blended.o_measure, _NONE, _BLENDED, aliases=("O-measure",)),
     MeasureDefinition(
         "RBP", persistence.rbp, _OPTIONAL, (PERSISTENCE, GAIN_REL, GAINS, JUDGED_ONLY), trec_eval="rbp",
         forms=(("rbp", "p=0.9"),), check=check_one_gain,

@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from metrics.engine.judged import JudgedRun, sum_by_topic
+from metrics.engine.gains import EXP, GainMap
+from metrics.engine.judged import JudgedRun, best_order, sum_by_topic
+from metrics.engine.measures.ratio import ratio
 from metrics.engine.measures.weighting import DEPTH, goal_weight, scaled_gains, weighted_gain
-from metrics.engine.ranking import Floats
+from metrics.engine.ranking import Floats, Ints
 from metrics.engine.running import before, running_product
 
 
-def err(run: JudgedRun, *, cutoff: int | None = None, max_rel: int = 4) -> Floats:
+def err(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4) -> Floats:
     """Expected reciprocal rank: one over the rank at which a user who may stop at every document stops.
 
-    Formula: ERR@k = sum of s[i] / i times the product of 1 - s[j] for j < i, over i = 1..k; s[i] = (2^l[i] - 1) /
-    2^max_rel; levels above max_rel count as max_rel, negative ones as 0
+    Formula: ERR@k = sum of s[i] / i times the product of 1 - s[j] for j < i, over i = 1..k; s = g / (g_max + 1), g_max
+    being the highest gain of a level from 0 to max_rel, which is (2^level - 1) / 2^max_rel for gains='exp'; levels
+    above max_rel count as max_rel, negative ones as 0
     Range: 0 to 1
     Source: Chapelle, Metzler, Zhang and Grinspan, CIKM 2009, algorithm 2; max_rel = 4 as in gdeval 1.2a
     Elsewhere: gdeval, and with it ir_measures, fixes max_rel at 4, refuses qrels with a level above 4 and rounds to
-    five decimals; other tools take the highest level of the qrels, so that the same run has another ERR there
+    five decimals; other tools take the highest level of the qrels, so that the same run has another ERR there.
+    NTCIREVAL takes the gains that it is given, mostly gains='linear'
     """
-    level = np.clip(run.level, 0, max_rel)
-    kept = level > 0 if cutoff is None else (level > 0) & (run.rank <= cutoff)
-    topic = run.topic[kept]
-    stop = np.exp2(level[kept] - float(max_rel)) - np.exp2(-float(max_rel))
+    gain = gains.of(np.minimum(run.level, max_rel))
+    kept = gain > 0 if cutoff is None else (gain > 0) & (run.rank <= cutoff)
+    stop = gain[kept] / (_highest(gains, max_rel) + 1)
+    return _expected_reciprocal_rank(run.topic[kept], run.rank[kept], stop, run.n_topics)
+
+
+def nerr(run: JudgedRun, *, cutoff: int | None = None, gains: GainMap = EXP, max_rel: int = 4) -> Floats:
+    """Normalised expected reciprocal rank: the share of what the ideal ranking has.
+
+    Formula: nERR@k = ERR@k / ERR@k of all judged documents in descending order of gain; 0 for a topic without a gain
+    Range: 0 to 1
+    Source: Sakai and Song, SIGIR 2011; Chapelle, Metzler, Zhang and Grinspan, CIKM 2009
+    Elsewhere: NTCIREVAL takes the gains that it is given, mostly gains='linear', and for max_rel the highest level of
+    the scale. NERR8 to NERR11, the nearly expected reciprocal ranks, are divided by the weights of the ranks, not by
+    an ideal ranking; nERR_IA is an average over subtopics
+    """
+    base = run.recall_base
+    best = best_order(replace(base, level=np.minimum(base.level, max_rel)), gains).within(cutoff)
+    stop = best.gain / (_highest(gains, max_rel) + 1)
+    ideal = _expected_reciprocal_rank(best.topic, best.rank, stop, run.n_topics)
+    return ratio(err(run, cutoff=cutoff, gains=gains, max_rel=max_rel), ideal)
+
+
+def _highest(gains: GainMap, max_rel: int) -> float:
+    return float(gains.of(np.arange(max_rel + 1)).max())
+
+
+def _expected_reciprocal_rank(topic: Ints, rank: Ints, stop: Floats, n_topics: int) -> Floats:
+    """The mean of 1 / rank over users who stop at each listed document with its probability; shape (topics,)."""
     reach = before(topic, running_product(topic, 1.0 - stop), 1.0)
-    return sum_by_topic(topic, reach * stop / run.rank[kept], run.n_topics)
+    return sum_by_topic(topic, reach * stop / rank, n_topics)
 
 
 def nerr8(run: JudgedRun, *, cutoff: int, max_rel: int, min_rel: int = 0) -> Floats:

@@ -107,8 +107,9 @@ def ndcg(
     Range: 0 to 1
     Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, section 2.3, and University of Tampere RN-2002-2, formula 5
     (norm='average'); the default equals trec_eval ndcg and ndcg_cut
-    Elsewhere: ranx ndcg_burges and Quepid use gains='exp'; ir_measures writes that nDCG(dcg='exp-log2'). Modern
-    Information Retrieval, chapter 4, takes dis='jk' and norm='average', and ideal='retrieved' in its example
+    Elsewhere: ranx ndcg_burges and Quepid use gains='exp'; ir_measures writes that nDCG(dcg='exp-log2'). NTCIREVAL
+    calls the default MSnDCG, and dis='jk' nDCG. Modern Information Retrieval, chapter 4, takes dis='jk' and
+    norm='average', and ideal='retrieved' in its example
     """
     return ratio(*_discounted_and_ideal(run, cutoff, gains, dis, b, ideal))
 

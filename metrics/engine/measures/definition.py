@@ -6,12 +6,12 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from metrics.engine.errors import MeasureError
-from metrics.engine.gains import LINEAR, GainMap
+from metrics.engine.gains import EXP, LINEAR, GainMap
 from metrics.engine.ranking import Floats
 
 MAX_CUTOFF = 1_000_000
@@ -169,6 +169,7 @@ def read_gains(name: str, text: str) -> GainMap:
 
 
 MAX_LEVEL = 1000
+MAX_WORTH = 1e6
 
 REL = Parameter("rel", 1, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that counts as relevant")
 GAINS = Parameter(
@@ -176,6 +177,20 @@ GAINS = Parameter(
     "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), from level 0 on as in "
     "'0-1-10-100' (higher levels gain as much as the last), or 'level:gain,...' (other levels gain their level)",
 )  # fmt: skip
+CASCADE_GAINS = replace(GAINS, default=EXP)
+BLENDING = Parameter(
+    "beta", 1.0, read_number(0.0, MAX_WORTH, ends=True), "importance of the cumulated gain relative to precision"
+)
+STOP = Parameter(
+    "stop", "rb", read_choice("rb", "gu"),
+    "at which relevant documents users stop: 'rb' rank-biased, fewer at each one than at the one before; 'gu' "
+    "graded-uniform, more at higher levels",
+    True,
+)  # fmt: skip
+GAMMA = Parameter(
+    "gamma", 0.95, read_number(0.0, 1.0), "users at a relevant document per user at the one before; for 'rb'"
+)
+STOPS = Parameter("stops", LINEAR, read_gains, "weight of each level, written as gains are; for stop='gu'")
 DISCOUNT = Parameter(
     "dis", "log2", read_choice("log2", "jk", "session"),
     "discount: 'log2' is log2(i + 1), 'jk' is none below rank b then log_b(i), 'session' is 1 + log_b(i)",
@@ -189,7 +204,6 @@ NORM = Parameter(
     "norm", "topic", read_choice("topic", "average"),
     "mean over topics: 'topic' is the mean of the topics' ratios, 'average' the ratio of the averaged vectors",
 )  # fmt: skip
-MAX_WORTH = 1e6
 SEEN = Parameter(
     "over", "all", read_choice("all", "seen"),
     "divide by all relevant documents, or by those seen: retrieved within the cutoff",
@@ -297,6 +311,12 @@ def check_missing(values: Mapping[str, Any]) -> str | None:
 def check_one_gain(values: Mapping[str, Any]) -> str | None:
     both = values["rel"] is not None and values["gains"] != LINEAR
     return "rel makes every gain 0 or 1, so it leaves gains without a meaning: give one of them" if both else None
+
+
+def check_stop(values: Mapping[str, Any]) -> str | None:
+    if values["stop"] == "rb" and values["stops"] != LINEAR:
+        return "stops belongs to stop='gu'"
+    return "gamma belongs to stop='rb'" if values["stop"] == "gu" and values["gamma"] != GAMMA.default else None
 
 
 def check_vector(values: Mapping[str, Any]) -> str | None:

@@ -29,8 +29,15 @@ def _text_of(definition: MeasureDefinition) -> str:
 
 
 def _place(definition: MeasureDefinition, words: list[str]) -> int:
-    """0 where a name is the first word, 1 where one begins with it, 2 where one has it, else 3."""
+    """0 where a name is the first word, 1 where one begins with it, 2 where one has it, 3 where the summary has every
+    word, else 4."""
     names = [name.lower() for name in names_of(definition)]
     first = words[0] if words else ""
-    tests = (first in names, any(name.startswith(first) for name in names), any(first in name for name in names))
+    summary = definition.sections()["summary"].lower()
+    tests = (
+        first in names,
+        any(name.startswith(first) for name in names),
+        any(first in name for name in names),
+        all(word in summary for word in words),
+    )
     return next((place for place, met in enumerate(tests) if met), len(tests))
