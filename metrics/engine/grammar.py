@@ -103,18 +103,21 @@ class Measure:
 
     def compute(self, run: JudgedRun) -> Floats:
         """Return the measure's value for every topic, NaN where it has none; shape (topics,)."""
-        run, parameters = self._as_called(run)
+        run, parameters = self.as_called(run)
         return self.definition.compute(run, **parameters)
 
     def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
         """Of each topic without a value why it has none, a key of REASONS; `values` are those computed of the run."""
-        run, parameters = self._as_called(run)
+        run, parameters = self.as_called(run)
         return why_undefined(self.definition.name, run, values, parameters)
 
-    def _as_called(self, run: JudgedRun) -> tuple[JudgedRun, dict[str, Any]]:
+    def as_called(self, run: JudgedRun) -> tuple[JudgedRun, dict[str, Any]]:
         """Return the run that the measure looks at, and what its function is called with beside it."""
         parameters = {"cutoff": self.cutoff, **self.parameters}
-        return (run.condensed if parameters.pop("judged_only", False) else run), parameters
+        if parameters.pop("judged_only", False):
+            run = run.condensed
+        level = parameters.pop("level", None)
+        return (run if level is None else run.of_level(level)), parameters
 
     @property
     def pools(self) -> bool:
@@ -151,7 +154,7 @@ class Measure:
     def _pooled(self, run: JudgedRun | None) -> float:
         if self.definition.pooled is None or run is None:
             raise ValueError(f"the mean of {self} is made from the run, not from its values per topic")
-        run, parameters = self._as_called(run)
+        run, parameters = self.as_called(run)
         return self.definition.pooled(run, **parameters)
 
 

@@ -205,6 +205,22 @@ class JudgedRun:
             known=self.known and replace(self.known, rows=self.known.rows[kept]),
         )
 
+    def of_level(self, level: int) -> Self:
+        """The same where documents of this level are relevant, at level 1, and those of any other are not, at 0."""
+        return self.once(("of level", level), lambda: self._of_level(level))
+
+    def _of_level(self, level: int) -> Self:
+        def binary(levels: Ints) -> Ints:
+            return np.where(levels < 0, levels, levels == level)
+
+        def rebuilt(base: RecallBase) -> RecallBase:
+            levels = binary(base.level)
+            order = np.lexsort((-levels, base.topic))
+            return RecallBase(base.topic[order], levels[order], base.counts[order], base.n_topics)
+
+        known = self.known and replace(self.known, base=rebuilt(self.known.base))
+        return replace(self, level=binary(self.level), recall_base=rebuilt(self.recall_base), known=known)
+
     def of_topics(self, chosen: Flags) -> Self:
         """Return the same with nothing to find for the other topics, so that these leave every sum over topics."""
         base = self.recall_base

@@ -33,7 +33,9 @@ from metrics.engine.measures.definition import (
     DISCOUNT,
     DOCUMENTS,
     ERR_MAX_REL,
+    EXAMINED,
     EXPECTED,
+    FIRST_MISSING,
     GAIN_REL,
     GAINS,
     GAMMA,
@@ -42,6 +44,7 @@ from metrics.engine.measures.definition import (
     IDEAL_DEPTH,
     INTERPOLATION,
     JUDGED_ONLY,
+    LEVEL,
     MAX_REL,
     MIN_REL,
     MISSING,
@@ -73,15 +76,17 @@ from metrics.engine.measures.definition import (
     check_utility,
     check_vector,
     counts_unretrieved,
-    puts_missing_last,
+    looks_beyond_the_ranking,
 )
 
 _NONE, _OPTIONAL, _REQUIRED = Cutoff.NONE, Cutoff.OPTIONAL, Cutoff.REQUIRED
-_BINARY = (REL, JUDGED_ONLY)
-_INTERPOLATED = (REL, INTERPOLATION, RECALL_ROUNDING, JUDGED_ONLY)
+_BINARY = (REL, LEVEL, JUDGED_ONLY)
+# Documents have a level for each subtopic.
+_BY_SUBTOPIC = (REL, JUDGED_ONLY)
+_INTERPOLATED = (REL, LEVEL, INTERPOLATION, RECALL_ROUNDING, JUDGED_ONLY)
 _BLENDED = (BLENDING, GAINS, REL, JUDGED_ONLY)
 _SCALE = (MIN_REL, MAX_REL)
-_UNSEEN = (MISSING, DOCUMENTS)
+_UNSEEN = (REL, LEVEL, MISSING, DOCUMENTS)
 _NOVELTY = (ALPHA, REL, JUDGED_ONLY)
 _PATIENCE = (ALPHA, BETA, REL, JUDGED_ONLY)
 
@@ -98,21 +103,21 @@ _TABLE = (
     ),
     MeasureDefinition("CG", cumulated_gain.cg, _OPTIONAL, (GAINS, JUDGED_ONLY)),
     MeasureDefinition(
-        "AP", binary.average_precision, _OPTIONAL, (REL, SEEN, JUDGED_ONLY), aliases=("MAP",), trec_eval="map",
+        "AP", binary.average_precision, _OPTIONAL, (REL, LEVEL, SEEN, JUDGED_ONLY), aliases=("MAP",), trec_eval="map",
     ),
     MeasureDefinition(
         "yaap", binary.yet_another_average_precision, _NONE, _BINARY, trec_eval="yaap", trec_style=True,
     ),
     MeasureDefinition("RR", binary.reciprocal_rank, _OPTIONAL, _BINARY, aliases=("MRR",), trec_eval="recip_rank"),
     MeasureDefinition(
-        "P", binary.precision, _REQUIRED, (REL, RELATIVE, JUDGED_ONLY), aliases=("Precision",), trec_eval="P",
+        "P", binary.precision, _REQUIRED, (REL, LEVEL, RELATIVE, JUDGED_ONLY), aliases=("Precision",), trec_eval="P",
         forms=(("relative_P", "relative=True"),),
     ),
     MeasureDefinition("R", binary.recall, _REQUIRED, _BINARY, aliases=("Recall",), trec_eval="recall"),
     MeasureDefinition("Rprec", binary.r_precision, _NONE, _BINARY, aliases=("RPrec",), trec_eval="Rprec"),
     MeasureDefinition("Success", binary.success, _REQUIRED, _BINARY, trec_eval="success"),
     MeasureDefinition("Judged", counts.judged, _OPTIONAL),
-    MeasureDefinition("Bpref", bpref.bpref, _NONE, (REL, BPREF_NORM), aliases=("BPref",), trec_eval="bpref"),
+    MeasureDefinition("Bpref", bpref.bpref, _NONE, (REL, LEVEL, BPREF_NORM), aliases=("BPref",), trec_eval="bpref"),
     MeasureDefinition("infAP", bpref.inferred_average_precision, _NONE, _BINARY, trec_eval="infAP"),
     MeasureDefinition(
         "IPrec", interpolated.interpolated_precision, Cutoff.SHARE, _INTERPOLATED, trec_eval="iprec_at_recall",
@@ -127,12 +132,12 @@ _TABLE = (
         max_share=10.0,
     ),
     MeasureDefinition(
-        "SetP", sets.set_precision, _NONE, (REL, RELATIVE, JUDGED_ONLY), trec_eval="set_P",
+        "SetP", sets.set_precision, _NONE, (REL, LEVEL, RELATIVE, JUDGED_ONLY), trec_eval="set_P",
         forms=(("SetRelP", "relative=True"), ("set_relative_P", "relative=True")),
     ),
-    MeasureDefinition("SetR", sets.set_recall, _NONE, (REL,), trec_eval="set_recall"),
+    MeasureDefinition("SetR", sets.set_recall, _NONE, (REL, LEVEL), trec_eval="set_recall"),
     MeasureDefinition(
-        "SetF", sets.set_f, _NONE, (REL, SET_BETA, JUDGED_ONLY), trec_eval="set_F", trec_parameter="beta",
+        "SetF", sets.set_f, _NONE, (REL, LEVEL, SET_BETA, JUDGED_ONLY), trec_eval="set_F", trec_parameter="beta",
     ),
     MeasureDefinition("SetAP", sets.set_average_precision, _NONE, _BINARY, trec_eval="set_map"),
     MeasureDefinition(
@@ -143,7 +148,7 @@ _TABLE = (
         "gm_map", binary.gm_average_precision, _NONE, _BINARY, Aggregate.GEOMETRIC, trec_eval="gm_map", trec_style=True,
     ),
     MeasureDefinition(
-        "gm_bpref", bpref.gm_bpref, _NONE, (REL,), Aggregate.GEOMETRIC, trec_eval="gm_bpref", trec_style=True,
+        "gm_bpref", bpref.gm_bpref, _NONE, (REL, LEVEL), Aggregate.GEOMETRIC, trec_eval="gm_bpref", trec_style=True,
     ),
     MeasureDefinition("G", experimental.graded_g, _NONE, (GAINS, JUDGED_ONLY), trec_eval="G", trec_style=True),
     MeasureDefinition("binG", experimental.binary_g, _NONE, _BINARY, trec_eval="binG", trec_style=True),
@@ -160,10 +165,10 @@ _TABLE = (
     ),
     MeasureDefinition("NumQ", counts.num_q, _NONE, aggregate=Aggregate.SUM, trec_eval="num_q"),
     MeasureDefinition("NumRet", counts.num_ret, _NONE, aggregate=Aggregate.SUM, trec_eval="num_ret"),
-    MeasureDefinition("NumRel", counts.num_rel, _NONE, (REL,), Aggregate.SUM, trec_eval="num_rel"),
-    MeasureDefinition("NumRelRet", counts.num_rel_ret, _NONE, (REL,), Aggregate.SUM, trec_eval="num_rel_ret"),
+    MeasureDefinition("NumRel", counts.num_rel, _NONE, (REL, LEVEL), Aggregate.SUM, trec_eval="num_rel"),
+    MeasureDefinition("NumRelRet", counts.num_rel_ret, _NONE, (REL, LEVEL), Aggregate.SUM, trec_eval="num_rel_ret"),
     MeasureDefinition("F", combined.f_measure, _REQUIRED, _BINARY, aliases=("F1",)),
-    MeasureDefinition("E", combined.e_measure, _REQUIRED, (REL, SET_BETA, JUDGED_ONLY), lower_is_better=True),
+    MeasureDefinition("E", combined.e_measure, _REQUIRED, (REL, LEVEL, SET_BETA, JUDGED_ONLY), lower_is_better=True),
     MeasureDefinition("Accuracy", combined.accuracy, _OPTIONAL, _BINARY),
     MeasureDefinition("ERR", cascade.err, _OPTIONAL, (CASCADE_GAINS, ERR_MAX_REL, JUDGED_ONLY)),
     MeasureDefinition("nERR", cascade.nerr, _OPTIONAL, (CASCADE_GAINS, ERR_MAX_REL, JUDGED_ONLY)),
@@ -199,19 +204,20 @@ _TABLE = (
     MeasureDefinition("GP", graded.graded_precision, _REQUIRED, (GAINS, JUDGED_ONLY)),
     MeasureDefinition("GR", graded.graded_recall, _REQUIRED, (GAINS, JUDGED_ONLY)),
     MeasureDefinition(
-        "SearchLength", search_length.search_length, _NONE, (REL, *_UNSEEN), check=check_missing, lower_is_better=True,
-        needs_documents=puts_missing_last,
+        "SearchLength", search_length.search_length, _NONE, (REL, LEVEL, FIRST_MISSING, DOCUMENTS), check=check_missing,
+        lower_is_better=True, needs_documents=looks_beyond_the_ranking,
     ),
     MeasureDefinition(
-        "ASL", search_length.average_search_length, _NONE, (REL, *_UNSEEN), check=check_missing, lower_is_better=True,
-        needs_documents=puts_missing_last,
+        "ASL", search_length.average_search_length, _NONE, _UNSEEN, check=check_missing, lower_is_better=True,
+        needs_documents=looks_beyond_the_ranking,
     ),
     MeasureDefinition(
-        "ESL", search_length.expected_search_length, _NONE, (NEEDED_RELEVANT, REL, *_UNSEEN), check=check_missing,
-        lower_is_better=True, needs_documents=puts_missing_last,
+        "ESL", search_length.expected_search_length, _NONE, (NEEDED_RELEVANT, EXAMINED, *_UNSEEN), check=check_missing,
+        lower_is_better=True, needs_documents=looks_beyond_the_ranking,
     ),
     MeasureDefinition(
-        "NormRecall", search_length.normalised_recall, _NONE, (REL, MISSING, ALL_DOCUMENTS), needs_documents=always,
+        "NormRecall", search_length.normalised_recall, _NONE, (REL, LEVEL, MISSING, ALL_DOCUMENTS),
+        needs_documents=always,
     ),
     MeasureDefinition("Satisfaction", user_oriented.satisfaction, _OPTIONAL, (REL, GAINS)),
     MeasureDefinition("Frustration", user_oriented.frustration, _OPTIONAL, (REL, GAINS), lower_is_better=True),
@@ -222,7 +228,7 @@ _TABLE = (
     MeasureDefinition("Novelty", knowledge.novelty, _OPTIONAL, _BINARY),
     MeasureDefinition("RelativeRecall", knowledge.relative_recall, _OPTIONAL, (EXPECTED, *_BINARY)),
     MeasureDefinition("RecallEffort", knowledge.recall_effort, _NONE, (EXPECTED, *_BINARY)),
-    MeasureDefinition("StRecall", subtopics.subtopic_recall, _REQUIRED, _BINARY, aliases=("strec",)),
+    MeasureDefinition("StRecall", subtopics.subtopic_recall, _REQUIRED, _BY_SUBTOPIC, aliases=("strec",)),
     MeasureDefinition(
         "alpha_nDCG", subtopics.alpha_ndcg, _REQUIRED, _NOVELTY, aliases=("alpha-nDCG", "α_nDCG"),
         max_cutoff=IDEAL_DEPTH,
@@ -234,8 +240,8 @@ _TABLE = (
     ),
     MeasureDefinition("NRBP", subtopics.nrbp, _NONE, _PATIENCE),
     MeasureDefinition("nNRBP", subtopics.nnrbp, _NONE, _PATIENCE),
-    MeasureDefinition("P_IA", subtopics.p_ia, _REQUIRED, _BINARY, aliases=("P-IA",)),
-    MeasureDefinition("AP_IA", subtopics.ap_ia, _NONE, _BINARY, aliases=("MAP_IA", "MAP-IA")),
+    MeasureDefinition("P_IA", subtopics.p_ia, _REQUIRED, _BY_SUBTOPIC, aliases=("P-IA",)),
+    MeasureDefinition("AP_IA", subtopics.ap_ia, _NONE, _BY_SUBTOPIC, aliases=("MAP_IA", "MAP-IA")),
 )  # fmt: skip
 
 MEASURES: dict[str, MeasureDefinition] = {definition.name: definition for definition in _TABLE}

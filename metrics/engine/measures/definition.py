@@ -88,7 +88,7 @@ class MeasureDefinition:
                 example = f"{self.name}({parameter.name}={parameter.example})"
                 raise MeasureError(f"{self.name} needs {parameter.name}: {example}", code="bad_parameter")
         values = {parameter.name: given.get(parameter.name, parameter.default) for parameter in self.parameters}
-        problem = self.check(values) if self.check else None
+        problem = check_one_relevance(values) or (self.check(values) if self.check else None)
         if problem:
             raise MeasureError(f"{self.name}: {problem}", code="bad_parameter")
         return tuple(values.items())
@@ -172,6 +172,9 @@ MAX_LEVEL = 1000
 MAX_WORTH = 1e6
 
 REL = Parameter("rel", 1, read_integer(-MAX_LEVEL, MAX_LEVEL), "lowest level that counts as relevant")
+LEVEL = Parameter(
+    "level", None, read_integer(1, MAX_LEVEL), "the only level that counts as relevant; left out: rel and all above it"
+)
 GAINS = Parameter(
     "gains", LINEAR, read_gains,
     "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), from level 0 on as in "
@@ -252,12 +255,26 @@ MAX_REL = Parameter(
 )  # fmt: skip
 ERR_MAX_REL = Parameter("max_rel", 4, read_integer(1, MAX_LEVEL), "highest level, as any above it")
 VECTOR = Parameter("of", "nDCG", read_choice("nDCG", "DCG", "nCG", "CG"), "the vector that is averaged", True)
-NEEDED_RELEVANT = Parameter("n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after")
-MISSING = Parameter(
-    "missing", "undefined", read_choice("undefined", "last"),
-    "relevant documents that were not retrieved: leave the value undefined, or put them at the end of the collection",
+EXAMINED = Parameter(
+    "count", "nonrelevant", read_choice("nonrelevant", "all"),
+    "documents that count: those examined in vain, or all that are examined",
 )  # fmt: skip
-DOCUMENTS = Parameter("documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}; for missing='last'")
+NEEDED_RELEVANT = Parameter("n", 1, read_integer(1, MAX_CUTOFF), "how many relevant documents the user is after")
+_MISSING_TEXT = (
+    "relevant documents that were not retrieved: leave the value undefined, {}put them next after what was retrieved, "
+    "at random in the rest of the collection, or last in it"
+)
+MISSING = Parameter(
+    "missing", "undefined", read_choice("undefined", "ignore", "next", "random", "last"),
+    _MISSING_TEXT.format("ignore them, "),
+)  # fmt: skip
+# To leave out what is not retrieved says nothing of where the first one is.
+FIRST_MISSING = Parameter(
+    "missing", "undefined", read_choice("undefined", "next", "random", "last"), _MISSING_TEXT.format("")
+)
+DOCUMENTS = Parameter(
+    "documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}; for missing='random' and missing='last'"
+)
 ALL_DOCUMENTS = Parameter(
     "documents", None, read_integer(1, MAX_DOCUMENTS), f"{_SIZE}, without which it must be given", example="528155"
 )
@@ -279,12 +296,17 @@ def always(given: Mapping[str, Any]) -> bool:
     return True
 
 
-def puts_missing_last(given: Mapping[str, Any]) -> bool:
-    return given.get("missing") == "last"
+def looks_beyond_the_ranking(given: Mapping[str, Any]) -> bool:
+    return given.get("missing") in ("random", "last")
 
 
 def counts_unretrieved(given: Mapping[str, Any]) -> bool:
     return bool(given.get("d"))
+
+
+def check_one_relevance(values: Mapping[str, Any]) -> str | None:
+    both = values.get("level") is not None and values["rel"] != REL.default
+    return "level is the only level that counts, rel the lowest one: give one of them" if both else None
 
 
 def check_levels(values: Mapping[str, Any]) -> str | None:
@@ -303,9 +325,9 @@ def check_interpolation(values: Mapping[str, Any]) -> str | None:
 
 
 def check_missing(values: Mapping[str, Any]) -> str | None:
-    if (values["missing"] == "last") == (values["documents"] is not None):
+    if looks_beyond_the_ranking(values) == (values["documents"] is not None):
         return None
-    return "missing='last' and documents, the size of the collection, go together"
+    return "missing='random' or 'last' and documents, the size of the collection, go together"
 
 
 def check_one_gain(values: Mapping[str, Any]) -> str | None:

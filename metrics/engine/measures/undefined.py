@@ -48,20 +48,38 @@ def why_undefined(name: str, run: JudgedRun, values: Floats, parameters: _Values
 
 def _search_length(run: JudgedRun, values: _Values) -> _Found:
     num_rel, needed = run.num_rel(values["rel"]), values.get("n", 1)
-    found: _Found = [("no_relevant_document", num_rel == 0), ("too_few_relevant_documents", num_rel < needed)]
-    if values["missing"] == "last":
-        found.append(("collection_too_small", values["documents"] < np.maximum(run.num_ret, num_rel)))
-    return [*found, ("relevant_document_not_retrieved", True)]
+    return [
+        ("no_relevant_document", num_rel == 0),
+        ("too_few_relevant_documents", num_rel < needed),
+        ("collection_too_small", _too_small(run, values)),
+        *_not_retrieved(values),
+    ]
 
 
 def _normalised_recall(run: JudgedRun, values: _Values) -> _Found:
-    num_rel, documents = run.num_rel(values["rel"]), values["documents"]
+    num_rel, found = run.num_rel(values["rel"]), run.relevant(values["rel"]).count()
     return [
         ("no_relevant_document", num_rel == 0),
-        ("collection_too_small", documents < np.maximum(run.num_ret, num_rel)),
-        ("every_document_relevant", documents == num_rel),
-        ("relevant_document_not_retrieved", True),
+        ("collection_too_small", _too_small(run, values)),
+        ("every_document_relevant", values["documents"] == (found if values["missing"] == "ignore" else num_rel)),
+        *_not_retrieved(values),
     ]
+
+
+def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
+    """Whether the collection cannot hold what is retrieved, and what is relevant where that is put into it."""
+    if values["documents"] is None:
+        return False
+    num_rel, retrieved = run.num_rel(values["rel"]), run.num_ret
+    if values["missing"] in ("next", "random"):
+        retrieved = retrieved + num_rel - run.relevant(values["rel"]).count()
+    too_small: Flags = values["documents"] < np.maximum(retrieved, num_rel)
+    return too_small
+
+
+def _not_retrieved(values: _Values) -> _Found:
+    ignored = values["missing"] == "ignore"
+    return [("no_relevant_document_retrieved" if ignored else "relevant_document_not_retrieved", True)]
 
 
 def _accuracy(run: JudgedRun, values: _Values) -> _Found:

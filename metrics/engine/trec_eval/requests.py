@@ -64,7 +64,7 @@ def read_requests(
 
 
 def _at_level(measure: Measure, text: str, level: int) -> Measure:
-    if "rel=" in text:
+    if "rel=" in text or measure.parameters.get("level") is not None:
         return measure
     values = tuple((name, level if name == "rel" and value == 1 else value) for name, value in measure.values)
     return replace(measure, values=values)
