@@ -86,9 +86,8 @@ class Curve:
 def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
     """Return the measure's value at each rank down to `depth`; MeasureError for a measure without a curve."""
     _check_curve(measure)
-    parameters = measure.parameters
-    if parameters.pop("judged_only", False):
-        run = run.condensed
+    run, parameters = measure.as_called(run)
+    del parameters["cutoff"]
     return CURVES[measure.definition.name](run, depth, **parameters)
 
 
@@ -184,6 +183,24 @@ def _recall_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
     return Curve(shares, best, cumulates=True)
 
 
+def _f_curve(run: JudgedRun, depth: int, rel: int) -> Curve:
+    actual, best = _weighted_means(run, depth, rel, 1.0)
+    return Curve(Steps.of_every_rank(actual), Steps.of_every_rank(best))
+
+
+def _e_curve(run: JudgedRun, depth: int, rel: int, beta: float) -> Curve:
+    actual, best = _weighted_means(run, depth, rel, beta)
+    return Curve(Steps.of_every_rank(1 - actual), Steps.of_every_rank(1 - best))
+
+
+def _weighted_means(run: JudgedRun, depth: int, rel: int, beta: float) -> tuple[Matrix, Matrix]:
+    """1 - E at every rank, of the run and of the best ranking; each rank has a value of its own, as R is in it."""
+    square = beta * beta
+    share = (1 + square) / (square * run.num_rel(rel)[:, None] + np.arange(1, depth + 1))
+    found, most = _found(run, depth, rel)
+    return found.matrix() * share, most.matrix() * share
+
+
 CURVES: dict[str, Callable[..., Curve]] = {
     "nDCG": _ndcg_curve,
     "DCG": _dcg_curve,
@@ -191,4 +208,6 @@ CURVES: dict[str, Callable[..., Curve]] = {
     "CG": _cg_curve,
     "P": _precision_curve,
     "R": _recall_curve,
+    "F": _f_curve,
+    "E": _e_curve,
 }

@@ -19,10 +19,12 @@ MAX_POINTS = 101
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Documents of level `rel` and above taken for relevant: precision of every topic, shape (topics, points)."""
+    """Documents of level `rel` and above taken for relevant, or of this level `alone`: precision of every topic,
+    shape (topics, points)."""
 
     rel: int
     topics: Matrix
+    alone: bool = False
 
     @property
     def mean(self) -> Floats:
@@ -41,9 +43,16 @@ def recall_points(points: int) -> Floats:
 
 
 def precision_recall(
-    run: JudgedRun, rel: int, *, points: int = 11, interp: Interpolation = "ceiling", rounding: Rounding = "10"
+    run: JudgedRun,
+    rel: int,
+    *,
+    alone: bool = False,
+    points: int = 11,
+    interp: Interpolation = "ceiling",
+    rounding: Rounding = "10",
 ) -> PrecisionRecall:
-    """The curve of one level; IPrec at every point, but with interp='interval' from each point to the next one.
+    """The curve of one level and all above it, or of the level alone; IPrec at every point, but with interp='interval'
+    from each point to the next one.
 
     Source: Baeza-Yates and Ribeiro-Neto, Modern Information Retrieval, chapter 4; trec_eval m_iprec_at_recall
     """
@@ -51,7 +60,9 @@ def precision_recall(
     if problem:
         raise MeasureError(problem, code="bad_parameter", pointer="rounding")
     at, step = recall_points(points), 1 / (points - 1)
-    return PrecisionRecall(rel, precision_at_recall(run, at, rel=rel, interp=interp, rounding=rounding, step=step))
+    judged, lowest = (run.of_level(rel), 1) if alone else (run, rel)
+    values = precision_at_recall(judged, at, rel=lowest, interp=interp, rounding=rounding, step=step)
+    return PrecisionRecall(rel, values, alone)
 
 
 def relevance_levels(run: JudgedRun) -> list[int]:

@@ -38,9 +38,11 @@ class Readings:
 def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
     """Both readings of the measure's curve; MeasureError for a measure without a curve.
 
-    The run is followed to its last document: what it has not gained there it never gains.
+    A curve that never falls is followed to the last document: what the run has not gained there it never gains.
     """
-    whole = curve(run, measure, max(depth, _length(run)))
+    whole = curve(run, measure, depth)
+    if whole.cumulates:
+        whole = curve(run, measure, max(depth, _length(run)))
     actual, ideal = whole.mean, whole.ideal_mean[:depth]
     missed = ideal - actual[:depth]
     percent = np.full(depth, np.nan)

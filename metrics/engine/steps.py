@@ -36,6 +36,13 @@ class Steps:
         gain = seen.gain if worth is None else seen.gain * worth[seen.rank - 1]
         return cls(seen.topic, seen.rank, running_sum(seen.topic, gain), seen.n_topics, depth)
 
+    @classmethod
+    def of_every_rank(cls, values: Matrix) -> Self:
+        """Values that change from each rank to the next; shape of `values` (topics, depth)."""
+        n_topics, depth = values.shape
+        topic, rank = np.repeat(np.arange(n_topics), depth), np.tile(np.arange(1, depth + 1), n_topics)
+        return cls(topic, rank, values.ravel(), n_topics, depth)
+
     @cached_property
     def change(self) -> Floats:
         """By how much each row moves its topic."""

@@ -61,7 +61,10 @@ PAGE = (
 DEPTH = parameter("depth", "number of ranks, default: 100, at most 1000", OpenApiTypes.INT)
 RECALL = (
     parameter("points", "points of recall from 0 to 1, default: 11, 2 to 101", OpenApiTypes.INT),
-    parameter("rel", "lowest relevant levels separated by commas, or all: every level there is; default: 1"),
+    parameter(
+        "rel", "lowest relevant levels separated by commas, or all: every level there is; default: 1, without level"
+    ),
+    parameter("level", "levels that are relevant by themselves, separated by commas, or all"),
     parameter("interp", "default: ceiling", choices=("ceiling", "interval")),
     parameter("rounding", "of recall into documents, for ceiling; default: 10", choices=("10", "9", "exact")),
     CONFIDENCE,

@@ -8,8 +8,10 @@ from metrics.engine.curves import MAX_DEPTH, curve_measures
 from metrics.engine.errors import MeasureError
 from metrics.engine.measures.definition import (
     INTERPOLATION,
+    LEVEL,
     RECALL_ROUNDING,
     REL,
+    Parameter,
     check_interpolation,
 )
 from metrics.engine.precision_recall import MAX_POINTS
@@ -60,20 +62,27 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
 
 
 def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
-    """`rel` is levels separated by commas, or all."""
+    """`rel` and `level` are levels separated by commas, or all; rel=1 where neither is given."""
     interp, rounding = (word_in(parameters, known) for known in (INTERPOLATION, RECALL_ROUNDING))
     problem = check_interpolation({"interp": interp, "rounding": rounding})
     if problem:
         raise MeasureError(problem, code="bad_parameter", pointer="rounding")
-    rel = parameters.get("rel") or "1"
+    rel = parameters.get("rel") or ("" if parameters.get("level") else "1")
     return RecallQuery(
         points=integer_in(parameters, "points", 11, 2, MAX_POINTS),
-        levels=None if rel == "all" else several_in({"rel": rel}, "rel", lambda level: REL.read("rel", level)),
+        levels=_levels_in({"rel": rel}, REL),
+        alone=_levels_in(parameters, LEVEL),
         interp=interp,
         rounding=rounding,
         confidence=share_in(parameters, "confidence", 0.95),
         per_topic=flag_in(parameters, "per_topic"),
     )
+
+
+def _levels_in(parameters: Mapping[str, str], known: Parameter) -> list[int] | None:
+    if parameters.get(known.name) == "all":
+        return None
+    return several_in(parameters, known.name, lambda level: int(known.read(known.name, level)))
 
 
 def matrix_query(parameters: Mapping[str, str], collection: Collection) -> MatrixQuery:

@@ -23,7 +23,18 @@ from tests.engine.test_against_pytrec_eval import random_collection
 DEPTH = 70
 SEEDS = range(8)
 NORMALISED = ["nCG", "nDCG", "nDCG(dis='jk',b=3)", "nDCG(gains='0-1-10-100',ideal='retrieved')", "nCG(gains='exp')"]
-EVERY = [*CURVES, *NORMALISED[2:], "DCG(dis='session',b=4)", "P(rel=2)", "P(relative=True)", "R(rel=2)"]
+EVERY = [
+    *CURVES,
+    *NORMALISED[2:],
+    "DCG(dis='session',b=4)",
+    "P(rel=2)",
+    "P(relative=True)",
+    "R(rel=2)",
+    "P(level=2)",
+    "F(rel=2)",
+    "E(beta=2)",
+    "E(level=1,judged_only=True)",
+]
 
 
 def drawn(measure: str, qrels: Qrels, run: Run, depth: int = DEPTH) -> Curve:
@@ -66,7 +77,7 @@ def test_the_mean_of_a_curve_is_that_of_its_topics(measure: str, seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("measure", ["nDCG", "DCG", "CG", "P", "P(relative=True)", "R"])
+@pytest.mark.parametrize("measure", ["nDCG", "DCG", "CG", "P", "P(relative=True)", "R", "F", "E"])
 def test_the_ideal_is_the_curve_of_the_best_ranking(measure: str, seed: int) -> None:
     qrels, run = random_collection(seed)
     perfect = {topic: {doc: float(level) for doc, level in judged.items()} for topic, judged in qrels.items()}
@@ -192,7 +203,8 @@ def test_a_deep_run_and_an_empty_one_have_curves_of_the_depth_asked_for() -> Non
     assert curve(view, parse_measure("CG"), 1000).mean[-101:].tolist() == [1.0] * 101
     nothing = judged_run({"1": {"a": 1}, "2": {"b": 0}}, {"9": {"a": 1.0}})
     for measure in EVERY:
-        assert curve(nothing, curve_measure(measure), 4).mean.tolist() == [0.0] * 4
+        worst = 1.0 if measure.startswith("E") else 0.0
+        assert curve(nothing, curve_measure(measure), 4).mean.tolist() == [worst] * 4
 
 
 def reached(actual: list[float], target: float) -> int:

@@ -46,6 +46,22 @@ def test_eleven_points_are_iprec_at_each_of_them(form: str, seed: int) -> None:
         np.testing.assert_array_equal(drawn.topics, np.transpose(expected))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_level_alone_is_iprec_of_that_level(seed: int) -> None:
+    qrels, run = random_collection(seed)
+    view = judged_run(qrels, run)
+    for level in (1, 2, 3):
+        drawn = precision_recall(view, level, alone=True)
+        assert (drawn.rel, drawn.alone) == (level, True)
+        expected = [parse_measure(f"IPrec(level={level})@{step / 10}").compute(view) for step in range(11)]
+        np.testing.assert_array_equal(drawn.topics, np.transpose(expected))
+        first = [
+            max((1 / rank for rank, found in enumerate(topic.levels, 1) if found == level), default=0.0)
+            for topic in naive.topics(qrels, run)
+        ]
+        assert (drawn.topics[:, 0] >= np.array(first) - 1e-12).all()
+
+
 def in_documents(topic: naive.Topic) -> list[tuple[int, float]]:
     """Relevant documents found and precision at each of them."""
     return [(found, found / rank) for found, rank in enumerate(topic.ranks(), 1)]

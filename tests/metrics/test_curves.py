@@ -87,6 +87,18 @@ def test_the_points_of_recall_and_the_interpolation_are_chosen(ask: Callable[...
     assert np.isfinite(exact["curves"][0]["low"]).all()
 
 
+def test_levels_by_themselves_stand_beside_levels_and_all_above(ask: Callable[..., Any]) -> None:
+    both = ask("precision-recall", rel="1", level="all").json()["curves"]
+    assert [(curve.get("rel"), curve.get("level")) for curve in both] == [(1, None), (None, 1), (None, 2), (None, 3)]
+    (alone,) = ask("precision-recall", level="2").json()["curves"]
+    assert alone["mean"] == both[2]["mean"]
+    assert "rel" not in alone
+    # The highest level has nothing above it.
+    (highest,) = ask("precision-recall", rel="3").json()["curves"]
+    assert highest["mean"] == both[3]["mean"]
+    assert both[1]["mean"] != both[0]["mean"]
+
+
 def test_levels_may_all_be_below_1(api: APIClient, submit: Callable[..., Run]) -> None:
     upload(api, "collections/small/qrels/", "1 0 a 0\n2 0 b -1\n")
     run = submit(GOOD, tag="nothing")
@@ -125,6 +137,8 @@ def test_more_levels_than_curves_at_once_are_refused(api: APIClient, submit: Cal
         ("precision-recall", {"rel": "99999"}, "bad_parameter", "rel"),
         ("precision-recall", {"rel": ",".join(map(str, range(99)))}, "too_many_values", "rel"),
         ("precision-recall", {"rel": ",".join(map(str, range(30)))}, "too_many_levels", "rel"),
+        ("precision-recall", {"level": "0"}, "bad_parameter", "level"),
+        ("precision-recall", {"level": ",".join(map(str, range(1, 30)))}, "too_many_levels", "level"),
         ("precision-recall", {"interp": "linear"}, "bad_parameter", "interp"),
         ("precision-recall", {"rounding": "11"}, "bad_parameter", "rounding"),
         ("precision-recall", {"interp": "interval", "rounding": "9"}, "bad_parameter", "rounding"),

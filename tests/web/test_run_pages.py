@@ -61,6 +61,9 @@ def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) 
     assert "level 1 and above" in html
     assert "level 3 and above" in html
     assert "rel=x" in page(browser, f"/runs/{pair[0].pk}/", 400, rel="x")
+    alone = text_of(page(browser, f"/runs/{pair[0].pk}/", level="1"))
+    assert "documents of level 1 alone count as relevant" in alone
+    assert "level=x" in page(browser, f"/runs/{pair[0].pk}/", 400, level="x")
 
 
 def test_a_queued_run_tells_its_place_and_asks_again(browser: Client, api: Any, collection: str) -> None:

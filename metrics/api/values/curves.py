@@ -67,11 +67,12 @@ class RunCurves(ReadFrom):
 
 
 class LevelCurve(MeanCurve):
-    rel: Annotated[int, "lowest relevant level"]
+    rel: NotRequired[Annotated[int, "lowest relevant level"]]
+    level: NotRequired[Annotated[int, "the only relevant level, in place of rel"]]
 
 
 class PrecisionRecall(ReadFrom):
-    """Interpolated precision at points of recall, one curve for each lowest relevant level."""
+    """Interpolated precision at points of recall, one curve for each lowest or only relevant level."""
 
     interp: str
     rounding: str | None
@@ -167,7 +168,8 @@ def _curve(drawn: DrawnCurve, evaluation: Evaluation, query: CurveQuery) -> Curv
 
 def _level(drawn: precision_recall.PrecisionRecall, evaluation: Evaluation, query: RecallQuery) -> LevelCurve:
     low, high = _ends(drawn.band(query.confidence))
-    answer = LevelCurve(rel=drawn.rel, mean=drawn.mean.tolist(), low=low, high=high)
+    points = MeanCurve(mean=drawn.mean.tolist(), low=low, high=high)
+    answer = LevelCurve(level=drawn.rel, **points) if drawn.alone else LevelCurve(rel=drawn.rel, **points)
     if query.per_topic:
         answer["topics"] = _topics(evaluation, drawn.topics)
     return answer

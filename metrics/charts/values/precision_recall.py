@@ -12,12 +12,14 @@ from metrics.engine.precision_recall import PrecisionRecall, recall_points
 
 
 def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confidence: float = 0.95) -> Figure:
-    """Draw interpolated precision at even points of recall, averaged over topics: a curve per lowest level."""
+    """Draw interpolated precision at even points of recall, averaged over topics: a curve per level."""
     recall = recall_points(len(curves[0].mean)).tolist()
     names = [_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]
     rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
-    relevant = "one curve for each lowest level that counts as relevant"
+    lowest, alone = (any(curve.alone == kind for curve in curves) for kind in (False, True))
+    kinds = ["lowest level"] * lowest + ["level by itself"] * alone
+    relevant = f"one curve for each {' and each '.join(kinds)} that counts as relevant"
     if len(curves) == 1:
         relevant = f"documents of {names[0]} count as relevant"
     caption = (
@@ -35,7 +37,7 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
 
 
 def _name(curve: PrecisionRecall) -> str:
-    return f"level {curve.rel} and above"
+    return f"level {curve.rel} alone" if curve.alone else f"level {curve.rel} and above"
 
 
 def _draw(curves: list[PrecisionRecall], run: str, confidence: float, look: Look) -> Any:

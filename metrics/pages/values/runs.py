@@ -67,7 +67,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
 
 
 @page
-@reads("measures", "sort", "order", "offset", "by", "other", "measure", "depth", "rel", "qrels", "scores")
+@reads("measures", "sort", "order", "offset", "by", "other", "measure", "depth", "rel", "level", "qrels", "scores")
 @unchanged_page(_fingerprint)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """A run: what it is, its means, its values topic by topic, and its charts."""
@@ -224,11 +224,18 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 
 
 def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    rel = query.get("rel") or "1"
-    asked = _kept(query, rel=rel, qrels=evaluation.qrels.version)
-    levels = [level for level in evaluation.qrels.levels if int(level) > 0]
-    choices = list(dict.fromkeys([*sorted(levels, key=int), rel]))
-    return {"rel": rel, "choices": choices, "shown": _drawn("precision-recall", run, evaluation, asked)}
+    """The curve of a level and all above it, or of `level` alone where that is given."""
+    alone = query.get("level") or ""
+    rel = query.get("rel") or ("" if alone else "1")
+    asked = _kept(query, rel=rel, level=alone, qrels=evaluation.qrels.version)
+    levels = sorted((level for level in evaluation.qrels.levels if int(level) > 0), key=int)
+    return {
+        "rel": rel,
+        "alone": alone,
+        "choices": list(dict.fromkeys([*levels, *([rel] if rel else [])])),
+        "alone_choices": list(dict.fromkeys([*levels, *([alone] if alone else [])])),
+        "shown": _drawn("precision-recall", run, evaluation, asked),
+    }
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from metrics.engine.curves import Curve, curve
 from metrics.engine.errors import MeasureError
@@ -31,10 +31,14 @@ class CurveQuery:
 
 @dataclass(frozen=True)
 class RecallQuery:
-    """What is asked of a run's precision over recall; no levels means all that occur in the judgements."""
+    """What is asked of a run's precision over recall: levels with all above them, and levels alone.
+
+    None in place of a list means all levels that occur in the judgements.
+    """
 
     points: int = 11
     levels: list[int] | None = None
+    alone: list[int] | None = field(default_factory=list)
     interp: Interpolation = "ceiling"
     rounding: Rounding = "10"
     confidence: float = 0.95
@@ -68,10 +72,17 @@ def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list
     points = query.points * (evaluation.qrels.topics if query.per_topic else 1)
     begin_curves(evaluation.pk, MAX_LEVELS if query.levels is None else len(query.levels), points)
     view = load_view(evaluation)
-    levels = relevance_levels(view) if query.levels is None else query.levels
-    if len(levels) > MAX_LEVELS:
-        message = f"{len(levels)} levels occur; the limit is {MAX_LEVELS} curves at once: name some with rel="
-        raise MeasureError(message, code="too_many_levels", pointer="rel")
+    asked = [
+        (level, alone)
+        for levels, alone in ((query.levels, False), (query.alone, True))
+        for level in (relevance_levels(view) if levels is None else levels)
+    ]
+    if len(asked) > MAX_LEVELS:
+        message = (
+            f"{len(asked)} curves requested; the limit is {MAX_LEVELS} at once: name some levels with rel= or level="
+        )
+        raise MeasureError(message, code="too_many_levels", pointer="rel" if query.levels != [] else "level")
     return [
-        precision_recall(view, rel, points=query.points, interp=query.interp, rounding=query.rounding) for rel in levels
+        precision_recall(view, level, alone=alone, points=query.points, interp=query.interp, rounding=query.rounding)
+        for level, alone in asked
     ]
