@@ -16,14 +16,15 @@ from metrics.engine.ranking import Floats, Ints
 _PAIR = re.compile(r"\s*(\d{1,9})\s*:\s*([0-9.eE+-]{1,30})\s*")
 _SCHEME = re.compile(r"\d{1,15}(\.\d{1,15})?(-\d{1,15}(\.\d{1,15})?){1,20}", re.ASCII)
 MAX_GAIN = 1e15
-NAMED = ("linear", "exp", "tenfold")
+NAMED = ("linear", "exp", "tenfold", "binary")
 
 
 @dataclass(frozen=True, slots=True)
 class GainMap:
     """Level to gain; nothing below 0 gains.
 
-    `linear` gains the level, `exp` 2^level - 1, `tenfold` 10^(level - 1), MAX_GAIN at most, and nothing at level 0.
+    `linear` gains the level, `exp` 2^level - 1, `tenfold` 10^(level - 1), MAX_GAIN at most, and nothing at level 0;
+    `binary` gains 1 at every level from 1 on.
     A `scheme` lists the gains from level 0 on, 0-1-10-100 as Järvelin and Kekäläinen write it (TOIS 2002, section 3.2);
     a level beyond it gains as much as the last one listed. A `map` lists pairs, '1:1,2:10,3:100'; a level that is not
     among them keeps its level as gain, as in trec_eval. Pairs that give every level itself are `linear`.
@@ -50,6 +51,8 @@ class GainMap:
             return np.exp2(positive) - 1.0
         if self.name == "tenfold":
             return np.where(positive > 0, np.minimum(10.0 ** (np.minimum(positive, 17) - 1), MAX_GAIN), 0.0)
+        if self.name == "binary":
+            return np.minimum(positive, 1.0)
         gain = positive.copy()
         for listed, worth in self.pairs:
             gain[level == listed] = worth

@@ -125,7 +125,7 @@ PAIRS = (
 # One or several boards under other gains, discounts and depths.
 WHAT_IF = (
     parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; default: nDCG"),
-    parameter("gains", "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;1:1,2:5; default: linear"),
+    parameter("gains", "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;binary;1:1,2:5; default: linear"),
     parameter("dis", "log2, jk, session, separated by commas; default: log2, jk where b is given"),
     parameter("b", "bases of the logarithms of jk and session, separated by commas; default: 2"),
     parameter("depths", "ranks separated by commas, all for the whole ranking; default: 10"),

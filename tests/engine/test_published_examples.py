@@ -127,6 +127,17 @@ def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:
     assert patient.parameters["gains"].of(np.arange(4)).tolist() == [0, 1, 2, 3]
 
 
+def test_the_patient_user_under_liberal_binary_judgements() -> None:
+    """Gains 0-1-1-1 and base 10; with more levels the highest still gain 1, and no level goes without a gain."""
+    liberal = parse_measure(PRESETS["liberal"])
+    assert liberal.parameters["gains"].of(np.arange(6)).tolist() == [0, 1, 1, 1, 1, 1]
+    given = liberal.parameters
+    assert (liberal.definition.name, given["dis"], given["b"], liberal.cutoff) == ("nDCG", "jk", 10, 200)
+    run = ranked(*TOIS, recall_base={f"r{i}": 1 for i in range(3)})
+    listed = parse_measure("nDCG(gains='0-1-1-1',dis='jk',b=10)@200")
+    assert liberal.compute(run)[0] == listed.compute(run)[0]
+
+
 def test_average_precision_of_the_slides() -> None:
     """Relevant at ranks 1, 3 and 5 of three: (1 + 2/3 + 3/5) / 3."""
     (value,) = parse_measure("AP").compute(ranked(1, 0, 1, 0, 1))

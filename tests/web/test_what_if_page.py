@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from metrics.engine.what_if import PRESETS
 from metrics.services.boards.what_if import ask_what_if
 from runs.models import Collection, Qrels, Run
 from tests.web.test_pages import page, text_of
@@ -85,7 +86,7 @@ def test_a_control_beyond_its_range_says_so(browser: Client, submit: Submit, que
 def test_every_shortcut_works(browser: Client, submit: Submit) -> None:
     submit(SHARP)
     shortcuts = re.findall(r'href="(\?family[^"]+)"', page(browser, PATH))
-    assert len(shortcuts) == 5
+    assert len(shortcuts) == len(PRESETS)
     for shortcut in shortcuts:
         assert browser.get(PATH + shortcut.replace("&amp;", "&")).status_code == 200, shortcut
 

@@ -15,13 +15,15 @@ Made from the docstrings by `evalhub document_measures > docs/measures.md`.
 
 A name is `Name(parameter=value,...)@cutoff`, as in ir_measures; parameters at their default are left out. trec_eval's
 names are understood as well (`ndcg_cut_10`, `P_5`, `map`), and ndeval's (`alpha-nDCG@10`, `strec@5`), and answered in
-this form. `rel` is the lowest level that counts as relevant; `judged_only=True` leaves unjudged documents out before
-ranking (the condensed list, trec_eval -J).
+this form. `rel` is the lowest level that counts as relevant, `level` in its place the only one; `judged_only=True`
+leaves unjudged documents out before ranking (the condensed list, trec_eval -J).
+
+Measures of sessions of several queries (`sDCG`, `nsDCG` and others) are in [sessions.md](sessions.md#measures).
 
 **Gains.** A list such as `gains='0-1-10-100'` goes from level 0 on, and a level above its last one gains as much as
 that. Pairs such as `gains='1:1,2:10'` say what these levels gain; any other keeps its level as gain, as in trec_eval.
-`linear`, `exp` and `tenfold` hold for any number of levels. Where judged levels go beyond a list, answers carry
-the caution `gains_completed`; where a level gains less than a lower one, `gain_order`.
+`linear`, `exp`, `tenfold` and `binary` hold for any number of levels. Where judged levels go beyond a list, answers
+carry the caution `gains_completed`; where a level gains less than a lower one, `gain_order`.
 
 **The number of documents.** A measure that needs `documents`, the size of the collection, and is written without it
 takes the number that the collection has, and has it in its name in the answer: `NormRecall` of a collection of 528,155

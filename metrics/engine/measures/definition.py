@@ -177,8 +177,9 @@ LEVEL = Parameter(
 )
 GAINS = Parameter(
     "gains", LINEAR, read_gains,
-    "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), from level 0 on as in "
-    "'0-1-10-100' (higher levels gain as much as the last), or 'level:gain,...' (other levels gain their level)",
+    "gain of each level: 'linear', 'exp' (2^level - 1), 'tenfold' (0, 1, 10, 100, ...), 'binary' (0, 1, 1, 1, ...), "
+    "from level 0 on as in '0-1-10-100' (higher levels gain as much as the last), or 'level:gain,...' (other levels "
+    "gain their level)",
 )  # fmt: skip
 CASCADE_GAINS = replace(GAINS, default=EXP)
 BLENDING = Parameter(

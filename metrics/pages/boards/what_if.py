@@ -33,7 +33,7 @@ DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "sess
 # Presets by the words of the page.
 _PRESETS = {
     "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
-    "patient user": "patient", "RBP, binary": "binary",
+    "patient user": "patient", "patient user, binary gains": "liberal", "RBP, binary": "binary",
 }  # fmt: skip
 # So many levels have a slider of their own.
 _MOST_LEVELS = 6
