@@ -16,6 +16,7 @@ from evalhub.local.options import parse, parser
 from metrics.engine.errors import EvalHubError, MeasureError
 from metrics.engine.grammar import Measure
 from metrics.engine.judging import Judgements, ScoreType, judge
+from metrics.engine.known import KnownDocuments, mark_known
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.measures.undefined import REASONS
 from metrics.engine.trec_eval.columns import Answers, Column, Scale, Settings, columns
@@ -24,6 +25,7 @@ from metrics.engine.trec_eval.table import Version
 from metrics.exports import EXPORTS
 from metrics.exports.sheet import Sheet
 from runs.errors import FileReport, InvalidFile
+from runs.formats.known_documents import read_known
 from runs.formats.limits import Limits
 from runs.formats.scanning.scan import plain_for, search_beside
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
@@ -84,7 +86,7 @@ class _Command:
     def run(self) -> int:
         """Evaluate every run and write the figures; returns the exit status."""
         options = self.options
-        names = [options.qrels, *options.runs, *([options.scale] if options.scale else [])]
+        names = [options.qrels, *options.runs, *filter(None, [options.scale, options.known])]
         files = {name: LocalFile(name, _LIMITS) for name in names}
         try:
             with plain_for(sum(self._size(file) for file in files.values())):
@@ -102,14 +104,16 @@ class _Command:
 
     def _write(self, files: dict[str, LocalFile]) -> None:
         options = self.options
-        judgements, scale = self._judgements(files[options.qrels]), None
+        judgements, scale, known = self._judgements(files[options.qrels]), None, None
         if options.scale:
             with self._reported(files[options.scale]):
                 scale = read_zscores(files[options.scale].open)
+        if options.known:
+            known = self._known(files[options.known], judgements)
         if judgements is None or self.failed:
             return
         self._check_gains(files[options.qrels], judgements)
-        found = (self._sheet(files[name], judgements, scale) for name in options.runs)
+        found = (self._sheet(files[name], judgements, scale, known) for name in options.runs)
         sheets = (sheet for sheet in found if sheet)
         for text in EXPORTS[options.format](sheets, by_topic=options.by_topic, summary=options.summary):
             _put(text.encode())
@@ -122,7 +126,19 @@ class _Command:
             return summary.judgements
         return None
 
-    def _sheet(self, file: LocalFile, judgements: Judgements, scale: Scale | None) -> Sheet | None:
+    def _known(self, file: LocalFile, judgements: Judgements | None) -> KnownDocuments | None:
+        with self._reported(file):
+            summary = read_known(file.open, limits=_LIMITS, seed=self.seed)
+            self._check(file, summary.report)
+            if judgements and not any(topic.encode() in judgements.topic_index for topic in summary.topics):
+                other = _other_case(summary.topics, judgements.topic_ids, "in the file")
+                _say(f"{file.name}: warning: none of its topics has judgements{other}")
+            return summary.known
+        return None
+
+    def _sheet(
+        self, file: LocalFile, judgements: Judgements, scale: Scale | None, known: KnownDocuments | None
+    ) -> Sheet | None:
         with self._reported(file):
             summary, view = use_run(
                 file.open,
@@ -131,6 +147,8 @@ class _Command:
                 seed=self.seed,
             )
             self._check(file, summary.report)
+            if known:
+                view = mark_known(view, judgements, known)
             answers = Answers(view, judgements.topic_ids, summary.tag or "", self._settings(), scale)
             self._check_topics(file, answers, summary.topics)
             topics = [judgements.topic_ids[topic].decode() for topic in answers.shown.tolist()]
@@ -219,11 +237,11 @@ def _missing_values(column: Column) -> str:
     return f"{column.name} {over}: {reasons}"
 
 
-def _other_case(topics: Iterable[str], judged: list[bytes]) -> str:
+def _other_case(topics: Iterable[str], judged: list[bytes], where: str = "in the run") -> str:
     """Return a pair of topics that differ in case only, where there is one."""
     known = {topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace") for topic_id in judged}
     pair = next(((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None)
-    return f"; the ids differ in case: {pair[0]!r} in the run, {pair[1]!r} in the judgements" if pair else ""
+    return f"; the ids differ in case: {pair[0]!r} {where}, {pair[1]!r} in the judgements" if pair else ""
 
 
 def _put(content: bytes) -> None:

@@ -89,6 +89,9 @@ def _add_own(to: argparse.ArgumentParser) -> None:
     add("--iteration", choices=ITERATIONS,
         help="what the second column of QRELS is, for measures of subtopics: subtopics, rounds of judging, or nothing "
         "(default: subtopics where a topic judges a document in two iterations, else nothing)")  # fmt: skip
+    add("--known", metavar="FILE",
+        help="documents that the user knew before the search, 'topic document' or 'topic expected N' in each line, for "
+        "Coverage, Novelty, RelativeRecall and RecallEffort")  # fmt: skip
     add("--verbose", action="store_true", help="also print warnings about the files to standard error")
 
 

@@ -63,6 +63,46 @@ def test_a_figure_over_some_topics_says_how_many_and_why(call: Call, three: File
     ]
 
 
+def test_known_documents_are_those_of_every_run(call: Call, three: Files, tmp_path: Path) -> None:
+    """Topic 1: both relevant documents retrieved, a known. Topic 2: x known, nothing relevant retrieved. Topic 3: no
+    document known."""
+    known = tmp_path / "known"
+    known.write_text("1 a\n2 x\n1 expected 2\n9 z\n")
+    asked = ["-q", "-c", "-m", "Coverage", "-m", "Novelty", "-m", "RelativeRecall@1", "-m", "RecallEffort"]
+    status, out, said = call("--known", known, *asked, *three)
+    rows = {(name, topic): value for name, topic, value in shown(out)}
+    assert status == 0
+    assert rows["Coverage", "1"] == "1.0000"
+    assert rows["Coverage", "2"] == "0.0000"
+    assert rows["Coverage", "all"] == "0.5000"
+    assert (rows["Novelty", "1"], rows["Novelty", "all"]) == ("0.5000", "0.5000")
+    assert (rows["RelativeRecall@1", "1"], rows["RecallEffort", "1"]) == ("0.5000", "1.0000")
+    assert ("Coverage", "3") not in rows
+    assert "Coverage is over 2 of 3 topics: the user knew no relevant document of the topic (1)" in said
+    cut = shown(call("-M", 1, "--known", known, "-m", "Coverage", "-m", "Novelty", *three[:2])[1])
+    assert cut == [["Coverage", "all", "0.0000"], ["Novelty", "all", "1.0000"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "words"),
+    [
+        ("1\n", 1, "known:1: too_few_columns"),
+        ("1 expected many\n", 1, "known:1: bad_expected"),
+        ("", 1, "empty"),
+        ("8 a\n", 0, "known: warning: none of its topics has judgements"),
+    ],
+)
+def test_known_documents_that_cannot_be_used_are_said(
+    call: Call, three: Files, tmp_path: Path, content: str, status: int, words: str
+) -> None:
+    known = tmp_path / "known"
+    known.write_text(content)
+    found, out, said = call("-c", "-m", "AP", "--known", known, *three[:2])
+    assert (found, bool(out)) == (status, status == 0)
+    assert words in said
+    assert call("--known", tmp_path / "nothing", *three[:2])[0] == 1
+
+
 def test_the_number_of_documents_serves_every_measure_that_needs_it(call: Call, three: Files) -> None:
     qrels, run, _ = three
     asked = ["-c", "-m", "NormRecall(missing='last')", "-m", "ASL(missing='last')", "-m", "utility(d=1)", "-m", "ASL"]
