@@ -262,7 +262,11 @@ def _read_arguments(
     known = {parameter.name: parameter for parameter in definition.parameters}
     spellings = _IR_MEASURES if "gains" in known or definition.name == "ScaledDCG" else {}
     written = _arguments(text, spellings)
-    given = {name: _parameter(definition, known, name).read(name, value) for name, value in written}
+    given: dict[str, Any] = {}
+    for name, value in written:
+        parameter = _parameter(definition, known, name)
+        told = (documents,) if parameter.names_measure else ()
+        given[name] = parameter.read(name, value, *told)
     if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
         raise MeasureError("b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter")
     return definition.values(given, documents)

@@ -64,7 +64,7 @@ RECALL = (
     parameter(
         "rel", "lowest relevant levels separated by commas, or all: every level there is; default: 1, without level"
     ),
-    parameter("level", "levels that are relevant by themselves, separated by commas, or all"),
+    parameter("level", "levels of which each alone is relevant, separated by commas, or all"),
     parameter("interp", "default: ceiling", choices=("ceiling", "interval")),
     parameter("rounding", "of recall into documents, for ceiling; default: 10", choices=("10", "9", "exact")),
     CONFIDENCE,

@@ -26,17 +26,19 @@ MAX_SESSIONS = 10_000
 _MAX_QUERIES, _MAX_LENGTH, _MAX_DOCUMENTS = 1_000, 1_000_000, 10_000
 
 
-def session_measures_in(parameters: Mapping[str, str], name: str = "measures") -> list[Measure]:
-    """The session measures of one parameter, or those that every set is given."""
+def session_measures_in(
+    parameters: Mapping[str, str], name: str = "measures", documents: int | None = None
+) -> list[Measure]:
+    """The session measures of one parameter, or those that every set is given; `documents` is the collection's size."""
     try:
-        return parse_session_measures(parameters.get(name, "")) or default_measures()
+        return parse_session_measures(parameters.get(name, ""), documents) or default_measures()
     except MeasureError as error:
         raise MeasureError(error.message, code=error.code, pointer=name) from error
 
 
-def session_measure_in(parameters: Mapping[str, str], name: str = "measure") -> Measure:
+def session_measure_in(parameters: Mapping[str, str], name: str = "measure", documents: int | None = None) -> Measure:
     """One session measure, nsDCG where left out."""
-    return session_measures_in(parameters, name)[0]
+    return session_measures_in(parameters, name, documents)[0]
 
 
 def selection_in(parameters: Mapping[str, str]) -> SessionSelection:
@@ -69,10 +71,10 @@ def session_page_in(parameters: Mapping[str, str]) -> tuple[int, int]:
     return offset, integer_in(parameters, "limit", 1_000, 1, MAX_SESSIONS)
 
 
-def session_board_query(parameters: Mapping[str, str]) -> SessionBoardQuery:
+def session_board_query(parameters: Mapping[str, str], documents: int | None) -> SessionBoardQuery:
     """`sort` is a session measure; `order` is desc or asc, by default the one that puts the best system first."""
-    measures = session_measures_in(parameters)
-    sort = session_measure_in(parameters, "sort") if parameters.get("sort") else measures[0]
+    measures = session_measures_in(parameters, documents=documents)
+    sort = session_measure_in(parameters, "sort", documents) if parameters.get("sort") else measures[0]
     order = choice_in(parameters, "order", ("desc", "asc"))
     return SessionBoardQuery(
         measures=measures,
@@ -84,9 +86,9 @@ def session_board_query(parameters: Mapping[str, str]) -> SessionBoardQuery:
     )
 
 
-def session_comparison_query(parameters: Mapping[str, str]) -> SessionComparisonQuery:
+def session_comparison_query(parameters: Mapping[str, str], documents: int | None) -> SessionComparisonQuery:
     return SessionComparisonQuery(
-        measure=session_measure_in(parameters),
+        measure=session_measure_in(parameters, documents=documents),
         sets=[_set_id(text) for text in parameters.get("sets", "").split(",") if text],
         systems=[name for name in parameters.get("systems", "").split(",") if name],
         baseline=parameters.get("baseline") or None,

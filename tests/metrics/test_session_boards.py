@@ -135,3 +135,26 @@ def test_means_that_differ_by_rounding_share_a_rank(api: APIClient, collection: 
     assert values["A"] == pytest.approx(values["B"], rel=1e-14)
     assert means["A"]["rank"] == means["B"]["rank"]
     assert means["C"]["rank"] != means["A"]["rank"]
+
+
+def test_a_measure_of_runs_within_one_of_sessions_takes_the_number_of_documents(
+    api: APIClient, collection: str
+) -> None:
+    made = upload(api, LOG, SESSIONS)
+    evaluate_all()
+    values, page = f"/api/v1/session-sets/{made.json()['id']}/values/", f"/session-sets/{made.json()['id']}/"
+    measure = "Query(of='SearchLength(missing=random)')"
+    compared = BOARD.replace("leaderboard", "comparison")
+    refused = [api.get(values, {"measures": measure}), api.get(BOARD, {"measures": measure})]
+    refused += [api.get(compared, {"measure": measure})]
+    assert [one.status_code for one in refused] == [400] * 3
+    assert api.patch("/api/v1/collections/small/", {"documents": 50}, format="json").status_code == 200
+    named = "Query(of='SearchLength(missing=random,documents=50)')"
+    taken, written = (api.get(values, {"measures": name}).json() for name in (measure, named))
+    assert taken["means"] == written["means"]
+    assert next(iter(taken["means"].values()))["mean"] is not None
+    ranked = api.get(BOARD, {"measures": measure, "sort": measure})
+    assert ranked.status_code == api.get(compared, {"measure": measure}).status_code == 200
+    assert "documents=50" in ranked.json()["sort"]
+    assert "documents=50" in api.get(page, {"measures": measure}).content.decode()
+    assert "documents=50" in api.get("/collections/small/sessions/", {"measure": measure}).content.decode()

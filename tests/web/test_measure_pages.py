@@ -149,3 +149,21 @@ def test_a_name_is_explained_while_it_is_typed(browser: Client, db: None) -> Non
     assert told("AP, nDCG(gains=").startswith("nDCG Normalised")
     assert "unknown measure" in told("zzzz")
     assert "<html" not in page(browser, "/measures/suggestions/", measures="AP")
+
+
+def test_a_session_measure_is_explained_where_sessions_are_asked_for(
+    browser: Client, api: APIClient, collection: str
+) -> None:
+    def told(text: str, **asked: str) -> str:
+        return text_of(page(browser, "/measures/suggestions/", measures=text, **asked))
+
+    assert told("nsDCG(b=10)@20", of="sessions").startswith("nsDCG(b=10,bq=4)@20 Normalised session")
+    assert told("nsD", of="sessions").startswith("nsDCG ")
+    assert told("Query(of='NormRecall')", of="sessions").startswith("Query(of=&#x27;NormRecall&#x27;) A measure")
+    assert told("", of="sessions").startswith("session measures separated by commas")
+    assert browser.get("/measures/suggestions/", {"measures": "AP", "of": "x"}).status_code == 400
+    # The collection's number of documents is taken where the measure is computed.
+    assert told("NormRecall").startswith("NormRecall Normalised recall")
+    made = upload(api, "collections/small/sessions/", SESSIONS)
+    evaluate_all_sessions()
+    assert "/measures/suggestions/?of=sessions" in page(browser, f"/session-sets/{made.json()['id']}/")

@@ -133,7 +133,8 @@ class SessionBoardView(APIView):
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
-        found, query = scored_collection(request, collection), session_board_query(query_of(request))
+        found = scored_collection(request, collection)
+        query = session_board_query(query_of(request), found.documents)
         read = board.read_session_board(collection=found, query=query)
         return Response(_board(found, read, paged(request, query.offset, query.limit, read.total)))
 
@@ -177,7 +178,8 @@ class SessionComparisonView(APIView):
 
     @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON])
     def get(self, request: Request, collection: str) -> Response:
-        found, query = scored_collection(request, collection), session_comparison_query(query_of(request))
+        found = scored_collection(request, collection)
+        query = session_comparison_query(query_of(request), found.documents)
         return Response(_comparison(found, comparison.compare_systems(collection=found, query=query)))
 
 

@@ -67,7 +67,8 @@ class SessionValuesView(APIView):
     )
     def get(self, request: Request, session_set: UUID) -> Response:
         found, parameters = scored_session_set(request, session_set), query_of(request)
-        measures, (offset, limit) = session_measures_in(parameters), session_page_in(parameters)
+        measures = session_measures_in(parameters, documents=found.collection.documents)
+        offset, limit = session_page_in(parameters)
         chosen = _chosen(found, parameters)
         values = read_session_values(chosen=chosen, measures=measures)
         pages = paged(request, offset, limit, len(chosen.places))

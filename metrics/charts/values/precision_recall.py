@@ -18,7 +18,7 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
     means = [curve.mean.tolist() for curve in curves]
     rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
     lowest, alone = (any(curve.alone == kind for curve in curves) for kind in (False, True))
-    kinds = ["lowest level"] * lowest + ["level by itself"] * alone
+    kinds = ["lowest level"] * lowest + ["single level"] * alone
     relevant = f"one curve for each {' and each '.join(kinds)} that counts as relevant"
     if len(curves) == 1:
         relevant = f"documents of {names[0]} count as relevant"

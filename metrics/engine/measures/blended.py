@@ -102,8 +102,8 @@ def normalised_cumulative_utility(
         share = stops.of(blended.level)
         whole = sum_by_topic(base.topic, stops.of(base.level) * base.counts, run.n_topics)
     else:
-        share = gamma ** (blended.found - 1.0)
-        whole = (1 - gamma ** run.num_rel(rel).astype(np.float64)) / (1 - gamma)
+        share = np.power(gamma, blended.found - 1.0)
+        whole = (1 - np.power(gamma, run.num_rel(rel).astype(np.float64))) / (1 - gamma)
     return ratio(sum_by_topic(blended.topic, share * blended.ratio, run.n_topics), whole)
 
 

@@ -45,9 +45,10 @@ class Parameter:
 
     name: str
     default: Any
-    read: Callable[[str, str], Any]
+    read: Callable[..., Any]
     text: str
     always_shown: bool = False
+    names_measure: bool = False  # `read` is then told the collection's number of documents as well
     example: str = ""  # a parameter with one has no default: it must be given
 
     def show(self, value: Any) -> str:

@@ -129,9 +129,10 @@ def normalised_recall(
     if missing == "last":
         beyond = unseen * (_last(run, rel, documents) - (unseen - 1) / 2)
     elif missing != "ignore":
-        possible = ~np.isnan(_rest(run, rel, documents))
-        beyond = unseen * np.where(possible, _mean_rank(run, rel, missing, documents), np.nan)
-    spent = _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - counted * (counted + 1) / 2
+        rank = _mean_rank(run, rel, missing, documents)
+        rank[np.isnan(_rest(run, rel, documents))] = np.nan
+        beyond = unseen * rank
+    spent: Floats = _sum_of_ranks(run, rel) + np.where(unseen > 0, beyond, 0.0) - counted * (counted + 1) / 2
     return 1 - _over(spent, counted * np.where(_fits(run, rel, documents), documents - counted, 0))
 
 

@@ -24,21 +24,24 @@ _SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIAS
 
 
 @lru_cache(maxsize=10_000)
-def parse_session_measure(text: str) -> Measure:
-    """Return the session measure that `text` names; MeasureError says what is wrong with it."""
+def parse_session_measure(text: str, documents: int | None = None) -> Measure:
+    """Return the session measure that `text` names; MeasureError says what is wrong with it.
+
+    `documents` is the size of the collection, for a measure of runs within it that needs that and names none.
+    """
     parts = take_apart(text)
     name = _ALIASES.get(parts[0], parts[0]) if parts else ""
     if parts is None or name not in SESSION_MEASURES:
         raise MeasureError(_unknown(text, name))
-    measure = read_measure(SESSION_MEASURES[name], parts[1], parts[2])
+    measure = read_measure(SESSION_MEASURES[name], parts[1], parts[2], documents)
     _check_short(measure)
     return measure
 
 
-def parse_session_measures(text: str) -> list[Measure]:
+def parse_session_measures(text: str, documents: int | None = None) -> list[Measure]:
     """Return the measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad
     one."""
-    return list(dict.fromkeys(parse_session_measure(name) for name in split_names(text)))
+    return list(dict.fromkeys(parse_session_measure(name, documents) for name in split_names(text)))
 
 
 def session_values(view: JudgedSessions, measure: Measure) -> Floats:

@@ -30,8 +30,8 @@ def _read_query_base(name: str, text: str) -> float | None:
     return None if text == "none" else read_number(1.0, 1000.0)(name, text)
 
 
-def _read_measure(name: str, text: str) -> Measure:
-    measure = parse_measure(text)
+def _read_measure(name: str, text: str, documents: int | None) -> Measure:
+    measure = parse_measure(text, documents)
     if measure.definition.name in OF_SUBTOPICS:
         message = f"{name}={text!r}: measures of subtopics are not made for sessions; InstanceRecall is"
         raise MeasureError(message, code="bad_parameter")
@@ -81,7 +81,7 @@ QUERY_FIGURE = Parameter(
 )
 QUERIES = Parameter("queries", 10, read_integer(1, MAX_DEPTH), "how many queries of a session count")
 EXPONENTIAL = Parameter("gains", EXP, GAINS.read, GAINS.text)
-OF = Parameter("of", None, _read_measure, "the measure of runs; must be given", example="'AP'")
+OF = Parameter("of", None, _read_measure, "the measure of runs; must be given", names_measure=True, example="'AP'")
 
 
 def check_ideal(values: Mapping[str, Any]) -> str | None:

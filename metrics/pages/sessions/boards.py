@@ -85,7 +85,7 @@ class SystemBoardLine:
 
 def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
-    sort = session_measure_in(query)
+    sort = session_measure_in(query, documents=collection.documents)
     measures = default_measures()
     if sort not in measures:
         measures.insert(0, sort)
@@ -138,7 +138,7 @@ class SystemPairLine:
 
 
 def _compared(collection: Collection, query: Query) -> dict[str, Any]:
-    compared = compare_systems(collection=collection, query=session_comparison_query(query))
+    compared = compare_systems(collection=collection, query=session_comparison_query(query, collection.documents))
     asked = {**query, "measure": compared.query.measure.name, "judged_by": compared.judged_by}
     return {
         "compared": compared,

@@ -137,7 +137,7 @@ class SessionLine:
 
 
 def _values(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
-    measures = session_measures_in(query)
+    measures = session_measures_in(query, documents=chosen.evaluation.session_set.collection.documents)
     values = read_session_values(chosen=chosen, measures=measures)
     paging = Paging(integer_in(query, "offset", 0, 0, MAX_OFFSET), _SESSIONS_OF_A_PAGE, len(chosen.places))
     return {

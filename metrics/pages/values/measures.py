@@ -12,7 +12,8 @@ from metrics.engine.curves import CURVES
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure, split_names
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
-from metrics.engine.measures.finding import find_measures, names_of
+from metrics.engine.measures.finding import names_of
+from metrics.engine.sessions.grammar import parse_session_measure
 from metrics.pages.parts import query_of
 from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_measures, unchanged_page
@@ -91,24 +92,32 @@ def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
 
 
 @page
-@reads("add", "measures", "measure", "by")
+@reads("add", "measures", "measure", "by", "of")
 def measure_suggestions(request: HttpRequest) -> HttpResponse:
-    """A piece of a page: what the last name of a list means, or which names it may become."""
+    """A piece of a page: what the last name of a list means, or which names it may become.
+
+    The names are those of measures of runs, or of sessions with `of`.
+    """
+    of = choice_in(query_of(request), "of", tuple(OF)) or "runs"
     names = [
         text for name in ("add", "measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()
     ]
     last = _last_name(names[0]) if names else ""
     # A form that adds measures takes them from buttons: what was typed before the last name stays.
     before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""
-    context: dict[str, object] = {"typed": last, "choose": "add" in request.GET, "before": before}
+    context: dict[str, object] = {"typed": last, "choose": "add" in request.GET, "before": before, "of": of}
+    parse = parse_session_measure if of == "sessions" else parse_measure
     try:
-        measure = parse_measure(last) if last else None
+        # Any number of documents will do: which one the collection has is not known here.
+        measure, other = (parse(last, number) if last else None for number in (1, 2))
     except MeasureError as error:
         # What stands before its parameters says which measures a name not yet complete may mean.
-        similar = find_measures(last.partition("(")[0].partition("@")[0])[:_SUGGESTED]
+        similar = search_measures(last.partition("(")[0].partition("@")[0], cast(Of, of))[:_SUGGESTED]
         context |= {"problem": error.message, "found": [MeasureLine(one) for one in similar]}
     else:
-        context |= {"name": measure.name, "found": [MeasureLine(measure.definition)]} if measure else {}
+        if measure:
+            name = measure.name if measure == other else last
+            context |= {"name": name, "found": [MeasureLine(measure.definition)]}
     return render(request, "metrics/_measure_suggestions.html", context)
 
 
