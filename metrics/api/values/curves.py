@@ -168,8 +168,11 @@ def _curve(drawn: DrawnCurve, evaluation: Evaluation, query: CurveQuery) -> Curv
 
 def _level(drawn: precision_recall.PrecisionRecall, evaluation: Evaluation, query: RecallQuery) -> LevelCurve:
     low, high = _ends(drawn.band(query.confidence))
-    points = MeanCurve(mean=drawn.mean.tolist(), low=low, high=high)
-    answer = LevelCurve(level=drawn.rel, **points) if drawn.alone else LevelCurve(rel=drawn.rel, **points)
+    mean = drawn.mean.tolist()
+    if drawn.alone:
+        answer = LevelCurve(level=drawn.rel, mean=mean, low=low, high=high)
+    else:
+        answer = LevelCurve(rel=drawn.rel, mean=mean, low=low, high=high)
     if query.per_topic:
         answer["topics"] = _topics(evaluation, drawn.topics)
     return answer
