@@ -51,8 +51,9 @@ def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "query": query,
         "measures": query.get("measures") or ", ".join(collection.measures),
-        "versions": collection.qrels.count(),
     }
+    if can_see_scores(request.user, collection):
+        context["versions"] = collection.qrels.count()
     status = fill(context, "answer", _answer, request, collection, query)
     return render(request, "metrics/orders.html", context, status=status)
 
