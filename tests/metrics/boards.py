@@ -8,6 +8,7 @@ import numpy as np
 
 from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation, MetricVector
+from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
 
 
@@ -44,6 +45,9 @@ def add_runs(qrels: Qrels, runs: list[Run], values: Mapping[str, Matrix]) -> Non
         )
         for name, matrix in values.items():
             store(row, name, matrix[index])
+        # There is no judged view to compute what every board shows.
+        if JUDGED.name not in values:
+            store(row, JUDGED.name, np.full(qrels.topics, np.nan))
 
 
 def store(row: Evaluation, name: str, vector: Matrix) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, MetricVector
+from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
 
 
@@ -34,6 +35,13 @@ def _evaluated(collection: Collection, qrels: Qrels, values: Matrix, measures: S
     )  # fmt: skip
     done = {"qrels": qrels, "scores": "float64", "state": "evaluated", "topics_answered": qrels.topics}
     evaluations = Evaluation.objects.bulk_create(Evaluation(run=run, **done) for run in rows)
+    # There is no judged view to compute what every board shows.
+    if JUDGED.name not in measures:
+        unknown = np.full(qrels.topics, np.nan).astype("<f8").tobytes()
+        MetricVector.objects.bulk_create(
+            MetricVector(evaluation=evaluation, measure=JUDGED.name, mean=None, topics=0, content=unknown)
+            for evaluation in evaluations
+        )
     MetricVector.objects.bulk_create(
         (
             MetricVector(evaluation=evaluation, measure=measure, mean=float(np.nanmean(row)),

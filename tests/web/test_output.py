@@ -146,8 +146,8 @@ def test_a_body_that_is_too_large_is_a_problem(api: APIClient, settings: Any, co
     file = upload(api, "collections/small/runs/", GOOD * 9)
     assert (file.status_code, file["Content-Type"]) == (413, "application/problem+json")
     answer = api.post("/api/v1/collections/", {"slug": "x", "name": "x", "description": "x" * 5000})
-    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
-    assert answer.json()["code"] == "bad_request"
+    assert (answer.status_code, answer["Content-Type"]) == (413, "application/problem+json")
+    assert answer.json()["code"] == "body_too_large"
 
 
 def test_what_breaks_says_nothing_of_the_inside(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
