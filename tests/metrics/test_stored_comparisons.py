@@ -277,7 +277,7 @@ def test_runs_with_the_same_values_are_found_by_the_same_evaluations_only(
         collection=run.collection, team=run.team, tag="more", sha256="0" * 64, size=1, lines=1, documents=1, topics=30,
         tied_documents=0, grouped=True,
     )  # fmt: skip
-    vector = Evaluation.objects.get(run=run).vectors.get()
+    vector = Evaluation.objects.get(run=run).vectors.get(measure="AP")
     evaluation = Evaluation.objects.create(run=more, qrels=Qrels.objects.get(), scores="float64", state="evaluated")
     vector.pk, vector.evaluation = None, evaluation
     vector.save()

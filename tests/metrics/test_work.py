@@ -190,7 +190,6 @@ def test_places_are_free_after_every_answer(
         file = anonymous.get(f"{SMALL}/comparison/export/csv/", pair)
         assert any((settings.EVALHUB_DATA / "slots").iterdir())
         assert b"".join(file.streaming_content).startswith(b"measure")
-        file.close()
     assert not any((settings.EVALHUB_DATA / "slots").iterdir())
 
 
