@@ -194,7 +194,7 @@ def _e_curve(run: JudgedRun, depth: int, rel: int, beta: float) -> Curve:
 
 
 def _weighted_means(run: JudgedRun, depth: int, rel: int, beta: float) -> tuple[Matrix, Matrix]:
-    """1 - E at every rank, of the run and of the best ranking; each rank has a value of its own, as R is in it."""
+    """Return 1 - E at every rank, of the run and of the best ranking; each rank has its own value, as R is in it."""
     square = beta * beta
     share = (1 + square) / (square * run.num_rel(rel)[:, None] + np.arange(1, depth + 1))
     found, most = _found(run, depth, rel)

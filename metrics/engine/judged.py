@@ -206,7 +206,7 @@ class JudgedRun:
         )
 
     def of_level(self, level: int) -> Self:
-        """The same where documents of this level are relevant, at level 1, and those of any other are not, at 0."""
+        """Return the same with documents of this level as relevant ones, at level 1, and those of any other at 0."""
         return self.once(("of level", level), lambda: self._of_level(level))
 
     def _of_level(self, level: int) -> Self:

@@ -38,7 +38,7 @@ class Steps:
 
     @classmethod
     def of_every_rank(cls, values: Matrix) -> Self:
-        """Values that change from each rank to the next; shape of `values` (topics, depth)."""
+        """Return values that change from each rank to the next; shape of `values` (topics, depth)."""
         n_topics, depth = values.shape
         topic, rank = np.repeat(np.arange(n_topics), depth), np.tile(np.arange(1, depth + 1), n_topics)
         return cls(topic, rank, values.ravel(), n_topics, depth)

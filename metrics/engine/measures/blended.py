@@ -29,7 +29,7 @@ class _Blended:
     ratio: Floats
 
     def up_to_best(self) -> Ints:
-        """The rows of each topic down to the first one of the highest level that was retrieved."""
+        """Return the rows of each topic down to the first one of the highest level that was retrieved."""
         order = np.lexsort((self.rank, -self.level, self.topic))
         topics, first = np.unique(self.topic[order], return_index=True)
         last = np.zeros(topics.max(initial=-1) + 1, np.int64)

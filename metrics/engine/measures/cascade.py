@@ -54,7 +54,7 @@ def _highest(gains: GainMap, max_rel: int) -> float:
 
 
 def _expected_reciprocal_rank(topic: Ints, rank: Ints, stop: Floats, n_topics: int) -> Floats:
-    """The mean of 1 / rank over users who stop at each listed document with its probability; shape (topics,)."""
+    """Return the mean of 1 / rank over users who stop at each listed document with its probability; shape (topics,)."""
     reach = before(topic, running_product(topic, 1.0 - stop), 1.0)
     return sum_by_topic(topic, reach * stop / rank, n_topics)
 

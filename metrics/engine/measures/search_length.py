@@ -142,7 +142,7 @@ def _sum_of_ranks(run: JudgedRun, rel: int) -> Floats:
 
 
 def _unseen(run: JudgedRun, rel: int) -> Ints:
-    """Relevant documents that are not retrieved; shape (topics,)."""
+    """Count the relevant documents that are not retrieved; shape (topics,)."""
     return run.num_rel(rel) - run.relevant(rel).count()
 
 

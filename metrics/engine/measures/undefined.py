@@ -67,7 +67,7 @@ def _normalised_recall(run: JudgedRun, values: _Values) -> _Found:
 
 
 def _too_small(run: JudgedRun, values: _Values) -> Flags | bool:
-    """Whether the collection cannot hold what is retrieved, and what is relevant where that is put into it."""
+    """Return whether the collection cannot hold what is retrieved, and what is relevant where that is put into it."""
     if values["documents"] is None:
         return False
     num_rel, retrieved = run.num_rel(values["rel"]), run.num_ret
