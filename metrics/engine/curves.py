@@ -211,3 +211,5 @@ CURVES: dict[str, Callable[..., Curve]] = {
     "F": _f_curve,
     "E": _e_curve,
 }
+# The others are kept as the ranks at which they change.
+CHANGE_AT_EVERY_RANK = ("F", "E")

@@ -193,6 +193,16 @@ def test_places_are_free_after_every_answer(
     assert not any((settings.EVALHUB_DATA / "slots").iterdir())
 
 
+def test_a_curve_that_changes_at_every_rank_counts_all_of_them(
+    anonymous: APIClient, runs: list[Run], settings: Any
+) -> None:
+    settings.EVALHUB_WORK_SECONDS = 0.003
+    asked = {"depth": "1000"}
+    for name, code in (("nDCG", "nDCG"), ("F", "too_much_work"), ("nDCG,E", "too_much_work")):
+        answer = anonymous.get(f"/api/v1/runs/{runs[0].pk}/curve/", {"measures": name, **asked}).json()
+        assert code in (answer.get("code"), answer.get("curves", [{}])[0].get("measure")), name
+
+
 def test_charts_of_one_reader_are_drawn_as_many_as_a_page_has(anonymous: APIClient, runs: list[Run]) -> None:
     with taken("drawing:address:127.0.0.1", 8):
         assert problem(anonymous.get(f"{SMALL}/charts/means.svg")) == (429, "too_many_at_once")

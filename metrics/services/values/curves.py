@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from metrics.engine.curves import Curve, curve
+from metrics.engine.curves import CHANGE_AT_EVERY_RANK, Curve, curve
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.interpolated import Interpolation, Rounding
@@ -57,7 +57,9 @@ class DrawnCurve:
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
     """The curves in the order asked for; MeasureError for a measure without one, StatisticsError for too much work."""
     points = query.depth * (evaluation.qrels.topics if query.per_topic else 1)
-    begin_curves(evaluation.pk, len(query.measures), points, query.with_readings)
+    dense = sum(measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures)
+    ranks = dense * query.depth * evaluation.qrels.topics
+    begin_curves(evaluation.pk, len(query.measures), points, with_readings=query.with_readings, every_rank=ranks)
     view = load_view(evaluation)
     drawn = []
     for measure in query.measures:
@@ -70,7 +72,8 @@ def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
     """One curve for each level of relevance; MeasureError for more than MAX_LEVELS of them."""
     points = query.points * (evaluation.qrels.topics if query.per_topic else 1)
-    begin_curves(evaluation.pk, MAX_LEVELS if query.levels is None else len(query.levels), points)
+    curves = sum(MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone))
+    begin_curves(evaluation.pk, curves, points)
     view = load_view(evaluation)
     asked = [
         (level, alone)
