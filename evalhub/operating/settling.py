@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from importlib import import_module
 from typing import cast
 from uuid import UUID
 
-import redis
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
@@ -95,6 +95,8 @@ def _loader() -> MigrationLoader:
 
 def settle_redis(install: UUID, *, replace: bool = False) -> None:
     """Mark Redis as that of an install; WrongPlace where it is another one's. One that is away is asked next time."""
+    # Half of a second to load, for commands that seldom ask it.
+    redis = import_module("redis")
     client = redis.Redis.from_url(settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
     found = str(install)
     # One that is away, or a user who may not read this key: Celery says what it lacks.

@@ -25,7 +25,10 @@ PATIENCE = 2
 @pytest.fixture
 def writer(tmp_path: Path, db: None) -> Iterator[DatabaseWrapper]:
     """A connection as the service has it, to a database of its own."""
-    handler = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})
+    path = tmp_path / "x.sqlite3"
+    # As migrate makes it: a connection opens what there is.
+    path.touch()
+    handler = ConnectionHandler({"default": _sqlite(path, PATIENCE)})
     connection = handler["default"]
     assert isinstance(connection, DatabaseWrapper)
     connection.ensure_connection()
@@ -96,6 +99,7 @@ def test_what_is_wrong_otherwise_is_not_waited_for(writer: DatabaseWrapper) -> N
 
 def test_submissions_wait_for_the_disk_and_evaluations_do_not(tmp_path: Path, db: None) -> None:
     normal, full = 1, 2
+    (tmp_path / "x.sqlite3").touch()
 
     def synchronous() -> int:
         connection = ConnectionHandler({"default": _sqlite(tmp_path / "x.sqlite3", PATIENCE)})["default"]
