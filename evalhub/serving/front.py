@@ -299,9 +299,10 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
     # The loop
 
     def pull_trigger(self) -> None:
-        """Wake the loop, from any thread; there is none any more where the server has ended."""
+        """Wake the loop, from any thread; there is none any more where the server has ended, this moment perhaps."""
         if self._map:
-            super().pull_trigger()
+            with contextlib.suppress(OSError):
+                super().pull_trigger()
 
     def maintenance(self, now: float) -> None:
         for channel in [*self.active_channels.values()]:

@@ -150,6 +150,8 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
     server = Server(f"http://127.0.0.1:{port}", environment)
     try:
         server.manage("migrate", "--verbosity", "0")
+        # The Redis carried the messages of earlier tests.
+        server.manage("adopt")
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         for _ in range(2):
             server.start("evalhub", "worker", "--processes", "1")
