@@ -220,8 +220,11 @@ class Chaos:
             sender.start()
         self._break_things()
         self._ended.set()
-        for sender in [*self._freezing, *senders]:
-            sender.join()
+        for thread in [*self._freezing, *senders]:
+            # Whatever started the parts goes on doing so: one that was killed last is missed by whoever still sends.
+            while thread.is_alive():
+                self.service.revive()
+                thread.join(0.5)
         self._wait_for_peace()
         self._count()
 
