@@ -37,7 +37,8 @@ from evalhub.serving.processes import FIGURES_VARIABLE, parse_address
 from evalhub.serving.requests import LARGE
 from evalhub.serving.supervisor import end_with
 from evalhub.serving.threads import FairThreads
-from runs.services.files import upload_folder
+from runs.errors import StorageUnavailable
+from runs.services.marker import read_marker
 
 THREADS = 4
 # One client's share of them: the others are for somebody else.
@@ -193,8 +194,14 @@ def adjustments(*listening: socket.socket) -> Adjustments:
 
 def serve(number: int, listening: socket.socket, application: Any, shared: Shared) -> int:
     """Serve in a process of its own, the one of this number, until SIGTERM; returns its exit code."""
-    # Large bodies and answers wait beside the store: a folder for temporary files is often a small one in memory.
-    tempfile.tempdir = str(upload_folder())
+    # Large bodies and answers wait beside the store: the system's folder for temporary files is often small, and in
+    # memory. The database is not asked, and a store that is away for now is no reason not to start: requests that need
+    # the folder are refused until it is back.
+    uploads: Path = settings.EVALHUB_DATA / "uploads"
+    with contextlib.suppress(OSError, StorageUnavailable):
+        if read_marker():
+            uploads.mkdir(exist_ok=True)
+    tempfile.tempdir = str(uploads)
     limit_statements()
     loads = shared.loads
 

@@ -79,3 +79,35 @@ def test_no_process_outlives_the_one_that_listens(web: Server, number: signal.Si
         with contextlib.suppress(httpx.TransportError):
             client.get("/healthz")
             pytest.fail("nobody listens any more")
+
+
+def test_a_server_without_its_database_and_store_starts_and_says_so(tmp_path: Path) -> None:
+    port = free_port()
+    away = f"postgres://nobody@127.0.0.1:{free_port()}/nothing"
+    folder = tmp_path / "not-there"
+    environment = {
+        **clean_environment(folder),
+        "EVALHUB_DATABASE_URL": away,
+        "EVALHUB_REDIS_URL": "redis://127.0.0.1:1/0",
+    }
+    server = Server(f"http://127.0.0.1:{port}", environment)
+    try:
+        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
+        until(lambda: is_alive(server))
+        (process,) = children(server)
+        ready = httpx.get(f"{server.url}/readyz", timeout=30)
+        assert ready.status_code == 503
+        assert "database_unavailable" in ready.text
+        answer = httpx.get(f"{server.url}/api/v1/collections/", timeout=30)
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+        assert children(server) == [process]
+        assert not folder.exists()
+    finally:
+        server.stop()
+
+
+def is_alive(server: Server) -> bool:
+    try:
+        return httpx.get(f"{server.url}/healthz", timeout=30).status_code == 200
+    except httpx.TransportError:
+        return False
