@@ -240,6 +240,11 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         self._yielding_until = 0.0
         super().handle_accept()
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether no request is in hand: none arrives, is answered or has an answer that is still being sent."""
+        return all(channel.idle for channel in self.active_channels.values())
+
     def readable(self) -> bool:
         if self.stopping:
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,13 @@ def web(tmp_path: Path) -> Iterator[Server]:
 
 def children(server: Server) -> list[psutil.Process]:
     return psutil.Process(server.processes[0].pid).children()
+
+
+def stays(server: Server, seconds: float) -> bool:
+    """Whether the server has the same processes after so many seconds."""
+    before = children(server)
+    time.sleep(seconds)
+    return children(server) == before
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -66,6 +74,27 @@ def test_processes_are_replaced_while_others_are_answered(web: Server) -> None:
     killed.kill()
     until(lambda: killed not in children(web) and kept in children(web) and len(children(web)) == 2)
     assert httpx.get(f"{web.url}/healthz").status_code == 200
+
+
+def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand(tmp_path: Path) -> None:
+    port = free_port()
+    # Every process has more than a megabyte from its start.
+    server = Server(f"http://127.0.0.1:{port}", {**clean_environment(tmp_path), "EVALHUB_WEB_MEMORY_MB": "1"})
+    try:
+        server.manage("migrate", "--verbosity", "0")
+        server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
+        server.wait()
+        with socket.create_connection(("127.0.0.1", port)) as sender:
+            sender.sendall(b"POST /api/v1/collections/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{")
+            # The process before it may have been about to end.
+            until(lambda: stays(server, 2.5))
+            (first,) = children(server)
+            sender.sendall(b"}")
+            assert sender.recv(1000).startswith(b"HTTP/1.1 401 ")
+            until(lambda: first not in children(server) and len(children(server)) == 1)
+        server.wait()
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
