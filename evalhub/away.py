@@ -6,7 +6,7 @@ import errno
 import logging
 from dataclasses import dataclass
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError
 from django.http import UnreadablePostError
 
 from runs.errors import StorageUnavailable
@@ -15,13 +15,13 @@ _log = logging.getLogger(__name__)
 _SOON, _LATER = 5, 60
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _BROKEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN)
-# As SQLite and PostgreSQL say it.
+# What SQLite and PostgreSQL say in such a case.
 _FULL_DATABASE = ("disk is full", "No space left on device")
 _READ_ONLY = ("read-only transaction", "readonly database")
-_NOT_MIGRATED = ("no such table", "no such column", "has no column named", "does not exist")
-# The same for a statement that took longer than EVALHUB_STATEMENT_SECONDS.
+_NOT_MIGRATED = ("no such table", "no such column", "has no column named")
+# What both say of a statement that took longer than EVALHUB_STATEMENT_SECONDS.
 _TOO_LONG = ("statement timeout", "interrupted")
-# As Python says it to a request that is still being answered when its process ends.
+# What Python says to a request that is still being answered when its process ends.
 _ENDING = "interpreter shutdown"
 
 
@@ -36,7 +36,7 @@ class Away:
 
 
 _STORAGE_FULL = Away(507, "storage_full", "the server's storage is full; nothing was stored, try again later", _LATER)
-_STORAGE_BROKEN = Away(
+STORAGE_BROKEN = Away(
     503, "storage_unavailable", "the server's storage cannot be used; nothing was stored, try again later", _LATER
 )
 _DATABASE_READ_ONLY = Away(
@@ -57,7 +57,7 @@ def away(error: BaseException | None) -> Away | None:
     """Return the answer to an error that comes of what is away; None for any other. The log has its cause."""
     if isinstance(error, StorageUnavailable):
         return Away(503, error.code, error.message, _LATER)
-    if getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE):
+    if error is not None and is_full(error):
         _log.error("the storage is full", exc_info=error)
         return _STORAGE_FULL
     if isinstance(error, RuntimeError) and _ENDING in str(error):
@@ -67,15 +67,31 @@ def away(error: BaseException | None) -> Away | None:
     # Of a connection it is the client who is away.
     if isinstance(error, OSError) and error.errno in _BROKEN and not isinstance(error, UnreadablePostError):
         _log.error("the storage cannot be used", exc_info=error)
-        return _STORAGE_BROKEN
+        return STORAGE_BROKEN
     return None
 
 
+def is_full(error: BaseException) -> bool:
+    """Return whether a disk, a quota or the database has no room left."""
+    return getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_DATABASE)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Return whether the database takes no changes."""
+    return any(text in str(error) for text in _READ_ONLY)
+
+
+def is_not_migrated(error: BaseException) -> bool:
+    """Return whether a table or a column of this version is missing; a missing database or role is something else."""
+    missing_in_postgresql = isinstance(error, ProgrammingError) and "does not exist" in str(error)
+    return missing_in_postgresql or any(text in str(error) for text in _NOT_MIGRATED)
+
+
 def _of_database(error: Exception) -> Away | None:
-    if any(text in str(error) for text in _READ_ONLY):
+    if is_read_only(error):
         _log.error("the database is read-only", exc_info=error)
         return _DATABASE_READ_ONLY
-    if any(text in str(error) for text in _NOT_MIGRATED):
+    if is_not_migrated(error):
         _log.error("the database is not that of this version", exc_info=error)
         return _MIGRATIONS_MISSING
     if isinstance(error, OperationalError) and any(text in str(error) for text in _TOO_LONG):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from importlib import import_module
@@ -57,24 +56,24 @@ def _sentence(error: Exception) -> str | None:
     # As SQLite says it of a file cut short or overwritten, and of one that never was a database.
     if any(said in text for said in ("database disk image is malformed", "file is not a database")):
         return damaged_database(text)
-    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-    if full or any(said in text for said in ("database or disk is full", "No space left on device")):
+    if import_module("evalhub.away").is_full(error):
         return f"evalhub: no space is left on the disk ({text}). Free some, then run the command again."
     return _of_database(error, text) if isinstance(error, db.DatabaseError | db.InterfaceError) else None
 
 
 def _of_database(error: Exception, text: str) -> str | None:
     """Say what to do about a database that is not there, not migrated, read-only or silent."""
-    db, settings = import_module("django.db"), import_module("django.conf").settings
+    db, away = import_module("django.db"), import_module("evalhub.away")
+    settings = import_module("django.conf").settings
     name = settings.DATABASES["default"]["NAME"]
     if "unable to open database file" in text:
         return (
             f"evalhub: there is no database {name}. Is EVALHUB_DATA right? If this install is new: "
             "Run evalhub migrate first."
         )
-    if any(said in text for said in ("no such table", "no such column", "does not exist")):
+    if away.is_not_migrated(error):
         return f"evalhub: the database is not that of this version ({text.splitlines()[0]}). Run evalhub migrate first."
-    if any(said in text for said in ("read-only transaction", "readonly database")):
+    if away.is_read_only(error):
         return f"evalhub: the database is read-only ({text.splitlines()[0]}). Is it a standby, or its disk read-only?"
     if not isinstance(error, db.OperationalError | db.InterfaceError):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import hmac
 import logging
@@ -20,6 +19,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_safe
 
+from evalhub.away import is_full
 from evalhub.operating.monitoring import exposition
 from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
 from metrics.services.upkeep.job_counts import read_queue
@@ -120,8 +120,7 @@ def _reasons() -> Iterator[Reason]:
     except StorageUnavailable as error:
         yield Reason(error.code, error.message)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        code, what = ("storage_full", "is full") if full else ("storage_unavailable", "cannot be written to")
+        code, what = ("storage_full", "is full") if is_full(error) else ("storage_unavailable", "cannot be written to")
         yield Reason(code, f"the data folder {what}: {error.strerror}", str(error))
     except DatabaseError:
         # It was told above.

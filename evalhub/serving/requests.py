@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from django.conf import settings
 from waitress.parser import HTTPRequestParser
 from waitress.task import ErrorTask, Task
 
+from evalhub.away import STORAGE_BROKEN, away
 from evalhub.problems import PROBLEM_TYPE, problem
 
 # A body or an unread answer of more than this counts as a transfer.
@@ -20,7 +20,6 @@ LARGE = 1024 * 1024
 LONGEST_ADDRESS = 8190
 _ALIVE = b'{"alive": true}'
 _FRESH = "max-age=0, no-cache, no-store, must-revalidate, private"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("evalhub.access")
@@ -66,12 +65,8 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             taken: int = super().received(data)
         except OSError as error:
             _log.error("a request body was not kept: %s", error)
-            full = error.errno in _FULL
-            self.error = (
-                Refusal(507, "storage_full", "the server's storage is full; nothing was stored, try again later", 60)
-                if full
-                else Refusal(503, "storage_unavailable", "the server's storage does not answer; try again later", 60)
-            )
+            found = away(error) or STORAGE_BROKEN
+            self.error = Refusal(found.status, found.code, found.detail, found.wait)
             self.completed, taken = True, len(data)
         if in_head and self.headers_finished and not self.error:
             self.error = self._wrong_head()

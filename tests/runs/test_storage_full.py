@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.db import DatabaseError, InterfaceError, InternalError, OperationalE
 from django.test import Client
 from rest_framework.test import APIClient
 
+from evalhub.cli import main
 from runs.api import submissions, uploads
 from runs.models import Collection, Run
 from runs.services import files
@@ -96,6 +98,7 @@ def check_refused(answer: Any, data: Path) -> None:
         (OperationalError("attempt to write a readonly database"), "database_read_only"),
         (OperationalError("no such table: runs_run"), "migrations_missing"),
         (ProgrammingError('relation "runs_run" does not exist'), "migrations_missing"),
+        (OperationalError('FATAL:  database "evalhub" does not exist'), "database_unavailable"),
         (OSError(errno.EROFS, "Read-only file system"), "storage_unavailable"),
         (OSError(errno.EIO, "Input/output error"), "storage_unavailable"),
         (PermissionError(errno.EACCES, "Permission denied"), "storage_unavailable"),
@@ -112,6 +115,26 @@ def test_what_passes_by_itself_is_to_be_tried_again(
     answer = upload(api, RUNS, GOOD)
     assert (answer.status_code, answer.json()["code"], int(answer["Retry-After"]) in (5, 60)) == (503, code, True)
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "no space is left on the disk"),
+        (OperationalError("no such table: runs_run"), "Run evalhub migrate first"),
+        (ProgrammingError('relation "runs_run" does not exist'), "Run evalhub migrate first"),
+        (OperationalError('FATAL:  role "evalhub" does not exist'), "the database does not answer"),
+        (InternalError("cannot execute UPDATE in a read-only transaction"), "the database is read-only"),
+    ],
+)
+def test_a_command_says_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    def fail(arguments: list[str]) -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["evalhub", "fsck"])
+    monkeypatch.setattr("django.core.management.execute_from_command_line", fail)
+    with pytest.raises(SystemExit, match=said):
+        main()
 
 
 @pytest.mark.parametrize(

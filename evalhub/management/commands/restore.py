@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
 
+from evalhub.away import is_full
 from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.restoring import Backup, BadBackup, describe, install
@@ -37,7 +37,7 @@ class Command(command.Command):
         except BadBackup as error:
             raise CommandError(str(error)) from error
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if is_full(error):
                 text = f"no space is left on the disk of {settings.EVALHUB_DATA}; free some, then restore again"
                 raise CommandError(text) from error
             raise CommandError(f"cannot restore {options['file']}: {error.strerror or error}") from error
