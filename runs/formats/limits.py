@@ -16,9 +16,9 @@ class Limits:
 
     bytes_in: int = 512 * 1024 * 1024
     bytes_out: int = 2 * 1024 * 1024 * 1024
-    bytes_at_once: int = 512 * 1024 * 1024
+    bytes_at_once: int = 256 * 1024 * 1024
     lines: int = 20_000_000
-    lines_at_once: int = 10_000_000
+    lines_at_once: int = 5_000_000
     line_length: int = 8192
     id_length: int = 1024
     topics: int = 200_000

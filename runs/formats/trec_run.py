@@ -18,6 +18,7 @@ from runs.formats.scanning.pieces import (
     DOCUMENT,
     LABEL,
     TOPIC,
+    WHOLE_FILE,
     Opener,
     PieceReader,
     TopicsInterleaved,
@@ -79,7 +80,8 @@ def check_run(
     try:
         return _RunCheck(limits, seed, tag, grouped=True).run(open_run)
     except TopicsInterleaved:
-        return _RunCheck(limits, seed, tag, grouped=False).run(open_run)
+        with WHOLE_FILE:
+            return _RunCheck(limits, seed, tag, grouped=False).run(open_run)
 
 
 def use_run(

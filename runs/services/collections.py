@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ _INSERT_TOPIC = """
 """
 # Topics are read whole; as many as a run may have fit.
 _MAX_BYTES = 64 * 1024 * 1024
+# The largest files take almost half a gigabyte: a process reads one at a time.
+_READING = threading.Lock()
 
 
 def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
@@ -97,7 +100,7 @@ def import_topics(
     *, collection: Collection, upload: Path, format: str | None = None, origin: Origin = SYSTEM
 ) -> tuple[str, int, FileReport]:
     """Replace the collection's topics by those of a file; returns the format found, their number and the report."""
-    with open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
+    with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         found, topics, report = read_topics(stream.read(), format)
     with transaction.atomic():
         Collection.objects.select_for_update().get(pk=collection.pk)

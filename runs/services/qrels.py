@@ -12,7 +12,7 @@ from django.db.models import Max, QuerySet
 from metrics.engine.judging import Judgements
 from runs.errors import Conflict, InvalidInput
 from runs.formats.limits import DEFAULT_LIMITS, Limits
-from runs.formats.scanning.pieces import Opener
+from runs.formats.scanning.pieces import WHOLE_FILE, Opener
 from runs.formats.sessions.qrels import read_session_qrels
 from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
@@ -37,7 +37,8 @@ def check_qrels(
     had_subtopics = bool(before and before.iteration == Qrels.Iteration.SUBTOPIC)
     source = FileSource(upload, upload_limits())
     try:
-        summary = _read(source.open, keyed_by, iteration, had_subtopics, upload_limits())
+        with WHOLE_FILE:
+            summary = _read(source.open, keyed_by, iteration, had_subtopics, upload_limits())
     finally:
         source.close()
     summary.report.check()

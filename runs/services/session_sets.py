@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ from runs.services.submissions import Upload, change
 
 # Every system is a row of a board.
 MAX_SYSTEMS = 1_000
+# The largest logs take more than half a gigabyte: a process reads one at a time.
+_READING = threading.Lock()
 _BY = SessionSet.JudgedBy
 
 
@@ -34,9 +37,10 @@ class SessionSetUpload(Upload[SessionSet]):
         """InvalidInput where it is to be judged by its own judgements and has none."""
         source = FileSource(self.file, upload_limits())
         try:
-            summary, judged = use_sessions(
-                source.open, _count_judged, format=self.format, limits=upload_limits(), seed=HASH_SEED
-            )
+            with _READING:
+                summary, judged = use_sessions(
+                    source.open, _count_judged, format=self.format, limits=upload_limits(), seed=HASH_SEED
+                )
         finally:
             source.close()
         summary.report.check()

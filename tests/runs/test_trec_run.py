@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from runs.formats.compression import in_memory
 from runs.formats.scanning.columns import RUN
 from runs.formats.scanning.kernel import find_duplicates, scan
-from runs.formats.scanning.pieces import TopicsInterleaved
+from runs.formats.scanning.pieces import WHOLE_FILE, TopicsInterleaved
 from runs.formats.scanning.scan import PADDING
 from runs.formats.trec_run import check_run, read_run, use_run
 from tests.readers import of_a_reader
@@ -193,6 +194,17 @@ def test_interleaved_topics_are_brought_together(monkeypatch: pytest.MonkeyPatch
     assert not check(content).grouped
     with pytest.raises(TopicsInterleaved):
         list(read_run(lambda: in_memory(content.encode(), LIMITS)))
+
+
+def test_one_run_is_read_whole_at_a_time_and_others_meanwhile() -> None:
+    interleaved = GOOD + GOOD.replace(" a ", " f ").replace(" b ", " g ")
+    with ThreadPoolExecutor(1) as pool:
+        with WHOLE_FILE:
+            waiting = pool.submit(check, interleaved)
+            assert check(GOOD).grouped
+            with pytest.raises(TimeoutError):
+                waiting.result(0.2)
+        assert not waiting.result(60).grouped
 
 
 def test_the_lines_of_interleaved_topics_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:

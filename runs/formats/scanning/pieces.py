@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -42,6 +43,9 @@ _ROWS_AT_ONCE = 200_000
 _STRETCH = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
+# Held while judgements, or a run whose topics are interleaved, are read whole. That takes up to a gigabyte, and the
+# threads of a web process would take one each.
+WHOLE_FILE = threading.Lock()
 
 
 class _Guard:
