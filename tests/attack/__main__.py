@@ -22,9 +22,9 @@ from tests.attack.watching import PAUSES, Seen, Watch
 
 # Seconds; megabytes of a process by its role, as docs/operations.md promises them.
 HEALTH_SECONDS, BOARD_SECONDS = 1.0, 2.0
-MEMORY = {"web": 150, "worker": 1024, "supervisor": 150}
-# A process that reads the largest file, or answers four of the dearest questions at once.
-BUSY_MEMORY = {**MEMORY, "web": 600}
+MEMORY = {"web": 250, "worker": 1024, "supervisor": 150}
+# A process that reads or evaluates the largest file, or answers four of the dearest questions at once.
+BUSY_MEMORY = {**MEMORY, "web": 800, "worker": 1500}
 Attack = Callable[[Target, Counter[str]], None]
 
 
