@@ -53,7 +53,8 @@ def _sessions(target: Target) -> Iterator[str]:
 
 
 def _session_columns(target: Target) -> Iterator[str]:
-    block = "".join(f"s{{0}} {query} d{document} {document} 1 A 1\n" for query in range(1, 11) for document in range(1, 9))
+    lines = [f"s{{0}} {query} d{place} {place} 1 A 1\n" for query in range(1, 11) for place in range(1, 9)]
+    block = "".join(lines)
     yield from (block.format(number) for number in range(target.size(LIMITS.sessions)))
 
 

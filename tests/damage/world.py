@@ -19,6 +19,7 @@ from django.core.management import call_command
 from django.db import connections
 from django.test import Client
 
+from evalhub.operating.settling import settle_install
 from evalhub.operating.simulation import simulate_collection
 from metrics.engine.grammar import parse_measure
 from metrics.models import Comparison
@@ -79,6 +80,7 @@ class World:
         self.data, self.copy = data, copy
         self.database = data / "evalhub.sqlite3"
         call_command("migrate", verbosity=0)
+        settle_install()
         user = User.objects.create_superuser("alice")
         _, token = ApiToken.objects.issue(user=user, name="damage", scopes=ALL_SCOPES)
         self.client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})

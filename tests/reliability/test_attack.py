@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +17,7 @@ from tests.attack.watching import PAUSES, Seen
 from tests.damage.judging import COUNT, LESS, REFUSED, SAME, TEXT, TRACEBACK, WRONG, judge
 from tests.damage.kinds import KINDS
 from tests.damage.world import Answer
+from tests.reliability.servers import ROOT, clean_environment
 from tests.web.test_matrix import MATRIX
 
 NAMES = {"collection": "board", **dict.fromkeys(("run", "other", "large", "set", "comparison"), "id")}
@@ -66,3 +71,12 @@ def test_a_wrong_number_is_told_from_a_missing_one(answer: Answer, verdict: str)
 
 def test_every_kind_of_damage_has_a_name_of_its_own() -> None:
     assert len({kind.name for kind in KINDS}) == len(KINDS)
+
+
+def test_an_installation_is_damaged_and_repaired(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.damage", "--only", "a vector is gone", "--flips", "1"]
+    environment = clean_environment(tmp_path)
+    done = subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"a vector is gone +same +vector_missing +yes", done.stdout)
+    assert "damage: 1 kinds, 0 with a fault; " in done.stdout
