@@ -12,11 +12,13 @@ SAME, REFUSED, LESS, TEXT, COUNT = "same", "refused", "less", "other text", "oth
 WRONG, TRACEBACK = "WRONG NUMBER", "TRACEBACK"
 # From the best that can happen to the worst.
 ORDER = (SAME, REFUSED, LESS, TEXT, COUNT, WRONG, TRACEBACK)
-# Each says what is damaged, or that the database is not there to be asked.
+# Each says what is damaged or missing, or that the database is not there to be asked.
 NAMED = (
     "stored_value_corrupt",
     "stored_file_corrupt",
+    "stored_file_missing",
     "database_damaged",
+    "migrations_missing",
     "database_unavailable",
     "storage_unavailable",
 )
