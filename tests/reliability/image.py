@@ -2,7 +2,7 @@
 
 Needs buildah, and a PostgreSQL and a Redis to start; it asks for no engine and no privileges beyond those of chroot.
 The base image is the one that the Dockerfile names, or what --base says: another image, or a folder that debootstrap
-filled with Python 3.11 and pip.
+filled with Python 3.11, also as `python`, and pip.
 """
 
 from __future__ import annotations
