@@ -17,17 +17,17 @@ OURS = ("evalhub", "runs", "metrics")
 LAYERS = (
     (("evalhub",), "settings, URLs, errors to HTTP, the commands, the supervisor"),
     (("metrics.api", "metrics.pages", "metrics.urls", "metrics.admin", "metrics.charts", "metrics.tables",
-      "metrics.exports"), "what comes in and goes out of what is computed"),
-    (("metrics.questions",), "what a request asks for, as API and pages both read it; it knows neither of them"),
+      "metrics.exports"), "requests and responses about computed values"),
+    (("metrics.questions",), "the parameters of requests, read in the same way for API and pages; imports neither"),
     (("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin"),
-     "what comes in and goes out of what is stored; who may ask for it"),
-    (("metrics.tasks",), "Celery's side: keys in, a service called"),
-    (("metrics.services",), "evaluation, dispatching, leaderboards and how sure they are, comparisons, designs"),
+     "requests and responses about stored data; permissions"),
+    (("metrics.tasks",), "the Celery tasks: each takes keys and calls a service"),
+    (("metrics.services",), "evaluation, dispatching, leaderboards and their uncertainty, comparisons, designs"),
     (("metrics.models", "metrics.apps"), "evaluations, judged views, metric vectors, stored comparisons"),
     (("runs.services",), "submission, judgements, topics, the file store"),
     (("runs.models", "runs.apps"), "teams, tokens, collections, qrels versions, runs, the audit trail"),
     (("runs.formats", "runs.errors", "runs.digests", "runs.attention"), "readers of runs, sessions, qrels, known"
-     " documents and topics, and what can be wrong with them; digests; whether anybody still waits; no Django"),
+     " documents and topics, and the problems in these files; digests; whether the client still waits; no Django"),
     (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.
