@@ -11,12 +11,11 @@ from rest_framework.utils.urls import replace_query_param
 
 from metrics import models
 from metrics.api.answers import Caution, cautions_of, number
+from metrics.api.comparisons.pairs import Pair, SplitPair, pair_answer, split_pair
 from metrics.engine.significance import TESTS, families
-from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.tiers import letters_of
-from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.comparisons import shown_pairs
 from metrics.services.comparisons.comparison import Compared, one_of_many, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
@@ -33,9 +32,6 @@ from runs.models import Collection
 
 # Of the topics left out, and of the pairs on which tests disagree.
 _SHOWN = 50
-
-Way = Annotated[str | None, OneOf(VERDICTS), "of a against b"]
-Withheld = Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict, whatever p is"]
 
 
 class ComparisonStatus(TypedDict):
@@ -55,42 +51,6 @@ class WaitingComparison(TypedDict):
     """A comparison that a worker makes."""
 
     comparison: ComparisonStatus
-
-
-class Bounded(TypedDict):
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-class Verdict(TypedDict):
-    low: Annotated[float | None, "of the interval of the mean difference"]
-    high: float | None
-    statistic: Annotated[float | None, "null where there is none"]
-    p_value: Annotated[float | None, "null where the test cannot be made"]
-    p_adjusted: Annotated[float | None, "corrected over the family"]
-    exact: Annotated[bool, "p is of the exact distribution"]
-    significant: Annotated[bool, "whether there is a verdict"]
-    verdict: Way
-    withheld: Withheld
-
-
-class SplitPair(TypedDict):
-    a: UUID
-    b: UUID
-    difference: Annotated[float, "mean of a minus mean of b"]
-    wins: Annotated[int, "topics on which a is better"]
-    ties: int
-    losses: int
-    tests: dict[str, Verdict]
-
-
-class Pair(SplitPair):
-    relative_difference: Annotated[float | None, "as a share of the mean of b"]
-    reading: Annotated[str, OneOf(READINGS), "of the relative difference, after Sparck Jones"]
-    cohen_d: Bounded
-    hedges_g: Bounded
-    standardised_difference: Bounded
 
 
 class Groups(TypedDict):
@@ -279,7 +239,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         found = families.disagreements(compared.families)
         found = found[visible_pairs(answer, compared)[found]]
         pairs = shown_pairs.shown_pairs(answer, compared, found[:_SHOWN])
-        split = Disagreements(count=len(found), pairs=[_split_pair(pair) for pair in pairs])
+        split = Disagreements(count=len(found), pairs=[split_pair(pair) for pair in pairs])
     return ComparedMeasure(
         measure=compared.measure.name,
         topics=TopicsUsed(
@@ -295,7 +255,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         tests={family.test: _family(answer, compared, family) for family in compared.families},
         disagreements=split,
         count=count,
-        pairs=[_pair(pair) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
+        pairs=[pair_answer(pair) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
     )
 
 
@@ -347,48 +307,3 @@ def _family(answer: Answer, compared: Compared, family: families.Family) -> Fami
         cautions=cautions_of(cautions),
         groups=groups,
     )
-
-
-def _split_pair(pair: shown_pairs.ShownPair) -> SplitPair:
-    return SplitPair(
-        a=pair.a.pk,
-        b=pair.b.pk,
-        difference=pair.difference,
-        wins=pair.wins,
-        ties=pair.ties,
-        losses=pair.losses,
-        tests={
-            verdict.test: Verdict(
-                low=number(verdict.low),
-                high=number(verdict.high),
-                statistic=number(verdict.statistic),
-                p_value=number(verdict.p_value),
-                p_adjusted=number(verdict.p_adjusted),
-                exact=verdict.exact,
-                significant=verdict.significant,
-                verdict=way_of(verdict.better),
-                withheld=verdict.withheld or None,
-            )
-            for verdict in pair.verdicts
-        },
-    )
-
-
-def _pair(pair: shown_pairs.ShownPair) -> Pair:
-    return Pair(
-        **_split_pair(pair),
-        relative_difference=number(pair.relative),
-        reading=pair.reading,
-        cohen_d=_bounded(pair.cohen_d),
-        hedges_g=_bounded(pair.hedges_g),
-        standardised_difference=_bounded(pair.standardised),
-    )
-
-
-def _bounded(size: shown_pairs.Bounded) -> Bounded:
-    return Bounded(value=number(size.value), low=number(size.low), high=number(size.high))
-
-
-def way_of(better: int) -> Way:
-    """Which way the first of a pair differs significantly, None without a verdict."""
-    return {1: "better", -1: "worse"}.get(better)

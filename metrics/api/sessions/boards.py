@@ -13,7 +13,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Caution, cautions_of, number
-from metrics.api.comparisons.answers import Omnibus, Way, omnibus_answer, way_of
+from metrics.api.comparisons.answers import Omnibus, omnibus_answer
+from metrics.api.comparisons.pairs import Way, way_of
 from metrics.api.sessions.answers import MeasureCautions, Paged, SessionMean, paged, session_mean
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.verdicts import REASONS

@@ -1,0 +1,99 @@
+"""A pair of runs as the API answers it: the verdict of each test and the effect sizes."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+from uuid import UUID
+
+from metrics.api.answers import number
+from metrics.engine.significance.effect_sizes import READINGS
+from metrics.engine.significance.verdicts import REASONS, VERDICTS
+from metrics.services.comparisons import shown_pairs
+from metrics.services.comparisons.shown_pairs import ShownPair
+from runs.api.shapes import OneOf
+
+Way = Annotated[str | None, OneOf(VERDICTS), "of a against b"]
+Withheld = Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict, whatever p is"]
+
+
+class Bounded(TypedDict):
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Verdict(TypedDict):
+    low: Annotated[float | None, "of the interval of the mean difference"]
+    high: float | None
+    statistic: Annotated[float | None, "null where there is none"]
+    p_value: Annotated[float | None, "null where the test cannot be made"]
+    p_adjusted: Annotated[float | None, "corrected over the family"]
+    exact: Annotated[bool, "p is of the exact distribution"]
+    significant: Annotated[bool, "whether there is a verdict"]
+    verdict: Way
+    withheld: Withheld
+
+
+class SplitPair(TypedDict):
+    a: UUID
+    b: UUID
+    difference: Annotated[float, "mean of a minus mean of b"]
+    wins: Annotated[int, "topics on which a is better"]
+    ties: int
+    losses: int
+    tests: dict[str, Verdict]
+
+
+class Pair(SplitPair):
+    relative_difference: Annotated[float | None, "as a share of the mean of b"]
+    reading: Annotated[str, OneOf(READINGS), "of the relative difference, after Sparck Jones"]
+    cohen_d: Bounded
+    hedges_g: Bounded
+    standardised_difference: Bounded
+
+
+def split_pair(pair: ShownPair) -> SplitPair:
+    """Return a pair with the verdict of each test."""
+    return SplitPair(
+        a=pair.a.pk,
+        b=pair.b.pk,
+        difference=pair.difference,
+        wins=pair.wins,
+        ties=pair.ties,
+        losses=pair.losses,
+        tests={
+            verdict.test: Verdict(
+                low=number(verdict.low),
+                high=number(verdict.high),
+                statistic=number(verdict.statistic),
+                p_value=number(verdict.p_value),
+                p_adjusted=number(verdict.p_adjusted),
+                exact=verdict.exact,
+                significant=verdict.significant,
+                verdict=way_of(verdict.better),
+                withheld=verdict.withheld or None,
+            )
+            for verdict in pair.verdicts
+        },
+    )
+
+
+def pair_answer(pair: ShownPair) -> Pair:
+    """Return a pair with its verdicts and effect sizes."""
+    return Pair(
+        **split_pair(pair),
+        relative_difference=number(pair.relative),
+        reading=pair.reading,
+        cohen_d=_bounded(pair.cohen_d),
+        hedges_g=_bounded(pair.hedges_g),
+        standardised_difference=_bounded(pair.standardised),
+    )
+
+
+def _bounded(size: shown_pairs.Bounded) -> Bounded:
+    return Bounded(value=number(size.value), low=number(size.low), high=number(size.high))
+
+
+def way_of(better: int) -> Way:
+    """Return in which direction the first run of a pair differs significantly, or None without a verdict."""
+    return {1: "better", -1: "worse"}.get(better)
