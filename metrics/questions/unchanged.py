@@ -43,9 +43,9 @@ from metrics.services.boards.fingerprints import (
     of_run,
 )
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import scored_collection, scored_run
+from runs.api.access import scored_collection, scored_run, visible_collection
 from runs.api.parameters import text_of
-from runs.models import Collection, Membership
+from runs.models import Collection, Membership, can_see_scores
 
 # Reads what the view would find and refuses what it would refuse; None where the answer has no tag.
 Reader = Callable[..., Fingerprint | None]
@@ -148,6 +148,12 @@ def unchanged_page(
         return answer
 
     return decorate
+
+
+def of_visible_collection(request: HttpRequest | Request, slug: str) -> Fingerprint | None:
+    """Return the fingerprint of a collection's leaderboards for a page, or None while the judgements are blind."""
+    found = visible_collection(request, slug)
+    return of_boards(found) if can_see_scores(request.user, found) else None
 
 
 def of_collection(request: HttpRequest | Request, collection: str) -> Fingerprint:

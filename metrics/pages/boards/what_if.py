@@ -18,14 +18,13 @@ from metrics.engine.grammar import Measure, parse_measure
 from metrics.engine.what_if import PRESETS
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.parameters import choice_in
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.questions.unchanged import of_visible_collection, unchanged_page
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.boards.what_if import Combination, Place, WhatIf, WhatIfQuery, ask_what_if
 from metrics.tables import mean_cell
 from runs.api.access import check_scores, visible_collection
 from runs.errors import InvalidInput
-from runs.models import Collection, can_see_scores
+from runs.models import Collection
 from runs.views import page, reads
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
@@ -80,16 +79,10 @@ class Controls:
         return parse_measure(f"{self.family}({','.join(given)})@{self.depth.value:g}")
 
 
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """None where the judgements are blind. To order a thousand runs anew takes a third of a second: an order is asked
-    for again when somebody comes back to it, or sends its address to others."""
-    found = visible_collection(request, slug)
-    return of_boards(found) if can_see_scores(request.user, found) else None
-
-
+# Sorting a thousand runs again takes a third of a second, and readers come back to an address or share it.
 @page
 @reads("family", "dis", "b", "depth", "p", numbered="g")
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The board of a collection by a measure made with sliders, beside the official one."""
     collection = visible_collection(request, slug)

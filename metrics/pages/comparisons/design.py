@@ -12,23 +12,17 @@ from metrics.charts.comparisons.power import power_figure
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.comparisons import design_query
 from metrics.questions.declared import DESIGN, names_of
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.questions.unchanged import of_visible_collection, unchanged_page
 from metrics.services.comparisons.design import Detection, MeasureDesign, read_design
 from metrics.tables import NOTHING
 from runs.api.access import check_scores, visible_collection
-from runs.models import Collection, can_see_scores
+from runs.models import Collection
 from runs.views import page, reads
-
-
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    collection = visible_collection(request, slug)
-    return of_boards(collection) if can_see_scores(request.user, collection) else None
 
 
 @page
 @reads(*names_of(DESIGN))
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Which differences the topics can show, and how many topics it would take."""
     collection = visible_collection(request, slug)

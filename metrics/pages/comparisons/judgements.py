@@ -105,15 +105,18 @@ def _topic_lines(collection: Collection, version: JudgedVersion, offset: int) ->
 
 
 def _cross(compared: Assessments) -> dict[str, Any]:
+    """Return the table of the levels in two versions, and the values that describe their agreement.
+
+    A row has a level of the first version, for each level of the second version the number of documents and whether
+    it is the same level, and the number of documents that only the first version judges.
+    """
     levels = compared.levels.tolist()
-    rows = zip(levels, compared.both.tolist(), compared.only_first.tolist(), strict=True)
-    return {
-        "levels": levels,
-        "rows": [(level, [(count, level == other) for count, other in zip(counts, levels, strict=True)], alone)
-                 for level, counts, alone in rows],
-        "only_second": compared.only_second.tolist(),
-        "figures": [
-            (name, NOTHING if math.isnan(value) else f"{value:.4f}", text)
-            for name, value, text in ((name, getattr(compared, field), text) for name, field, text in _FIGURES)
-        ],
-    }  # fmt: skip
+    rows = []
+    for level, counts, alone in zip(levels, compared.both.tolist(), compared.only_first.tolist(), strict=True):
+        cells = [(count, level == other) for count, other in zip(counts, levels, strict=True)]
+        rows.append((level, cells, alone))
+    figures = []
+    for name, field, text in _FIGURES:
+        value = getattr(compared, field)
+        figures.append((name, NOTHING if math.isnan(value) else f"{value:.4f}", text))
+    return {"levels": levels, "rows": rows, "only_second": compared.only_second.tolist(), "figures": figures}

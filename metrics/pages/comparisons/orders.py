@@ -14,8 +14,7 @@ from metrics.engine.agreement.intervals import Agreement
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.comparisons import orders_query
 from metrics.questions.declared import ORDERS, names_of
-from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.questions.unchanged import of_visible_collection, unchanged_page
 from metrics.services.comparisons.orders import OrderPair, Orders, compare_orders
 from metrics.tables import NOTHING, with_minus
 from runs.api.access import check_scores, visible_collection
@@ -35,14 +34,9 @@ class PairLine:
     rbo: str
 
 
-def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    collection = visible_collection(request, slug)
-    return of_boards(collection) if can_see_scores(request.user, collection) else None
-
-
 @page
 @reads(*names_of(ORDERS))
-@unchanged_page(_fingerprint, snapshot=True)
+@unchanged_page(of_visible_collection, snapshot=True)
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the orders of the runs agree."""
     collection = visible_collection(request, slug)
