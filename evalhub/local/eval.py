@@ -116,7 +116,10 @@ class _Command:
         found = (self._sheet(files[name], judgements, scale, known) for name in options.runs)
         sheets = (sheet for sheet in found if sheet)
         for text in EXPORTS[options.format](sheets, by_topic=options.by_topic, summary=options.summary):
-            _put(text.encode())
+            # One write may take only a part of the text, as under PYTHONUNBUFFERED.
+            rest = memoryview(text.encode())
+            while rest:
+                rest = rest[sys.stdout.buffer.write(rest) :]
 
     def _judgements(self, file: LocalFile) -> Judgements | None:
         with self._reported(file):
@@ -242,13 +245,6 @@ def _other_case(topics: Iterable[str], judged: list[bytes], where: str = "in the
     known = {topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace") for topic_id in judged}
     pair = next(((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None)
     return f"; the ids differ in case: {pair[0]!r} {where}, {pair[1]!r} in the judgements" if pair else ""
-
-
-def _put(content: bytes) -> None:
-    """Write all of it: under PYTHONUNBUFFERED a write may end early."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) :]
 
 
 def _say_problems(name: str, report: FileReport) -> None:

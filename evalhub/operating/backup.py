@@ -208,6 +208,7 @@ class HashedReader:
 
 
 def _named_files() -> set[str]:
+    """Return the digests of all files that a row needs."""
     runs = Run.objects.filter(deleted_at=None).values_list("sha256", "known_sha256")
     named = {sha256 for pair in runs for sha256 in pair if sha256}
     named.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
@@ -217,14 +218,15 @@ def _named_files() -> set[str]:
 
 def encode_row(row: models.Model) -> bytes:
     """Return a row as a line of JSON."""
-    values = {field.attname: _encode(field.value_from_object(row)) for field in columns(type(row))}
+    values: dict[str, Any] = {}
+    for field in columns(type(row)):
+        value = field.value_from_object(row)
+        if isinstance(value, datetime):
+            # Django's encoder would drop the microseconds, and with them the order of submissions.
+            value = value.isoformat()
+        elif isinstance(value, UUID):
+            value = str(value)
+        elif isinstance(value, bytes | memoryview):
+            value = base64.b64encode(value).decode()
+        values[field.attname] = value
     return json.dumps(values, cls=DjangoJSONEncoder).encode()
-
-
-def _encode(value: Any) -> Any:
-    # Of moments Django's encoder would drop the microseconds, and the order of submissions with them.
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, UUID):
-        return str(value)
-    return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value

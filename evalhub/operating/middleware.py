@@ -58,22 +58,18 @@ class RequestRecord:
 
 def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
     """Return what the log says of a request; never its query, which is where a careless client puts a secret."""
+    # The user only where the request has read it already: reading it here might need a database that is away.
+    user = vars(request).get("user")
+    if isinstance(user, SimpleLazyObject):
+        user = getattr(request, "_cached_user", None)
     return {
         "method": (request.method or "")[:20],
         "path": quote(request.path[:500]),
         "view": view,
         "status": status,
         "seconds": round(seconds, 4),
-        "user": _user_id(request),
+        "user": getattr(user, "pk", None),
     }
-
-
-def _user_id(request: HttpRequest) -> int | None:
-    """Return the user's id where somebody asked who it is; asking here could need a database that is away."""
-    user = vars(request).get("user")
-    if isinstance(user, SimpleLazyObject):
-        user = getattr(request, "_cached_user", None)
-    return getattr(user, "pk", None)
 
 
 _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)

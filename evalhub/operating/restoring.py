@@ -220,16 +220,16 @@ def _install_rows(backup: Backup, model: Model) -> None:
 
 
 def decode_row(model: Model, values: dict[str, Any]) -> models.Model:
-    """Return a row, not yet saved, of what `encode_row` made of it."""
-    return model(**{field.attname: _decode(field, values[field.attname]) for field in columns(model)})
-
-
-def _decode(field: Any, value: Any) -> Any:
-    if value is None or isinstance(field, models.JSONField):
-        return value
-    if isinstance(field, models.BinaryField):
-        return base64.b64decode(value)
-    return field.target_field.to_python(value) if field.is_relation else field.to_python(value)
+    """Return the row, not yet saved, that `encode_row` wrote as these values."""
+    decoded: dict[str, Any] = {}
+    for field in columns(model):
+        value = values[field.attname]
+        if isinstance(field, models.BinaryField) and value is not None:
+            value = base64.b64decode(value)
+        elif value is not None and not isinstance(field, models.JSONField):
+            value = (field.target_field if field.is_relation else field).to_python(value)
+        decoded[field.attname] = value
+    return model(**decoded)
 
 
 def describe(backup: Backup) -> str:

@@ -43,7 +43,10 @@ class Command(command.Command):
         self._say(f"preparing the database in {settings.EVALHUB_DATA}")
         call_command("migrate", verbosity=0)
         begin(self.stderr.write)
-        token = _token()
+        user = User.objects.filter(username="demo").first() or User.objects.create_user("demo")
+        # A fresh token; those of earlier demonstrations are revoked.
+        ApiToken.objects.filter(user=user).delete()
+        token = issue_token(user=user, name="demo", scopes=ALL_SCOPES)[1]
         supervisor = make_supervisor(options)
         self._say("starting the web server and the worker")
         supervisor.start()
@@ -117,13 +120,6 @@ class Command(command.Command):
     def _say(self, text: str) -> None:
         self.stdout.write(f"demo: {text}")
         self.stdout.flush()
-
-
-def _token() -> str:
-    """A fresh token of the demonstration's user; the earlier ones are taken back."""
-    user = User.objects.filter(username="demo").first() or User.objects.create_user("demo")
-    ApiToken.objects.filter(user=user).delete()
-    return issue_token(user=user, name="demo", scopes=ALL_SCOPES)[1]
 
 
 def _wait_for_server(http: httpx.Client) -> None:

@@ -60,12 +60,10 @@ def reference() -> str:
     for title, functions in parts:
         lines += [f"### {title}", ""]
         for name, function in functions.items():
-            lines += _entry(name, function)
+            summary, *sections = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
+            lines += [f"**`{name}`** {' '.join(summary.split())}", ""]
+            for section, body in zip(sections[::2], sections[1::2], strict=True):
+                if section not in _LEFT_OUT:
+                    lines.append(f"- {section}: {' '.join(body.split())}")
+            lines.append("")
     return "\n".join(lines)
-
-
-def _entry(name: str, function: Callable[..., Any]) -> list[str]:
-    text = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
-    sections = zip(text[1::2], (" ".join(body.split()) for body in text[2::2]), strict=True)
-    lines = [f"- {section}: {body}" for section, body in sections if section not in _LEFT_OUT]
-    return [f"**`{name}`** {' '.join(text[0].split())}", "", *lines, ""]

@@ -44,9 +44,10 @@ class Command(command.Command):
                 supervisor.start()
                 self.stdout.write(f"EvalHub at http://{options['bind']}/ on {settings.EVALHUB_DATA}; Ctrl-C ends it")
                 if not User.objects.exists():
-                    self.stdout.write(
-                        f"no account exists yet; create the first one with: {_own_command()} create_admin NAME"
-                    )
+                    # A command to paste into another terminal, in another folder.
+                    own = ["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"]
+                    create = f"{shlex.join(own)} create_admin NAME"
+                    self.stdout.write(f"no account exists yet; create the first one with: {create}")
                 self.stdout.flush()
                 try:
                     code = supervisor.wait()
@@ -95,8 +96,3 @@ def check_address(bind: str) -> None:
 def make_supervisor(options: dict[str, Any]) -> Supervisor:
     web = web_command(options["bind"], options["web_processes"])
     return Supervisor({"web": web, "worker": worker_command(settings.EVALHUB_WORKER_PROCESSES)})
-
-
-def _own_command() -> str:
-    """Return the command as it is pasted into another terminal, in another folder."""
-    return shlex.join(["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"])
