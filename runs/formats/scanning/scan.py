@@ -29,15 +29,13 @@ _chosen = ContextVar("scan", default=_KERNEL)
 @contextmanager
 def plain_for(size: int) -> Iterator[None]:
     """Scan with plain NumPy inside, where nothing is compiled yet and there are no more than PLAIN_BYTES to read."""
-    token = _chosen.set(_PLAIN if size <= PLAIN_BYTES and not _compiled() else _KERNEL)
+    kernels = (kernel for name in (_KERNEL, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
+    plain = size <= PLAIN_BYTES and not all(kernel.compiled for kernel in kernels)
+    token = _chosen.set(_PLAIN if plain else _KERNEL)
     try:
         yield
     finally:
         _chosen.reset(token)
-
-
-def _compiled() -> bool:
-    return all(kernel.compiled for name in (_KERNEL, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
 
 
 def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, limits: Limits) -> Columns:
