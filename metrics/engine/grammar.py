@@ -22,7 +22,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.gains import GainMap
 from metrics.engine.judged import JudgedRun
 from metrics.engine.measures import MEASURES
-from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition, Parameter
+from metrics.engine.measures.definition import Aggregate, Cutoff, MeasureDefinition
 from metrics.engine.measures.undefined import why_undefined
 from metrics.engine.ranking import Floats
 from metrics.engine.spelling import meant_measure
@@ -264,19 +264,15 @@ def _read_arguments(
     written = _arguments(text, spellings)
     given: dict[str, Any] = {}
     for name, value in written:
-        parameter = _parameter(definition, known, name)
+        if name not in known:
+            takes = ", ".join(known) or "none"
+            raise MeasureError(f"{definition.name} has no parameter {name!r}; it takes {takes}", code="bad_parameter")
+        parameter = known[name]
         told = (documents,) if parameter.names_measure else ()
         given[name] = parameter.read(name, value, *told)
     if "dis" in known and "b" in given and given.get("dis", "log2") == "log2":
         raise MeasureError("b needs dis='jk' or dis='session': log2(i + 1) has its base", code="bad_parameter")
     return definition.values(given, documents)
-
-
-def _parameter(definition: MeasureDefinition, known: dict[str, Parameter], name: str) -> Parameter:
-    if name not in known:
-        takes = ", ".join(known) or "none"
-        raise MeasureError(f"{definition.name} has no parameter {name!r}; it takes {takes}", code="bad_parameter")
-    return known[name]
 
 
 def _arguments(text: str, spellings: Mapping[tuple[str, str], tuple[str, str] | None]) -> list[tuple[str, str]]:

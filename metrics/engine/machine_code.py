@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -189,12 +189,8 @@ def _keep(paths: list[Path], made: bytes) -> None:
             Path(file.name).replace(path)
         except OSError:
             continue
-        for old in _older(path):
-            old.unlink(missing_ok=True)
+        # The same kernel for this processor from before its sources changed.
+        for other in path.parent.glob(f"{path.with_suffix('').stem}.*.o"):
+            if other != path:
+                other.unlink(missing_ok=True)
         return
-
-
-def _older(path: Path) -> Iterator[Path]:
-    """Yield what the same kernel was for this processor before its sources changed."""
-    kernel = path.with_suffix("").stem
-    return (other for other in path.parent.glob(f"{kernel}.*.o") if other != path)

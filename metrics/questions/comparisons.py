@@ -58,7 +58,7 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         confidence=share_in(parameters, "confidence", 0.95),
         resamples=integer_in(parameters, "resamples", DEFAULTS.resamples, 1, MAX_RESAMPLES),
         seed=integer_in(parameters, "seed", DEFAULTS.seed, 0, MAX_SEED),
-        min_difference=_size_in(parameters, "min_difference"),
+        min_difference=number_in("min_difference", parameters.get("min_difference") or "0", 0.0, sys.float_info.max),
         zeros=choice_in(parameters, "zeros", ZEROS) or DEFAULTS.zeros,
         ties=choice_in(parameters, "ties", TIES) or DEFAULTS.ties,
     )
@@ -73,11 +73,6 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         scores=scores_in(parameters),
         family=family_in(parameters, runs),
     )
-
-
-def _size_in(parameters: Mapping[str, str], name: str) -> float:
-    """A finite number of 0 or more; 0 where left out."""
-    return number_in(name, parameters.get(name) or "0", 0.0, sys.float_info.max)
 
 
 def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:

@@ -15,7 +15,7 @@ from metrics.questions.comparisons import judged_versions
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_judged_collection, unchanged
-from metrics.services.comparisons.judgements import JudgedVersion, JudgementsAnswer, read_judgements
+from metrics.services.comparisons.judgements import JudgedVersion, read_judgements
 from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
@@ -76,15 +76,13 @@ class JudgementsView(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
         answer = read_judgements(collection=found, versions=judged_versions(query_of(request)))
-        return Response(_answer(found, answer))
-
-
-def _answer(collection: Collection, found: JudgementsAnswer) -> JudgementsOf:
-    return JudgementsOf(
-        collection=collection.slug,
-        versions=[_version(collection, version) for version in found.versions],
-        compared=_compared(found.compared) if found.compared else None,
-    )
+        return Response(
+            JudgementsOf(
+                collection=found.slug,
+                versions=[_version(found, version) for version in answer.versions],
+                compared=_compared(answer.compared) if answer.compared else None,
+            )
+        )
 
 
 def _version(collection: Collection, version: JudgedVersion) -> JudgementsVersion:

@@ -118,11 +118,13 @@ class JudgedSessions:
 
     def to_bytes(self) -> bytes:
         """Return a compact form to store; `from_bytes` gives an equal view back."""
-        arrays = [(name, getattr(self, name)) for name in (*_ROWS, *_QUERIES, "starts")]
+        # The queries of the rows as steps from row to row, mostly 0 and 1, which take a byte each and compress well.
+        arrays = [("query", np.diff(self.query, prepend=0))]
+        arrays += [(name, getattr(self, name)) for name in (*_ROWS[1:], *_QUERIES, "starts")]
         arrays += [(f"base_{name}", getattr(self.recall_base, name)) for name in _BASE]
         if self.subtopics:
             arrays += [(f"subtopics_{name}", getattr(self.subtopics, name)) for name in _SUBTOPICS]
-        return pack(_FORMAT, {"n_topics": self.recall_base.n_topics}, _as_steps(arrays))
+        return pack(_FORMAT, {"n_topics": self.recall_base.n_topics}, arrays)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
@@ -140,8 +142,3 @@ class JudgedSessions:
 def spread(starts: Ints, sizes: Ints) -> Ints:
     """Return the whole numbers from each start on, as many as its size, one stretch after another."""
     return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-
-
-def _as_steps(arrays: list[tuple[str, Ints]]) -> list[tuple[str, Ints]]:
-    """Return the queries of the rows as steps from row to row, mostly 0 and 1: a byte each, and they compress well."""
-    return [(name, np.diff(array, prepend=0) if name == "query" else array) for name, array in arrays]
