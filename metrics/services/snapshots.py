@@ -1,4 +1,4 @@
-"""Reading everything that an answer is made from as of one moment."""
+"""Read everything that an answer needs as of one moment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from django.db import transaction
 
 from runs.errors import StoredValueCorrupt
 
-# What is to be written once the snapshot has ended that is open here; None where none is.
+# The writes to do after the open snapshot; None if no snapshot is open.
 _WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar("writes", default=None)
-# How often a reading that meets damaged values is made before that is its answer.
+# How often a reading is repeated that meets damaged values.
 _TRIES = 3
 
 T = TypeVar("T")
@@ -21,11 +21,10 @@ T = TypeVar("T")
 
 @contextmanager
 def one_snapshot() -> Iterator[None]:
-    """Read everything inside as of one moment, without making anybody who writes wait.
+    """Read everything inside as of one moment, without blocking writers.
 
-    Only reads belong inside: PostgreSQL refuses a write, and SQLite refuses it where somebody else wrote meanwhile.
-    Leave what has to be stored to `after_snapshot`. Inside another snapshot, or a transaction that is open already, it
-    is that one which decides what is seen.
+    Only read inside: PostgreSQL refuses a write, and SQLite refuses it if another connection wrote meanwhile. Leave
+    writes to `after_snapshot`. Inside another snapshot or an open transaction, that one decides what is visible.
     """
     if _WRITES.get() is not None:
         yield
@@ -44,8 +43,8 @@ def one_snapshot() -> Iterator[None]:
 
 
 def read_in_snapshot(read: Callable[[], T]) -> T:
-    """Return what `read` reads, as of one moment; of a later one where it met damaged values, which are out of the way
-    by then. StoredValueCorrupt where it meets others again and again."""
+    """Return the result of `read`, as of one moment. If it meets damaged values, read again at a later moment, after
+    they were removed. Raise StoredValueCorrupt if it repeatedly meets others."""
     if _WRITES.get() is not None:
         return read()
     for _ in range(_TRIES - 1):
@@ -56,8 +55,8 @@ def read_in_snapshot(read: Callable[[], T]) -> T:
 
 
 def after_snapshot(write: Callable[[], object], *, always: bool = False) -> None:
-    """Call `write` once the snapshot has ended that is open here, and at once where none is; with `always` also where
-    an error ends it."""
+    """Call `write` after the open snapshot has ended, or immediately if none is open; with `always` also if an error
+    ends it."""
     waiting = _WRITES.get()
     if waiting is None:
         write()
@@ -67,7 +66,7 @@ def after_snapshot(write: Callable[[], object], *, always: bool = False) -> None
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    # Which of both databases it is decides what it has.
+    # The two databases have different statements.
     connection: Any = transaction.get_connection()
     if connection.in_atomic_block:
         yield
@@ -78,7 +77,8 @@ def _reading() -> Iterator[None]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         else:
-            # Transactions take SQLite's write lock at once; a deferred one reads what its first query saw.
+            # EvalHub's transactions take SQLite's write lock immediately; a deferred one reads what its first query
+            # saw.
             connection.ensure_connection()
             usual, connection.transaction_mode = connection.transaction_mode, "DEFERRED"
             try:

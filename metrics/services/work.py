@@ -1,9 +1,10 @@
-"""What a request may ask to be computed: so much at most, known before it begins, and few dear requests at once.
+"""The limits of computation for a request: a maximum of work, known before it begins, and few expensive requests at
+once.
 
-Whoever is about to compute something says about how many seconds it takes (`begin`). All that one request asks for
-counts together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment the request needs one of the places that
-its account, its address and all readers without an account have, and the process. Cheap requests never need one.
-Workers and commands are not limited here.
+Code that is about to compute something calls `begin` with the estimated seconds. All parts of one request count
+together: beyond EVALHUB_WORK_SECONDS it is refused, and beyond a moment it needs one of the places of its account (or
+of all readers without one), of its address and of the process. Cheap requests never need one. Workers and commands are
+not limited here.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from runs.attention import keep_going
 from runs.errors import LimitReached, Unavailable
 from runs.services.slots import SLOTS
 
-# What takes no longer than this needs no place: a server answers hundreds of such requests while others compute.
+# Requests that take no longer than this need no place: a server answers hundreds of them while others compute.
 CHEAP_SECONDS = 0.1
-# Charts that are drawn for one reader at once, for each dear request.
+# Charts that are drawn for one reader at once, for each place for expensive requests.
 _DRAWN = 4
 _RETRY_SECONDS = 2.0
 
 
 @dataclass
 class Work:
-    """What the present request asked for so far, in estimated seconds; `asker` says whose places it takes: a key of its
-    account, None without one, and a key of its address."""
+    """The estimated seconds of the current request so far; `asker` returns the keys of its places: one of its account,
+    None without one, and one of its address."""
 
     asker: Callable[[], tuple[str | None, str]]
     places: ExitStack
@@ -44,7 +45,7 @@ _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 @contextmanager
 def limited_work(asker: Callable[[], tuple[str | None, str]], places: ExitStack) -> Iterator[Work]:
-    """Count what is computed inside as that of one request; its places are those that `places` holds."""
+    """Count everything computed inside as one request; its places are held by `places`."""
     work = Work(asker, places)
     token = _WORK.set(work)
     try:
@@ -54,10 +55,10 @@ def limited_work(asker: Callable[[], tuple[str | None, str]], places: ExitStack)
 
 
 def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
-    """Say before computing something about how long it takes, and what to ask instead.
+    """Declare about how long a computation takes before it begins, and the advice if it takes too long.
 
-    StatisticsError where the request has asked for more than it may; LimitReached or Unavailable where too many are
-    being computed at the moment.
+    Raise StatisticsError if the request exceeds its limit, LimitReached or Unavailable if too many requests compute at
+    the moment.
     """
     keep_going()
     work = _WORK.get()
@@ -68,8 +69,8 @@ def begin(seconds: float, what: str, instead: str, pointer: str | None) -> None:
 
 
 def begin_reading(seconds: float, what: str, instead: str, pointer: str | None) -> None:
-    """Say the same of reading a stored file, which takes as long as it is large whatever is asked of it: half of the
-    time of an answer may go there."""
+    """Declare that a stored file is read. This takes time by its size, whatever is requested; it may use half of the
+    time of an answer."""
     keep_going()
     work = _WORK.get()
     if work is not None:
@@ -78,7 +79,7 @@ def begin_reading(seconds: float, what: str, instead: str, pointer: str | None) 
 
 
 def begin_file(seconds: float) -> None:
-    """Say the same of a file that is written while it is sent: it may take as long as its client reads it."""
+    """Declare a file that is written while it is sent: it may take as long as its client reads it."""
     work = _WORK.get()
     if work is not None:
         _take_place(work, seconds)
@@ -103,15 +104,15 @@ def _take_place(work: Work, seconds: float) -> None:
 
 
 def known_sizes() -> dict[int, int]:
-    """The sizes of judged views that this request has asked for, to be added to."""
+    """Return the known sizes of judged views of this request, for callers to extend."""
     work = _WORK.get()
     return {} if work is None else work.sizes
 
 
 def begin_drawing() -> None:
-    """Say that a chart is about to be drawn: many of one reader at once would keep others waiting.
+    """Declare that a chart is about to be drawn. Many charts for one reader at once would delay others.
 
-    LimitReached where as many are being drawn as a browser asks for at once.
+    Raise LimitReached if as many are being drawn as a browser requests at once.
     """
     keep_going()
     work, most = _WORK.get(), _DRAWN * settings.EVALHUB_DEAR_REQUESTS

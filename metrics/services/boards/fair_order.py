@@ -1,7 +1,7 @@
-"""The order of runs by a measure: who is ranked, who is listed below, and why.
+"""Order runs by a measure, and say which runs have no rank and why.
 
-A measure may have no value for a topic, such as a search length where nothing is found. The mean of a run over fewer
-topics than the others' says nothing beside theirs: a run that fails everywhere but on an easy topic would win.
+A measure may have no value for a topic, such as a search length where nothing is found. The means of two runs over
+different topics cannot be compared: a run that fails everywhere except on one easy topic would win.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ Covered = Callable[[list[int]], Mapping[int, bytes]]
 
 @dataclass(frozen=True)
 class FairOrder:
-    """Evaluations by their means: the `ranked` ones best first with their `ranks`, and below them the others.
+    """Hold evaluations ordered by their means.
 
-    Ranked are the runs whose means cover the same topics, as many as the mean of any run does: `topics`. Those `below`
-    come with their number of topics, in the order of that and then of their means.
+    The `ranked` evaluations are those whose means cover the same topics, as many as the mean of any run covers:
+    `topics`. They come best first, with their `ranks`. The evaluations `below` come with their number of topics,
+    ordered by that number and then by their means.
     """
 
     topics: int
@@ -36,7 +37,7 @@ class FairOrder:
         return {pk: rank for (pk, _), rank in zip(self.ranked, self.ranks, strict=True)}
 
     def why_below(self, topics: int) -> tuple[str, str]:
-        """Code and reason of a run below whose mean covers so many topics."""
+        """Return the code and reason of an unranked run whose mean covers this many topics."""
         if not topics:
             return "no_value", "no topic has a value"
         if topics == self.topics:
@@ -45,7 +46,8 @@ class FairOrder:
 
 
 def fair_order(means: Mapping[int, Mean], judged: int, covered: Covered, *, lower_first: bool) -> FairOrder:
-    """Order evaluations by their means on `judged` topics. Those of equal means keep their order and share a rank."""
+    """Return evaluations in the order of their means on `judged` topics. Equal means keep their order and share a
+    rank."""
     ids = list(means)
     values = np.array([np.nan if mean is None else mean for mean, _ in means.values()], np.float64)
     counts = np.where(np.isnan(values), 0, [topics for _, topics in means.values()]).tolist()

@@ -1,6 +1,6 @@
-"""Which rows of a leaderboard are shown: the tree of a filter, and what it asks the database.
+"""Filter the rows of a leaderboard: the tree of a filter, and its database conditions.
 
-metrics/services/boards/filter_grammar.py reads the text that users write.
+metrics/services/boards/filter_grammar.py parses the text that users write.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from django.db.models.lookups import IContains
 from metrics.services.boards.states import BOARD_STATES
 from runs.models import Team
 
-# Of a description: searching takes the product of the lengths, for every run.
+# The length of a description that is searched: searching takes the product of both lengths, for every run.
 SEARCHED = 2_000
 
 
 @dataclass(frozen=True)
 class Text:
-    """A word or phrase that stands somewhere in the tag, the team's short name or the beginning of the description."""
+    """A word or phrase in the tag, the team's short name or the beginning of the description."""
 
     text: str
 
@@ -58,9 +58,10 @@ Term = Text | Field | Not | All | Either
 
 @dataclass(frozen=True)
 class FilterField:
-    """A field of the language: what it takes in words, how a value is read, and what it asks of runs for a reader.
+    """Describe a field of the language: its values in words, how a value is read, and its condition on runs for a
+    reader.
 
-    `read` answers None for a value that the field does not take.
+    `read` returns None for a value that the field does not accept.
     """
 
     takes: str
@@ -69,12 +70,12 @@ class FilterField:
 
 
 def filtered(runs: QuerySet[Any], term: Term, reader: Any) -> QuerySet[Any]:
-    """Those of `runs_with_states` that the filter shows to this reader."""
+    """Return the rows of `runs_with_states` that the filter shows to this reader."""
     return runs.filter(_question(term, reader))
 
 
 def asks_for(term: Term, name: str) -> bool:
-    """Whether a field is asked for: with `own`, what the filter shows depends on who reads."""
+    """Return whether the filter uses a field: with `own`, its rows depend on the reader."""
     match term:
         case Field(asked):
             return asked == name
@@ -101,16 +102,16 @@ def _question(term: Term, reader: Any) -> Q:
 
 
 class _Somewhere(IContains):
-    """The text in any case, somewhere in the column; * stands for any text."""
+    """Match the text in any case, anywhere in the column; * stands for any text."""
 
     def process_rhs(self, compiler: Any, connection: Any) -> tuple[str, list[str | int]]:
         sql, parameters = super().process_rhs(compiler, connection)
-        # What else has a meaning in a pattern is escaped by now.
+        # All other special characters of a pattern are escaped by now.
         return sql, [str(parameter).replace("*", "%") for parameter in parameters]
 
 
 class _Whole(_Somewhere):
-    """The same of the whole column."""
+    """Match the text in any case against the whole column; * stands for any text."""
 
     param_pattern = "%s"
 
@@ -142,7 +143,8 @@ def _own(value: str, reader: Any) -> Q:
 
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
-    # Its short name: the full one is on no public page, and would be to be guessed.
+    # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
+    # it.
     "team": FilterField("the short name of a team", str, lambda text, _reader: Q(team__slug__whole=text)),
     "tag": FilterField("a part of a tag", str, lambda text, _reader: Q(tag__somewhere=text)),
     "status": FilterField(

@@ -24,13 +24,13 @@ _BLANKS = re.compile(r"\s*")
 _OR = re.compile(r'OR(?=[\s()"]|$)')
 _PHRASE = re.compile(r'"([^"]*)"')
 _WORD = re.compile(r'[^\s()"]+')
-# What stands before a colon is a field, unless it is a number, as in 12:30.
+# Text before a colon is a field, except a number, as in 12:30.
 _FIELD = re.compile(r'([^\W\d][^\s()",:<=>]*):')
-# A comparison as other languages write it: k1=0.9, nDCG@10>0.5, or its sign between blanks.
+# A comparison in the notation of other languages: k1=0.9, nDCG@10>0.5, or its sign between blanks.
 _COMPARED = re.compile(r'([^\s()"<=>!]*)(!?[<=>]=?|≤|≥)([^\s()"]*)')
 _VALUE = re.compile(r'[^\s()",]+')
 _MISSING = 'a term is missing: a word, a "phrase", or a field such as team:name'
-# Words of other search boxes, which nobody means as text.
+# Operators of other search boxes, which are not meant as text.
 _NOT_HERE = {
     "AND": "terms side by side are both meant: leave AND out, or write it in quotes",
     "NOT": "write - before what is not meant, or NOT in quotes",
@@ -39,7 +39,8 @@ _NOT_HERE = {
 
 
 def parse_filter(text: str) -> Term | None:
-    """The tree of a filter, None for an empty one; InvalidInput says where it is wrong and what may stand there."""
+    """Return the tree of a filter, or None for an empty one. InvalidInput says where the text is wrong and what is
+    allowed there."""
     if len(text) > MAX_LENGTH:
         message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH} are read"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
@@ -47,7 +48,7 @@ def parse_filter(text: str) -> Term | None:
 
 
 def _instead_of(compared: re.Match[str]) -> str:
-    """What to write for a comparison: the field with a colon, or that there are none of values."""
+    """Return the advice for a comparison: the field with a colon, or that values cannot be compared."""
     left, sign, right = compared.groups()
     name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
     if name and sign in ("=", "=="):
@@ -60,7 +61,7 @@ def _instead_of(compared: re.Match[str]) -> str:
 
 
 class _Parser:
-    """Reads from left to right; `_at` is where it stands."""
+    """Parse from left to right; `_at` is the current position."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -152,7 +153,7 @@ class _Parser:
         return value
 
     def _value(self, word: re.Pattern[str], missing: str) -> str:
-        """The phrase or word that stands here."""
+        """Return the phrase or word at the current position."""
         start, phrase = self._at, self._text.startswith('"', self._at)
         found = (_PHRASE if phrase else word).match(self._text, self._at)
         if found is None:
@@ -175,7 +176,7 @@ class _Parser:
             raise self._problem(f"a filter has at most {MAX_TERMS} terms and values")
 
     def _take(self, pattern: re.Pattern[str]) -> bool:
-        """Whether the pattern is here; if so, go behind it."""
+        """Return whether the pattern matches at the current position, and if so move behind it."""
         found = pattern.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return found is not None

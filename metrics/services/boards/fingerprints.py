@@ -1,7 +1,8 @@
-"""What an answer depends on, in so few rows that asking costs less than answering: if they are equal, so is the answer.
+"""Fingerprints: the few stored values that determine an answer. Equal fingerprints mean equal answers.
 
-Every move of an evaluation sets its `since`, and runs and judgements are never changed, only added or taken away. So
-counts, sums of keys and latest moves of each group of evaluations tell every change of a board.
+Every change of an evaluation sets its `since`. Runs and judgements are only added or removed, never changed. The
+counts, sums of keys and latest changes of each group of evaluations therefore reflect every change of a leaderboard,
+and reading them takes less time than computing the answer.
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ from runs.models import Collection, Qrels, Run, SessionSet, Topic
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
-# In the place of a collection's key.
+# A placeholder in the SQL for the key of a collection.
 _NO_COLLECTION = -1
-# Style sheets and scripts too: a page names them by what is in them.
+# Style sheets and scripts too: their names on a page contain a digest of their content.
 _CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
 
 
 class RunGroups(tuple[Any, ...]):
-    """The part of a board's fingerprint that moves while runs arrive: the rows of `_groups`."""
+    """Hold the part of a leaderboard's fingerprint that changes while runs arrive: the rows of `_groups`."""
 
     @property
     def under_way(self) -> bool:
-        """Whether a run waits or is being evaluated."""
+        """Return whether a run is queued or being evaluated."""
         return any({"queued", "evaluating"}.intersection(group) for group in self)
 
 
 def of_boards(collection: Collection) -> Fingerprint:
-    """Of everything computed from the collection's evaluated runs: one query for the judgements, one for the runs."""
+    """Return the fingerprint of all results of the collection's evaluated runs: one query for the judgements, one for
+    the runs."""
     sql, parameters = _groups()
     with connection.cursor() as cursor:
         cursor.execute(sql, [collection.pk if value == _NO_COLLECTION else value for value in parameters])
@@ -49,7 +51,10 @@ def of_boards(collection: Collection) -> Fingerprint:
 
 @functools.cache
 def _groups() -> tuple[str, tuple[Any, ...]]:
-    """Live runs by team and by what their evaluations are: as SQL, for Django takes longer to write it than it runs."""
+    """Return live runs grouped by team and by the state of their evaluations.
+
+    This is SQL because Django takes longer to generate the query than the database to run it.
+    """
     live = Run.objects.filter(collection_id=_NO_COLLECTION, deleted_at=None).order_by()
     groups = live.values_list(
         "team_id", "team__slug", "team__name", "evaluations__qrels_id", "evaluations__scores",
@@ -59,8 +64,8 @@ def _groups() -> tuple[str, tuple[Any, ...]]:
 
 
 def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
-    """Of the rows that a filter shows: it may ask for descriptions, which change without an evaluation's move, and for
-    what is the reader's own."""
+    """Return the fingerprint of the rows that a filter shows. Descriptions change without a change of an evaluation,
+    and `own` depends on the reader."""
     if query.filter is None:
         return ()
     keys = b"".join(run.bytes for run in runs_shown(collection=collection, query=query))
@@ -68,24 +73,24 @@ def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:
-    """Of the version that counts."""
+    """Return the fingerprint of the active version."""
     return Qrels.objects.filter(collection=collection, active=True).order_by().values_list("pk", "version").first()
 
 
 def of_all_judgements(collection: Collection) -> Fingerprint:
-    """Of every version and of which one counts: versions are added, never changed."""
+    """Return the fingerprint of all versions and of which one is active: versions are added, never changed."""
     counted = collection.qrels.aggregate(Count("pk"), Max("pk"))
     return _code(), _row(collection), tuple(counted.values()), of_judgements(collection)
 
 
 def of_topics(collection: Collection) -> Fingerprint:
-    """Of the topics that are listed: they are replaced together, by rows with other keys."""
+    """Return the fingerprint of the listed topics, which are replaced together by rows with other keys."""
     counted = collection.topics.aggregate(Count("pk"), Max("pk"))
     return tuple(counted.values())
 
 
 def of_listed(collection: Collection) -> Fingerprint:
-    """Of the topics and of how many session sets there are, in one query."""
+    """Return the fingerprint of the topics and of the number of session sets, in one query."""
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     sets = SessionSet.objects.filter(collection=OuterRef("pk"), deleted_at=None).order_by().values("collection")
     counted = Collection.objects.filter(pk=collection.pk).annotate(
@@ -97,7 +102,8 @@ def of_listed(collection: Collection) -> Fingerprint:
 
 
 def of_comparisons(collection: Collection) -> Fingerprint | None:
-    """Of the comparisons that workers made; None while one is under way, for how far it is changes by itself."""
+    """Return the fingerprint of the stored comparisons, or None while one is in progress, because its progress changes
+    without any request."""
     stored = Comparison.objects.filter(qrels__collection=collection).order_by()
     groups = stored.values_list("state").annotate(Count("pk"), Max("since"))
     states = sorted(groups, key=repr)
@@ -106,14 +112,14 @@ def of_comparisons(collection: Collection) -> Fingerprint | None:
 
 
 def of_run(run: Run) -> Fingerprint:
-    """Of everything computed from one run, whose collection and team are at hand."""
+    """Return the fingerprint of all results of one run, whose collection and team are already loaded."""
     moves = Evaluation.objects.filter(run=run).order_by("pk")
     states = moves.values_list("pk", "qrels__active", "state", "since", "attempts", "error_code", "error_message")
     return _code(), _row(run), _row(run.collection), _row(run.team), tuple(states)
 
 
 def of_code() -> Fingerprint:
-    """Of what depends on nothing that is stored."""
+    """Return the fingerprint of answers that depend on nothing stored."""
     return (_code(),)
 
 
@@ -123,7 +129,7 @@ def _row(row: Model) -> Fingerprint:
 
 @functools.cache
 def _code() -> str:
-    """A digest of code, templates and static files: another release may answer the same question otherwise."""
+    """Return a digest of code, templates and static files: another release may answer the same request differently."""
     digest = hashlib.sha256(ENGINE_VERSION.encode())
     for package in _PACKAGES:
         folder = Path(apps.get_app_config(package).path)

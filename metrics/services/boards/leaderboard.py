@@ -1,4 +1,4 @@
-"""The leaderboard: means of evaluated runs, ranked by one measure, and below them the runs that have no rank."""
+"""Leaderboards: the means of evaluated runs, ranked by one measure, and below them the runs without a rank."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from metrics.services.values.selection import own_measures
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels, Run
 
-# Of a whole board: rows, and rows times measures.
+# Limits of a whole leaderboard: rows, and rows times measures.
 MAX_ROWS, MAX_FIGURES = 1_000, 20_000
-# What a row of a board shows of its evaluation, run and team.
+# The fields of an evaluation, its run and its team that a row shows.
 _SHOWN = (
     "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at", "run__tied_documents",
     "run__team__slug", "run__team__name",
 )  # fmt: skip
-# Of a run that nothing can be computed from.
+# The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
 _MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
-# And what none does: long columns.
+# Long columns, which no row shows.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
 _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}" for name in _LONG))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run on the board; `rank` is None for one that is listed below the ranked ones, and `code` and `reason` say
-    why where the state alone does not.
+    """One run on the leaderboard. `rank` is None for an unranked run; `code` and `reason` say why if its state does
+    not.
 
-    An unranked row has a value on fewer topics, or on other ones, than the ranked runs. A stale row has values of other
-    judgements or of an older engine. A row that is queued, evaluating or failed has none, and an evaluation that is not
-    stored where nobody has asked for it yet. `judged` is the mean of Judged@10.
+    An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
+    judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
+    none was requested yet. `judged` is the mean of Judged@10.
     """
 
     rank: int | None
@@ -63,7 +63,7 @@ class Row:
 
     @property
     def current(self) -> bool:
-        """Whether its values are those of the leaderboard's judgements."""
+        """Return whether the values of the row are those of the leaderboard's judgements."""
         return self.state in (RANKED, UNRANKED)
 
     @property
@@ -73,12 +73,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """One page of a board. `states` counts the live runs by the state of their evaluation.
+    """One page of a leaderboard. `states` counts the live runs by the state of their evaluation.
 
-    `ranked` counts all runs that have a rank, `total` the rows of all pages that the filter shows. The means of the
+    `ranked` counts all runs that have a rank, and `total` the rows of all pages that the filter shows. The means of the
     ranked runs all cover the same `topics`.
 
-    `order` has every ranked evaluation with its mean, also those of other pages and those that no filter shows.
+    `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides.
     """
 
     qrels: Qrels
@@ -95,18 +95,18 @@ class Leaderboard:
 
     @property
     def waiting(self) -> bool:
-        """Whether runs are still to be evaluated, so that every rank is provisional."""
+        """Return whether runs are still to be evaluated, so that all ranks are provisional."""
         return any(self.states.get(state) for state in _MOVING)
 
     @property
     def cautions(self) -> list[Caution]:
-        """What is to be known of the measures under these judgements."""
+        """Return the cautions about the measures under these judgements."""
         return qrels_cautions(dict.fromkeys([*self.measures, self.sort]), self.qrels)
 
 
 @dataclass(frozen=True)
 class BoardQuery:
-    """What a leaderboard is asked for; `reader` is who asks, for a filter by own runs."""
+    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs."""
 
     measures: list[Measure]
     sort: Measure
@@ -119,7 +119,7 @@ class BoardQuery:
 
 
 def active_qrels(collection: Collection) -> Qrels:
-    """The judgements that count; NotFound where none are active."""
+    """Return the active judgements; NotFound if none are active."""
     qrels = collection.active_qrels
     if qrels is None:
         raise NotFound(f"collection {collection.slug} has no active judgements yet", code="no_active_qrels")
@@ -128,7 +128,7 @@ def active_qrels(collection: Collection) -> Qrels:
 
 @dataclass(frozen=True)
 class _Board:
-    """What a board is made from."""
+    """The inputs of a leaderboard."""
 
     collection: Collection
     qrels: Qrels
@@ -140,7 +140,7 @@ class _Board:
 
     @cached_property
     def order(self) -> FairOrder:
-        """Every run that is evaluated under these judgements, in the order of the measure."""
+        """Return every run that is evaluated under these judgements, in the order of the measure."""
         sort, descending = self.query.sort, self.query.descending
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
@@ -158,7 +158,7 @@ class _Board:
 
     @property
     def shown(self) -> QuerySet[Any]:
-        """The runs with their states, without those that the filter hides."""
+        """Return the runs with their states, without those that the filter hides."""
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
@@ -166,7 +166,8 @@ class _Board:
 
 
 class _Place(NamedTuple):
-    """An evaluation under the board's judgements: its key, its rank, and without one the code and the reason."""
+    """An evaluation under the leaderboard's judgements: its key, and either its rank or the code and reason why it has
+    none."""
 
     pk: int
     rank: int | None
@@ -175,10 +176,11 @@ class _Place(NamedTuple):
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """The page of the board that `query` asks for, as of one moment. Ties share a rank; earlier submissions come first
-    among them.
+    """Return the page of the leaderboard that `query` describes, as of one moment. Ties share a rank; earlier
+    submissions come first among them.
 
-    A filter chooses which rows are shown, never who is compared: ranks are those of the whole board.
+    A filter selects the rows that are shown and never changes who is compared: ranks are those of the whole
+    leaderboard.
     """
     return read_in_snapshot(lambda: _read_board(collection, query))
 
@@ -189,14 +191,14 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     places = [_Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
     places += [_Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
     states = _states(collection, board.qrels, board.scores)
-    # Below the evaluated runs come those that have no values of these judgements, the stale ones first.
+    # Runs without values of these judgements follow the evaluated ones, stale runs first.
     last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
     others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
     if sum(states.values()) <= len(places):
         others = others.none()
     if query.filter:
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-        # The runs come with their states, of which only the keys are asked here.
+        # The runs carry their states; only their keys are read here.
         kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
         places = [place for place in places if place.pk in kept]
     page = places[query.offset : query.offset + query.limit]
@@ -218,8 +220,8 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
 
 
 def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
-    """Read the rows of a page: evaluations under the board's judgements, then `others`: runs with their state and the
-    key of the evaluation to show, None where nobody has asked for one yet."""
+    """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`, which are runs with
+    their state and the key of the evaluation to show, or None if none was requested yet."""
     found = Evaluation.objects.select_related("run__team").only(*_SHOWN).in_bulk([place.pk for place in page])
     for evaluation in found.values():
         evaluation.qrels = board.qrels
@@ -228,7 +230,7 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
     unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in others if not key])
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
-    # Judged@10 too, which an evaluation of an earlier release has not stored.
+    # Judged@10, too: evaluations of an earlier release have not stored it.
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
     own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
     means = means_of(valued, wanted, own, qrels) if valued else {}
@@ -249,7 +251,7 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
 
 
 def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboard:
-    """All rows that the filter shows on one page; InvalidInput for more rows or figures than are made at once."""
+    """Return all rows that the filter shows on one page; InvalidInput for more rows or values than the limits allow."""
 
     def read() -> Leaderboard:
         rows = len(runs_shown(collection=collection, query=query))
@@ -265,14 +267,14 @@ def read_whole_board(*, collection: Collection, query: BoardQuery) -> Leaderboar
 
 
 def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
-    """The runs on all pages of the board, in the order of their keys."""
+    """Return the runs on all pages of the leaderboard, in the order of their keys."""
     source = _Board(collection, active_qrels(collection), query)
     return list(source.shown.order_by("pk").values_list("pk", flat=True))
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the evaluation of a collection has come under its active judgements; `states` counts the live runs."""
+    """The progress of evaluating a collection under its active judgements; `states` counts the live runs."""
 
     qrels: Qrels
     scores: str
@@ -288,7 +290,7 @@ class Progress:
 
     @property
     def done(self) -> bool:
-        """Whether nothing waits any more; what failed stays failed."""
+        """Return whether no run is queued or being evaluated; failed runs stay failed."""
         return not any(self.states.get(state) for state in _MOVING)
 
 
@@ -300,7 +302,7 @@ def read_progress(*, collection: Collection, scores: str | None = None) -> Progr
 
 
 def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]:
-    """Live runs by state; one that nobody has asked to evaluate this way yet counts as queued."""
+    """Return the number of live runs by state. A run without a requested evaluation counts as queued."""
     current = Evaluation.objects.current(qrels, scores)
     states: dict[str, int] = dict(current.order_by().values_list("state").annotate(Count("pk")))
     unasked = Run.objects.filter(collection=collection, deleted_at=None).count() - sum(states.values())

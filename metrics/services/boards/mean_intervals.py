@@ -1,4 +1,4 @@
-"""Student's interval of every mean on a page of a leaderboard."""
+"""Student's t interval of every mean on a page of a leaderboard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Ends = tuple[float, float]
 
 
 def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str], Ends]:
-    """Both ends by evaluation and measure, from the topics on which the run has a value; stale rows have none.
+    """Return both ends by evaluation and measure, from the topics on which the run has a value; stale rows have none.
 
-    StatisticsError for more values than are read at once.
+    Raise StatisticsError for more values than are read in one request.
     """
     ids = [row.evaluation.pk for row in board.rows if row.current]
     measures = [measure for measure in board.measures if _has_interval(measure)]
@@ -41,9 +41,9 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
 
 
 def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> dict[int, Ends]:
-    """Return the part of each run's interval that lies within the measure's range, which is what people are shown.
+    """Return the part of each run's interval that lies within the measure's range, which is the part shown to readers.
 
-    By evaluation; without those that are NaN. Student's t knows of no range.
+    The result is by evaluation, without NaN intervals. Student's t does not know the range of a measure.
     """
     low, high = measure.definition.bounds
     own = {pk: ends for (pk, name), ends in intervals.items() if name == measure.name and math.isfinite(ends[0])}
@@ -51,7 +51,7 @@ def within_range(intervals: Mapping[tuple[int, str], Ends], measure: Measure) ->
 
 
 def cut_note(intervals: Mapping[tuple[int, str], Ends], measure: Measure) -> str:
-    """Say where intervals of the measure are cut; empty where all of them lie within its range."""
+    """Return a note on where intervals of the measure are cut, or an empty text if all of them lie within its range."""
     shown = within_range(intervals, measure)
     return cut_words(measure) if any(intervals[pk, measure.name] != ends for pk, ends in shown.items()) else ""
 
@@ -69,5 +69,6 @@ def without_interval(measures: list[Measure]) -> list[Caution]:
 
 
 def _has_interval(measure: Measure) -> bool:
-    """Sums, geometric means and pooled ratios are no means of the topics' values."""
+    """Return whether the mean has an interval. Sums, geometric means and pooled ratios are not means of the topics'
+    values."""
     return measure.definition.aggregate is Aggregate.MEAN and not measure.pools

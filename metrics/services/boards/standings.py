@@ -1,6 +1,6 @@
-"""How sure a leaderboard is: intervals of its means, tiers and groups, rank intervals, and p against a baseline.
+"""The statistics of a leaderboard: intervals of its means, tiers and groups, rank intervals, and p against a baseline.
 
-Everything is of all ranked runs of the board, whatever page of it is shown, by the measure that it is sorted by.
+They cover all ranked runs of the leaderboard, whatever page is shown, under the measure by which it is sorted.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from metrics.services.work import begin
 PARTS = ("intervals", "tiers", "ranks", "baseline")
 _MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
-# Of more runs there are hundreds of groups, and hundreds in a row: nothing that could be read.
+# Of more runs no groups are shown: there are hundreds, and hundreds of letters in a row are unreadable.
 MAX_GROUPED_RUNS = 200
 _CACHE_SECONDS = 3600
-# Another one whenever what is remembered is made or held otherwise: a cache outlives an update.
+# Increased when the cached results are computed or stored differently, because a cache outlives an update.
 _SHAPE = 2
-# What to ask instead of a part that takes too long, and the parameter that says so.
+# The advice for a part that takes too long, and the parameter concerned.
 _NARROW = {
     "tiers": ("use fewer resamples, another test, or leave it out of statistics=", "test"),
     "ranks": ("use fewer rank_resamples, or leave it out of statistics=", "rank_resamples"),
@@ -56,7 +56,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class StandingsQuery:
-    """Which `parts` are asked for, and how they are made; `baseline` is a run's id."""
+    """The requested `parts` and their options; `baseline` is a run's id."""
 
     parts: tuple[str, ...]
     baseline: str | None = None
@@ -70,15 +70,15 @@ class StandingsQuery:
 
     @property
     def corrected_by(self) -> str | None:
-        """The correction that is applied: None where the test's own p counts for all pairs."""
+        """Return the correction that is applied, or None if the test's own p accounts for all pairs."""
         return None if TESTS[self.test].simultaneous else self.correction
 
 
 @dataclass(frozen=True)
 class Tiering:
-    """Tier and letters of the groups of each run, in the order of the board; `groups` is None for too many runs.
+    """The tier and the group letters of each run, in the order of the leaderboard; `groups` is None for too many runs.
 
-    `family` is how many pairs p counts for.
+    `family` is the number of pairs that p accounts for.
     """
 
     tier: list[int]
@@ -90,7 +90,7 @@ class Tiering:
 
 @dataclass(frozen=True)
 class RankSpread:
-    """Ends of each run's rank interval and its share of first places, in the order of the board."""
+    """The ends of each run's rank interval and its share of first places, in the order of the leaderboard."""
 
     low: list[int]
     high: list[int]
@@ -99,9 +99,9 @@ class RankSpread:
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """One run minus the baseline; a win is a topic on which the run is the better one.
+    """One run minus the baseline; a win is a topic on which the run is better.
 
-    `mark` is None without a verdict, and `withheld` says why there is none whatever p is: one of REASONS.
+    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none whatever p is.
     """
 
     difference: float
@@ -120,9 +120,9 @@ class AgainstBaseline:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Every other run against the baseline, in the order of the board: None for the baseline itself.
+    """Every other run against the baseline, in the order of the leaderboard, with None for the baseline itself.
 
-    `family` is how many pairs p counts for.
+    `family` is the number of pairs that p accounts for.
     """
 
     rows: list[AgainstBaseline | None]
@@ -133,7 +133,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Standing:
-    """One row of the board; what was not asked for, or has no answer, is None."""
+    """The statistics of one row; parts that were not requested or have no result are None."""
 
     tier: int | None
     groups: list[str] | None
@@ -145,7 +145,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The statistics of a board. `places` says where an evaluation is in the lists of its parts.
+    """The statistics of a leaderboard. `places` gives the place of an evaluation in the lists of its parts.
 
     `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a value.
     """
@@ -161,7 +161,7 @@ class Standings:
     cautions: list[Caution] = field(default_factory=list)
 
     def of(self, evaluation_id: int) -> Standing | None:
-        """The standing of one row; None for a stale run, or one without a mean."""
+        """Return the statistics of one row, or None for a stale run or one without a mean."""
         at = self.places.get(evaluation_id)
         if at is None:
             return None
@@ -177,10 +177,10 @@ class Standings:
 
 
 def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
-    """The statistics of a board that was read.
+    """Return the statistics of a leaderboard that was read.
 
-    StatisticsError for an unknown test, correction or baseline, too many runs, or what would take too long. A board of
-    fewer than two runs or topics has none, and a caution says so.
+    Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request that would take too
+    long. A leaderboard with fewer than two runs or topics has none, and a caution says so.
     """
     check_names(query.test, query.correction)
     ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
@@ -214,7 +214,7 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
 
 @dataclass(frozen=True)
 class _Entrants:
-    """The ranked evaluations that have a mean, best first, and their values once they are wanted."""
+    """The ranked evaluations that have a mean, best first; their values are read when they are needed."""
 
     ids: list[int]
     means: Floats
@@ -228,7 +228,8 @@ class _Entrants:
 
     @cached_property
     def identity(self) -> str:
-        """The same for whoever may see the board, and another one as soon as a run, a mean or the order is."""
+        """Return a key that is the same for all readers of the leaderboard and changes with its runs, means or
+        order."""
         digest = hashlib.sha256(np.array(self.ids, np.int64).tobytes() + self.means.tobytes())
         digest.update(f"{self.descending} {self.measure.name}".encode())
         return digest.hexdigest()
@@ -236,7 +237,7 @@ class _Entrants:
     def remembered(
         self, part: str, options: tuple[object, ...], make: Callable[[CommonValues], _T], seconds: float = 0.0
     ) -> _T:
-        """What was made of the same values before, or is made now, which takes about so many seconds."""
+        """Return the cached result for the same values, or compute it, which takes about this many seconds."""
         digest = hashlib.sha256(f"{self.identity} {part} {options!r}".encode())
         key = f"standings:{_SHAPE}:{digest.hexdigest()}"
         known = cache.get(key)
@@ -248,7 +249,7 @@ class _Entrants:
 
 
 def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int], against: int | None) -> Standings:
-    """Everything but the intervals of the means; each part is made once for whoever asks for it."""
+    """Return all parts except the intervals of the means; each part is computed once for all readers."""
     lower, measure = not entrants.descending, entrants.measure
     try:
         topics, left_out, reordered = entrants.remembered("topics", (), lambda common: _topics(common, lower))
@@ -264,7 +265,7 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
     elif reordered:
         message = "tests use arithmetic means, which order the runs differently; tiers and rank intervals follow them"
         cautions.append(Caution("other_order", message))
-    # Only what the test reads: what it does not makes no other answer.
+    # Only the options that the test reads: others do not change its result.
     options = Options(confidence=query.confidence)
     if TESTS[query.test].draws:
         options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
@@ -294,7 +295,8 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
 
 
 def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool]:
-    """How many are common and left out, and whether the runs have another order by their arithmetic means there."""
+    """Return how many topics are common and left out, and whether the runs have another order by their arithmetic
+    means."""
     means = common.values.mean(axis=1)
     steps = np.diff(-means if lower_is_better else means)
     return common.topics, common.left_out, bool((steps > ROUNDING * np.abs(means).max()).any())
@@ -303,7 +305,7 @@ def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool
 def _tiers(
     common: CommonValues, query: StandingsQuery, options: Options, lower_is_better: bool
 ) -> tuple[Tiering | None, list[Caution]]:
-    """None where no pair can be tested, with the cautions that say so."""
+    """Return the tiers, or None and the cautions that say why no pair can be tested."""
     runs = len(common.values)
     grouped = runs <= MAX_GROUPED_RUNS
     family = compare_family(

@@ -1,4 +1,4 @@
-"""What a run is on a leaderboard: ranked, or listed below with its values under older judgements or with none."""
+"""The state of a run on a leaderboard: ranked, or unranked with values under older judgements or without values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from metrics.models import Evaluation
 from runs.models import Collection, Qrels, Run
 
-# A run that is unranked has values of these judgements, but not on the topics of the ranked ones.
+# An unranked run has values of these judgements, but not on the topics of the ranked runs.
 RANKED, UNRANKED, STALE = "ranked", "unranked", "stale"
 _WAITING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING, Evaluation.State.FAILED)
 NOT_CURRENT = (STALE, *(state.value for state in _WAITING))
@@ -19,11 +19,11 @@ BOARD_STATES = (RANKED, UNRANKED, *NOT_CURRENT)
 
 
 def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: Iterable[int] = ()) -> QuerySet[Any]:
-    """The live runs with their `board_state`, and in `evaluation_shown` the key of what their row is made from.
+    """Return the live runs with their `board_state`, and in `evaluation_shown` the key of the evaluation of their row.
 
-    Evaluations under these judgements are ranked but for those `below`, which depend on the measure. A run is stale
-    where it has no values under these judgements but some under others; one that nobody has asked to evaluate this way
-    yet is queued, and has none.
+    Evaluations under these judgements are ranked except those `below`, which depend on the measure. A run is stale if
+    it has no values under these judgements but some under others. A run without a requested evaluation is queued and
+    has no evaluation to show.
     """
     own = Evaluation.objects.filter(run=OuterRef("pk"))
     current = own.counting(Q(qrels=qrels), scores)

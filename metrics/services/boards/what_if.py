@@ -1,4 +1,4 @@
-"""The board under other gains, discounts and depths than the collection's."""
+"""The leaderboard with other gains, discounts and depths than the collection's."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from metrics.services.values.judged_views import Mean, computed_means, covered_t
 from metrics.services.values.selection import own_measures, select_evaluations
 from runs.models import Collection, Qrels, Run
 
-# Runs times combinations: each is a measure computed for all topics, about half a millisecond for a large collection.
+# The limit of runs times combinations: each is a measure computed for all topics, about half a millisecond for a large
+# collection.
 MAX_FIGURES = 5000
 
 
 @dataclass(frozen=True)
 class WhatIfQuery:
-    """What is asked: no runs means all. `presets` names the combinations that are one."""
+    """The requested combinations; no runs means all. `presets` names the presets, each of which is one combination."""
 
     combinations: list[Measure]
     presets: dict[Measure, str] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class WhatIfQuery:
 
 @dataclass(frozen=True)
 class Place:
-    """A run on the board of one combination; where `rank` is None, `reason` says why."""
+    """A run on the leaderboard of one combination; if `rank` is None, `reason` says why."""
 
     rank: int | None
     run: Run
@@ -48,7 +49,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Combination:
-    """The board of one combination, best run first; `tau` is its agreement with the collection's first measure."""
+    """The leaderboard of one combination, best run first; `tau` is its agreement with the collection's first
+    measure."""
 
     measure: Measure
     ties: bool
@@ -58,8 +60,8 @@ class Combination:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The boards of all combinations, and Kendall's tau of every pair of them over the runs that both rank, NaN where
-    one of them has no order of these."""
+    """The leaderboards of all combinations, and Kendall's tau of every pair of them over the runs that both rank, NaN
+    where one of them does not order these runs."""
 
     query: WhatIfQuery
     qrels: Qrels
@@ -71,14 +73,14 @@ class WhatIf:
 
     @property
     def cautions(self) -> list[Caution]:
-        """What is to be known of the measures under these judgements."""
+        """Return the cautions about the measures under these judgements."""
         return qrels_cautions([self.official.measure, *(one.measure for one in self.combinations)], self.qrels)
 
 
 def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
-    """Every combination's board, and the official one beside them. Stale runs take no part.
+    """Return the leaderboard of every combination, together with the official one. Stale runs are left out.
 
-    StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
+    Raise StatisticsError for an unknown run, or for more runs times combinations than MAX_FIGURES.
     """
     qrels, scores = active_qrels(collection), query.scores or collection.scores
     measures = [parse_measure(collection.measures[0], collection.documents), *query.combinations]
@@ -90,7 +92,7 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     runs = {evaluation.pk: evaluation.run for evaluation in evaluations}
     boards = []
     for measure, t, column, order in zip(measures, tau[0].tolist(), columns, orders, strict=True):
-        # Best first; runs of one rank in the order of submission, then those without a rank.
+        # Best first; runs of one rank by submission, then those without a rank.
         places = [Place(rank, runs[pk], *column[pk]) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
         places += [Place(None, runs[pk], *column[pk], order.why_below(topics)[1]) for pk, topics in order.below]
         ties = len(set(order.ranks)) < len(order.ranks)
@@ -116,9 +118,9 @@ def _evaluations(collection: Collection, qrels: Qrels, scores: str, query: WhatI
 def _orders(
     collection: Collection, qrels: Qrels, evaluation_ids: list[int], measures: list[Measure]
 ) -> tuple[list[dict[int, Mean]], list[FairOrder]]:
-    """Of every measure the means in the order of the evaluations, and these ordered by them.
+    """Return the means of every measure, in the order of the evaluations, and the evaluations ordered by them.
 
-    The means of the collection's own measures are stored; to compute the others is what takes the time.
+    The means of the collection's own measures are stored; computing the others takes most of the time.
     """
     own = own_measures(collection)
     stored = means_of(evaluation_ids, [measure for measure in measures if measure.name in own], own, qrels.pk)

@@ -1,4 +1,4 @@
-"""Comparing runs of a collection: which take part, under which measures and tests, and what comes out."""
+"""Compare runs of a collection: the runs that take part, the measures and tests, and their results."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from runs.attention import keep_going
 from runs.models import Collection, Qrels
 
 MAX_RUNS = 1_000
-# From so many runs on, all at once are tested as well.
+# From this many runs on, all runs are tested at once as well.
 _MANY = 3
-# Ranks of every resample are held at once; more runs than this are no picture either.
+# The ranks of every resample are in memory at once, and a chart of more runs would be unreadable.
 MAX_RANKED = 200
 RANK_RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
 class ComparisonQuery:
-    """What a comparison is asked for: no runs means all, no baseline means all pairs.
+    """The parameters of a comparison; no runs means all, no baseline means all pairs.
 
-    `family` names the runs that `runs` were found among, none meaning all: their pairs are tested and corrected
-    together, and those of `runs` are shown. None where `runs` are the family.
+    `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs are tested and
+    corrected together, and those of `runs` are shown. None means that `runs` are the family.
     """
 
     measures: list[Measure]
@@ -60,19 +60,19 @@ class ComparisonQuery:
 
     @property
     def tested(self) -> list[str]:
-        """The runs whose pairs are tested together; none means all."""
+        """Return the runs whose pairs are tested together; an empty list means all."""
         return self.runs if self.family is None else self.family
 
     @property
     def shown(self) -> list[str]:
-        """The runs whose pairs are shown of all that are tested; none means all of them."""
+        """Return the runs whose pairs are shown; an empty list means all tested runs."""
         return [] if self.family is None else self.runs
 
 
 @dataclass(frozen=True)
 class Entrants:
-    """The evaluations that take part, in the order of submission whatever order they were named in; the baseline is one
-    of them, by its place."""
+    """The evaluations that take part, in the order of submission whatever order the request has; the baseline is one of
+    them, given by its place."""
 
     qrels: Qrels
     scores: str
@@ -88,8 +88,9 @@ class Entrants:
 class Compared:
     """Runs compared under one measure.
 
-    `order` says for each row of `values` (runs, topics) which entrant it is, best first; the topics are those on which
-    all runs have a value, and `left_out` counts for every other one the runs without. The baseline of `pairs` is a row.
+    `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The topics are those on
+    which all runs have a value, and `left_out` has for every other topic the number of runs without one. The baseline
+    of `pairs` is a row.
     """
 
     measure: Measure
@@ -103,11 +104,12 @@ class Compared:
 
     @property
     def cautions(self) -> list[Caution]:
-        """What a reader must know of the measure here, whatever the test."""
+        """Return the cautions about the measure here, whatever the test."""
         return cautions_of_values([self.measure], len(self.left_out))
 
     def among(self, places: Container[int]) -> Compared:
-        """Some of the entrants, by their places, with the p values, verdicts and groups of the whole comparison."""
+        """Return some of the entrants, by their places, with the p values, verdicts and groups of the whole
+        comparison."""
         rows = np.array([row for row, place in enumerate(self.order) if place in places], np.int64)
         first, second = self.pairs.indices()
         pairs = np.flatnonzero(np.isin(first, rows) & np.isin(second, rows))
@@ -118,15 +120,15 @@ class Compared:
             values=self.values[rows],
             pairs=Pairs(len(rows), baseline),
             families=[family.of(rows, pairs) for family in self.families],
-            # They are about all of the runs.
+            # The omnibus tests are about all runs.
             omnibus={},
         )
 
 
 def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
-    """The evaluated runs that take part under the active judgements; stale ones do not.
+    """Return the evaluated runs that take part under the active judgements, without stale ones.
 
-    Raises StatisticsError for fewer than two runs, more than MAX_RUNS, or an unknown one; NotFound without judgements.
+    Raise StatisticsError for fewer than two runs, more than MAX_RUNS, or an unknown one; NotFound without judgements.
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
@@ -144,7 +146,8 @@ def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entran
 
 
 def one_of_many(entrants: Entrants, query: ComparisonQuery) -> Caution | None:
-    """Two runs that are named and tested alone, although others of the collection could have been chosen as well."""
+    """Return a caution for two runs that are named and tested alone although the collection has others to choose
+    from."""
     if not query.runs or len(entrants.evaluations) != 2:
         return None
     runs = Evaluation.objects.current(entrants.qrels, entrants.scores).evaluated().count()
@@ -162,9 +165,9 @@ Told = Callable[[Measure, str], None]
 
 
 def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | None = None) -> Iterator[Compared]:
-    """The comparison under each measure, one after another.
+    """Yield the comparison under each measure.
 
-    Raises StatisticsError where a measure has fewer than two topics on which every run has a value.
+    Raise StatisticsError if a measure has fewer than two topics on which every run has a value.
     """
     for measure in query.measures:
         keep_going()
@@ -178,7 +181,7 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
         left_out = {entrants.qrels.topic_ids[i]: int(without[i]) for i in np.flatnonzero(without).tolist()}
         values = values[:, without == 0]
         lower = measure.definition.lower_is_better
-        # Best first, the earlier run first of equals.
+        # Best first; of equal runs the earlier one first.
         order = np.argsort((1 if lower else -1) * values.mean(axis=1), kind="stable")
         values = values[order]
         baseline = None if entrants.baseline is None else int(np.flatnonzero(order == entrants.baseline)[0])
@@ -188,7 +191,7 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
             if told:
                 told(measure, test)
             families.append(compare_family(values, pairs, test, query.rule, query.options, lower_is_better=lower))
-        # Tests of all runs at once: those that belong to a test that was asked for, and the usual two of many runs.
+        # Tests of all runs at once: those that belong to a requested test, and the usual two for many runs.
         wanted = {TESTS[test].omnibus for test in query.tests}
         wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
         omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
@@ -196,9 +199,9 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
 
 
 def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals | None:
-    """Return where each row stands on other samples of the topics, at the confidence of the options, from their seed.
+    """Return the rank interval of each row over samples of the topics, with the confidence and seed of the options.
 
-    None for more runs than MAX_RANKED, or too few topics to draw from.
+    Return None for more runs than MAX_RANKED, or too few topics to resample.
     """
     if compared.pairs.runs > MAX_RANKED or compared.topics < MIN_TOPICS:
         return None
@@ -207,7 +210,7 @@ def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals |
 
 
 def split_omnibus(compared: Compared, rule: Rule) -> list[Caution]:
-    """Where the analysis of variance and Friedman's test do not agree whether the runs differ at all."""
+    """Return a caution if analysis of variance and Friedman's test disagree on whether the runs differ at all."""
     if not {"anova", "friedman"} <= set(compared.omnibus) or compared.topics < MIN_TOPICS:
         return []
     anova, friedman = (compared.omnibus[name].p_value for name in ("anova", "friedman"))

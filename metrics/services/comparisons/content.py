@@ -1,4 +1,4 @@
-"""What is kept of a comparison: its query in canonical form, and its result as compressed arrays."""
+"""The stored content of a comparison: its query in canonical form, and its result as compressed arrays."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from metrics.engine.significance.tiers import Tiers
 from metrics.engine.significance.verdicts import decide
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery, Entrants
 
-# What the result depends on; threads do not change it.
+# The options on which the result depends; the number of threads does not change it.
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
 _ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact", "direction")
-# Another one whenever tests, verdicts or what is kept of them change: answers of another version are not shown.
+# Increased when tests, verdicts or the stored content change: results of another version are not shown.
 STATISTICS_VERSION = 2
 _HEADER = "header"
 
 
 def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
-    """Everything that the result depends on; measures and tests in the order asked for, which the answer has too."""
+    """Return everything on which the result depends; measures and tests have the order of the request, as in the
+    answer."""
     return {
         "qrels": entrants.qrels.pk,
         "scores": entrants.scores,
@@ -45,13 +46,13 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
 
 
 def digest_of(canonical_query: dict[str, Any]) -> str:
-    """The SHA-256 of a query in canonical form."""
+    """Return the SHA-256 of a query in canonical form."""
     text = json.dumps(canonical_query, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def query_from(kept: dict[str, Any]) -> ComparisonQuery:
-    """The query that `canonical` was made of; its runs are in `evaluations`."""
+    """Return the query from which `canonical` made this form; its runs are in `evaluations`."""
     return ComparisonQuery(
         measures=[parse_measure(name) for name in kept["measures"]],
         tests=kept["tests"],
@@ -62,7 +63,7 @@ def query_from(kept: dict[str, Any]) -> ComparisonQuery:
 
 
 def encode(results: list[Compared]) -> bytes:
-    """The results of all measures."""
+    """Return the results of all measures as bytes."""
     heads: list[dict[str, Any]] = []
     arrays: dict[str, Any] = {}
     for number, compared in enumerate(results):
@@ -99,14 +100,14 @@ def encode(results: list[Compared]) -> bytes:
 
 
 def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
-    """What `encode` was given; the verdicts follow from the query's level."""
+    """Return the results that `encode` stored; the verdicts follow from the query's level."""
     with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
         heads = json.loads(arrays[_HEADER].tobytes())
         return [_compared(head, f"{number}", arrays, query.rule.alpha) for number, head in enumerate(heads)]
 
 
 def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compared:
-    """The result of one measure from its head and the arrays whose names begin with `at`."""
+    """Return the result of one measure from its header and the arrays whose names begin with `at`."""
     values = arrays[at]
     families = []
     for kept in head["families"]:

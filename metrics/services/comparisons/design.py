@@ -1,4 +1,4 @@
-"""What a collection can tell apart with its topics, and how many it would need."""
+"""Which differences a collection can detect with its topics, and how many topics it would need."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _SIZES = 5
 
 @dataclass(frozen=True)
 class DesignQuery:
-    """What is asked: no runs means all; no sizes means five up to half of the topics.
+    """The parameters of a design; no runs means all, no sizes means five up to half of the topics.
 
-    `differences` are those that a test should find with `power` at `alpha`; `trials` are pairs of topic sets of each
-    size, and `width` that of the bins of their differences.
+    `differences` are those that a test should find with `power` at `alpha`; `trials` is the number of pairs of topic
+    sets of each size, and `width` the width of the bins of their differences.
     """
 
     measures: list[Measure]
@@ -67,10 +67,11 @@ class DesignQuery:
 
 @dataclass(frozen=True)
 class Detection:
-    """Finding one difference: the power with the topics at hand, and the topics that the power asked for needs.
+    """Detecting one difference: the power with the given topics, and the number of topics needed for the requested
+    power.
 
-    `topics_interval` are those with which an interval is expected to be no wider than the difference. Topics are None
-    beyond a million.
+    `topics_interval` is the number with which an interval is expected to be no wider than the difference. Numbers of
+    topics are None beyond a million.
     """
 
     difference: float
@@ -83,9 +84,10 @@ class Detection:
 
 @dataclass(frozen=True)
 class TopicSets:
-    """`variance` is what runs and topics leave; `detectable` the difference found with the requested power.
+    """`variance` is the residual variance after runs and topics; `detectable` the difference found with the requested
+    power.
 
-    `half_width` is the expected one of the interval of a difference.
+    `half_width` is the expected half width of the interval of a difference.
     """
 
     variance: float
@@ -96,7 +98,7 @@ class TopicSets:
 
 @dataclass(frozen=True)
 class MeasureDesign:
-    """What one measure tells apart; no `topic_sets` where runs and topics explain every value."""
+    """The results of one measure; `topic_sets` is None if runs and topics explain every value."""
 
     measure: Measure
     topics: int
@@ -108,7 +110,7 @@ class MeasureDesign:
 
 @dataclass(frozen=True)
 class Design:
-    """Every measure on the same runs."""
+    """The results of all measures on the same runs."""
 
     query: DesignQuery
     qrels: Qrels
@@ -118,10 +120,10 @@ class Design:
 
 
 def read_design(*, collection: Collection, query: DesignQuery) -> Design:
-    """Discriminative power, topic set sizes and swap rates of some measures. Stale runs take no part.
+    """Return discriminative power, topic set sizes and swap rates of some measures. Stale runs are left out.
 
-    StatisticsError for fewer than two runs or topics, sizes that do not fit, an unknown test or run, and what would
-    take too long.
+    Raise StatisticsError for fewer than two runs or topics, sizes that do not fit, an unknown test or run, and requests
+    that would take too long.
     """
     check_names(query.test)
     if query.power <= query.alpha:
@@ -189,7 +191,7 @@ def _topic_sets(common: CommonValues, query: DesignQuery) -> TopicSets | None:
 
 
 def _fewest(find: Callable[..., int], *given: float) -> int | None:
-    """How many topics it takes; None beyond a million."""
+    """Return the smallest sufficient number of topics, or None beyond a million."""
     try:
         return find(*given)
     except StatisticsError:

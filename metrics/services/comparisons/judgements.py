@@ -1,4 +1,4 @@
-"""What a version of the judgements holds, level by level and topic by topic, and how far two versions agree."""
+"""The content of a version of the judgements, by level and by topic, and the agreement of two versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels
 from runs.services.qrels import load_judgements
 
-# Distinct levels of a version that are told apart, topic by topic.
+# The most levels of a version that are counted for each topic.
 MAX_LEVELS = 50
 
 
@@ -39,24 +39,24 @@ class JudgedVersion:
 
     @property
     def relevant(self) -> Ints:
-        """The recall base of each topic: documents of level 1 or more."""
+        """Return the recall base of each topic: the number of documents of level 1 or more."""
         relevant: Ints = self.counts[:, [level >= 1 for level in self.levels]].sum(axis=1)
         return relevant
 
 
 @dataclass(frozen=True)
 class JudgementsAnswer:
-    """The versions asked for, and both side by side where there are two."""
+    """The requested versions, and their comparison if there are two."""
 
     versions: list[JudgedVersion] = field(default_factory=list)
     compared: Assessments | None = None
 
 
 def read_judgements(*, collection: Collection, versions: list[int]) -> JudgementsAnswer:
-    """The active version, or one or two by their numbers.
+    """Return the active version, or one or two versions by their numbers.
 
-    NotFound for a version that there is not, InvalidInput for judgements of single queries or with too many levels,
-    StatisticsError for more than two.
+    Raise NotFound for an unknown version, InvalidInput for judgements of single queries or with too many levels,
+    StatisticsError for more than two versions.
     """
     if len(versions) > 2:
         message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"

@@ -1,4 +1,4 @@
-"""How far the orders of the same runs agree: under several measures, and under several versions of the judgements."""
+"""The agreement between orders of the same runs: by several measures, and under several versions of the judgements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata", "description")
 
 @dataclass(frozen=True)
 class OrdersQuery:
-    """What is asked: no versions means the active one, no runs means all that are evaluated under every version."""
+    """The parameters of orders; no versions means the active one, no runs means all that are evaluated under every
+    version."""
 
     measures: list[Measure]
     versions: list[int] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Order:
 
 @dataclass(frozen=True)
 class OrderPair:
-    """Two orders, by their places in the answer: what they agree in, and how each run's rank changes from a to b."""
+    """Two orders, by their places in the answer, with their agreement and the change of each run's rank from a to b."""
 
     a: int
     b: int
@@ -64,7 +65,7 @@ class OrderPair:
 
 @dataclass(frozen=True)
 class Orders:
-    """Every order, and the pairs of those that differ in one thing only: the measure or the version."""
+    """All orders, and the pairs that differ in one respect only: the measure or the version."""
 
     query: OrdersQuery
     scores: str
@@ -76,17 +77,18 @@ class Orders:
 
 
 def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
-    """The orders of the runs by their means on the topics that all versions judge and on which all runs have a value.
+    """Return the orders of the runs by their means on the topics that all versions judge and on which all runs have a
+    value.
 
-    Stale evaluations take no part: each version's own are read. StatisticsError for fewer than two orders, runs or
-    topics, an unknown version or run, and what would take too long.
+    Stale evaluations are left out: each version has its own. Raise StatisticsError for fewer than two orders, runs or
+    topics, an unknown version or run, and requests that would take too long.
     """
     scores = query.scores or collection.scores
     versions = _versions(collection, query)
     kinds = [(measure, qrels) for qrels in versions for measure in query.measures]
     _check_orders(len(kinds))
     runs, ids = _evaluated(collection, versions, scores, query)
-    # Those that differ in the measure or in the version, not in both.
+    # Only pairs that differ in the measure or in the version, not in both.
     pairs = [
         (a, b)
         for a, b in combinations(range(len(kinds)), 2)
@@ -125,7 +127,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
 
 
 def _versions(collection: Collection, query: OrdersQuery) -> list[Qrels]:
-    """In the order asked for, each once."""
+    """Return the versions in the order of the request, without repetitions."""
     if not query.versions:
         return [active_qrels(collection)]
     wanted = list(dict.fromkeys(query.versions))
@@ -149,7 +151,8 @@ def _check_orders(number: int) -> None:
 def _evaluated(
     collection: Collection, versions: list[Qrels], scores: str, query: OrdersQuery
 ) -> tuple[list[Run], list[list[int]]]:
-    """The runs that are evaluated under every version, by submission or as named, and their evaluations by version."""
+    """Return the runs that are evaluated under every version, by submission or as named, and their evaluations by
+    version."""
     done = Evaluation.objects.live().evaluated().counting(Q(qrels__in=versions), scores)
     if query.runs:
         done = done.filter(run__in=query.runs)
@@ -178,7 +181,7 @@ def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, d
 
 
 def _values(versions: list[Qrels], ids: list[list[int]], measures: list[Measure]) -> tuple[list[Matrix], CommonValues]:
-    """Values of each order, on the topics of all versions on which all runs have a value in all orders."""
+    """Return the values of each order, on the topics of all versions on which all runs have a value in all orders."""
     shared = set(versions[0].topic_ids).intersection(*(qrels.topic_ids for qrels in versions[1:]))
     topics = [topic for topic in versions[0].topic_ids if topic in shared]
     found = vectors_of([pk for of_version in ids for pk in of_version], measures)

@@ -1,4 +1,4 @@
-"""Pairs of a comparison as they are shown: some of them, with effect sizes and what every test says."""
+"""The pairs of a comparison that are shown, with effect sizes and the verdict of every test."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer
 from runs.models import Run
 
-# By the means of the runs, by the first test's p, by the size of the difference.
+# By the means of the runs, by the first test's p, or by the size of the difference.
 PAIR_ORDERS = ("means", "p_value", "difference")
-# Effect sizes are exact for so many pairs at once, whatever is shown with them.
+# Effect sizes are computed for this many pairs at a time.
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True)
 class PairSelection:
-    """Which pairs: those with one run (its id), in one of PAIR_ORDERS, from `offset` on, `limit` of them."""
+    """The pairs to show: those with one run (its id), in one of PAIR_ORDERS, from `offset` on, `limit` of them."""
 
     run: str | None = None
     sort: str = PAIR_ORDERS[0]
@@ -34,7 +34,7 @@ class PairSelection:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A figure and its interval; NaN where it has none."""
+    """A value and its interval; NaN where it has none."""
 
     value: float
     low: float
@@ -43,11 +43,11 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one test says of `a` against `b`.
+    """The result of one test for `a` against `b`.
 
     `better` is 1 where `a` is significantly better, -1 where it is worse, 0 without a verdict; `withheld`, one of
-    REASONS, says why there is none whatever p is. `leaning` is 1 where the test's own statistic speaks for `a`, -1
-    where it speaks for `b`.
+    REASONS, says why there is none whatever p is. `leaning` is 1 where the test's own statistic favours `a`, -1 where
+    it favours `b`.
     """
 
     test: str
@@ -68,7 +68,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """Two runs and their means; every difference is that of `a` minus `b`, wins are topics on which `a` is better."""
+    """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is better."""
 
     a: Run
     b: Run
@@ -91,18 +91,18 @@ def run_of(answer: Answer, compared: Compared, row: int) -> Run:
 
 
 def names_of(runs: list[Run]) -> dict[Run, str]:
-    """Their tags, with the team before one that another run here has too."""
+    """Return the tags of runs, preceded by the team where another of these runs has the same tag."""
     counts = Counter(run.tag for run in runs)
     return {run: run.tag if counts[run.tag] == 1 else f"{run.team.slug}/{run.tag}" for run in runs}
 
 
 def rows_of(answer: Answer, compared: Compared) -> list[int]:
-    """The rows of runs that were not deleted since, best first."""
+    """Return the rows of runs that are not withdrawn, best first."""
     return [row for row, place in enumerate(compared.order) if place not in answer.gone]
 
 
 def visible_pairs(answer: Answer, compared: Compared) -> Flags:
-    """Which pairs are of two runs that were not deleted since."""
+    """Return which pairs consist of two runs that are not withdrawn."""
     there = np.zeros(compared.pairs.runs, np.bool_)
     there[rows_of(answer, compared)] = True
     first, second = compared.pairs.indices()
@@ -111,7 +111,7 @@ def visible_pairs(answer: Answer, compared: Compared) -> Flags:
 
 
 def choose_pairs(answer: Answer, compared: Compared, selection: PairSelection) -> tuple[int, Ints]:
-    """How many pairs the selection has on all pages, and the ones of this page."""
+    """Return how many pairs the selection has on all pages, and the pairs of this page."""
     first, second = compared.pairs.indices()
     wanted = visible_pairs(answer, compared)
     if selection.run is not None:
@@ -128,7 +128,7 @@ def choose_pairs(answer: Answer, compared: Compared, selection: PairSelection) -
 
 
 def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[ShownPair]:
-    """The chosen pairs with everything there is to say of them."""
+    """Return the chosen pairs with all their values."""
     lower = compared.measure.definition.lower_is_better
     means = compared.values.mean(axis=1)
     ends = compared.pairs.indices()

@@ -1,4 +1,4 @@
-"""Comparisons that workers make: asked for once, found again by their inputs, forgotten when nobody reads them."""
+"""Comparisons by workers: queued once, found again by their inputs, deleted when they are no longer read."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from runs.attention import present_attention
 from runs.errors import Conflict, LimitReached, NotFound
 from runs.models import Collection
 
-# So many of a collection wait or are being made at once.
+# At most this many comparisons of a collection are queued or in progress.
 MAX_UNFINISHED = 20
 KEPT = timedelta(days=30)
-# Beyond so many bytes those go that nobody read for longest.
+# Beyond this many bytes the results are deleted that have not been read for the longest time.
 KEPT_BYTES = 2**30
 _WAIT_SECONDS = 10.0
 _READ_AGAIN = timedelta(days=1)
@@ -48,7 +48,7 @@ _LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
 
 @dataclass(frozen=True)
 class Answer:
-    """A comparison that was made: on the spot, or `stored`. `gone` are the places of entrants deleted since."""
+    """A finished comparison, computed immediately or `stored`. `gone` are the places of entrants withdrawn since."""
 
     query: ComparisonQuery
     entrants: Entrants
@@ -58,23 +58,24 @@ class Answer:
 
     @property
     def engine_version(self) -> str:
-        """The version that made it."""
+        """Return the engine version that computed it."""
         return self.stored.engine_version if self.stored else ENGINE_VERSION
 
     @property
     def stale(self) -> bool:
-        """Whether other judgements, or another engine, count by now."""
+        """Return whether other judgements or another engine are active by now."""
         return not self.entrants.qrels.active or self.engine_version != ENGINE_VERSION
 
     @property
     def narrowed(self) -> bool:
-        """Whether fewer runs are shown than were tested together."""
+        """Return whether fewer runs are shown than were tested together."""
         return self.results[0].pairs.runs < len(self.entrants.evaluations)
 
     def of(self, runs: list[str]) -> Answer:
-        """The pairs of some of its runs, tested and corrected among all that were compared; of none, all of it.
+        """Return the pairs of some of its runs, tested and corrected among all compared runs, or of all runs if none
+        are named.
 
-        StatisticsError for a run that was not compared, or fewer than two.
+        Raise StatisticsError for a run that was not compared, or fewer than two.
         """
         if not runs:
             return self
@@ -94,7 +95,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outlook:
-    """A comparison that only a worker can make: how much it is, and about how many seconds it takes."""
+    """A comparison that only a worker can compute: its size, and the approximate time in seconds."""
 
     runs: int
     pairs: int
@@ -102,9 +103,9 @@ class Outlook:
 
 
 def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison:
-    """The comparison, where it can be made at once or was made before; else the one that waits for a worker.
+    """Return the comparison if it is stored or can be computed immediately; otherwise the one that waits for a worker.
 
-    Raises StatisticsError where it has no answer, Conflict where it failed, LimitReached where too many wait.
+    Raise StatisticsError if it has no result, Conflict if it failed, LimitReached if too many are queued.
     """
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
@@ -117,22 +118,22 @@ def answer_comparison(*, collection: Collection, query: ComparisonQuery) -> Answ
 
 def _made_at_once(entrants: Entrants, query: ComparisonQuery) -> Answer:
     begin(estimate(entrants, query), "the comparison", "use fewer runs, measures or resamples", "runs")
-    # Threads draw resamples, and ask for the request that they draw for.
+    # Threads that draw resamples check the request for which they draw.
     watched = replace(query, options=replace(query.options, watch=present_attention().keep_going))
     return Answer(query, entrants, list(compare_entrants(entrants, watched)))
 
 
 def check_not_failed(stored: Comparison) -> None:
-    """Conflict where no worker could make it."""
+    """Raise Conflict if no worker could compute the comparison."""
     if stored.state == Comparison.State.FAILED:
         message = f"comparison {stored.pk} failed: {stored.error_message}; POST the same request to retry"
         raise Conflict(message, code="comparison_failed")
 
 
 def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Answer | Comparison | Outlook:
-    """What there is of a comparison when nobody is asked for it: where it takes long and is not stored, its outlook.
+    """Return the comparison without queueing anything: if it takes long and is not stored, return its outlook.
 
-    Raises StatisticsError where it has no answer.
+    Raise StatisticsError if it has no result.
     """
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
@@ -145,7 +146,7 @@ def look_up_comparison(*, collection: Collection, query: ComparisonQuery) -> Ans
 
 
 def queue_comparison(*, collection: Collection, query: ComparisonQuery) -> Comparison:
-    """The stored comparison of these inputs, queued where there is none yet or it failed."""
+    """Return the stored comparison of these inputs, queued if there is none yet or it failed."""
     entrants = choose_entrants(collection=collection, query=query)
     check_workload(entrants, query)
     stored = _find_or_queue(entrants, query)
@@ -175,7 +176,8 @@ def _find(digest: str) -> Comparison | None:
 
 
 def read_stored_comparison(stored: Comparison) -> Answer:
-    """A stored result with the runs that are still there. NotFound where it is forgotten, or an evaluation of it."""
+    """Return a stored result with the runs that still exist. Raise NotFound if it, or one of its evaluations, was
+    deleted."""
     if stored.read_at < timezone.now() - _READ_AGAIN:
         after_snapshot(lambda: Comparison.objects.filter(pk=stored.pk).update(read_at=Now()))
     query, entrants = query_from(stored.query), _entrants(stored)
@@ -192,7 +194,7 @@ def read_stored_comparison(stored: Comparison) -> Answer:
 
 
 def question_of(stored: Comparison) -> tuple[ComparisonQuery, list[str]]:
-    """What a stored comparison was asked, and the ids of its runs: to ask it again."""
+    """Return the query of a stored comparison and the ids of its runs, to request it again."""
     query, kept = query_from(stored.query), stored.query
     found = dict(Evaluation.objects.filter(pk__in=kept["evaluations"]).values_list("pk", "run_id"))
     runs = [str(found[pk]) for pk in kept["evaluations"] if pk in found]
@@ -209,7 +211,7 @@ def _entrants(stored: Comparison) -> Entrants:
 
 
 def compare(*, comparison_id: str) -> bool:
-    """Make one queued comparison; True where this call finished it. Called twice, the second does nothing."""
+    """Compute one queued comparison and return whether this call finished it. A second call does nothing."""
     return work_on(UUID(comparison_id), Comparison, _compare)
 
 
@@ -229,7 +231,7 @@ def _compare(lease: Lease, lost: threading.Event) -> bool:
 
 
 class Progress:
-    """Says once in a second how far a comparison has come, in estimated time; ends it where its lease was lost."""
+    """Record once a second the progress of a comparison, in estimated time, and end it if its lease was lost."""
 
     def __init__(self, lease: Lease, lost: threading.Event, entrants: Entrants, query: ComparisonQuery) -> None:
         runs, topics, pairs = len(entrants.evaluations), entrants.qrels.topics, entrants.pairs.number
@@ -241,12 +243,12 @@ class Progress:
         self._due = time.monotonic() + _TELL_SECONDS
 
     def family(self, measure: Measure, test: str) -> None:
-        """The next test begins."""
+        """Note that the next test begins."""
         self._before, self._now, self._block = self._before + self._now, self._seconds[test], 0.0
         self._tell()
 
     def block(self) -> None:
-        """The test draws one more block of resamples."""
+        """Note that the test draws one more block of resamples."""
         self._block += 1
         self._tell()
 
@@ -262,7 +264,7 @@ class Progress:
 
 
 def sweep_comparisons() -> int:
-    """Forget what nobody asked for in a month, and the rest from the longest unread on beyond a gigabyte; how many."""
+    """Delete comparisons not read for a month, then those least recently read beyond a gigabyte. Return how many."""
     ended = Comparison.objects.exclude(pk__in=Comparison.objects.unfinished().values("pk"))
     forgotten, _ = ended.filter(read_at__lt=timezone.now() - KEPT).delete()
     total, surplus = 0, []

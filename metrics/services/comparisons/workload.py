@@ -1,4 +1,4 @@
-"""How long a comparison will take: what is answered at once, by a worker, or not at all."""
+"""Estimate the time of a comparison: answered immediately, by a worker, or not at all."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from metrics.services.comparisons.comparison import ComparisonQuery, Entrants
 from metrics.services.values.effort import seconds_of_test, seconds_of_views
 from metrics.services.work import begin, begin_file
 
-# A request waits so long at most; a worker has nine minutes.
+# A request waits at most this many seconds; a worker has nine minutes.
 AT_ONCE_SECONDS, MOST_SECONDS = 1.0, 240.0
-# What is kept of a comparison: one figure of each kind for every pair, measure and test.
+# The stored bytes of a comparison: one number of each kind for every pair, measure and test.
 MOST_VERDICTS = 1_000_000
-# For each result that an answer or a file has: a pair under one measure and test.
+# For each result in an answer or a file: a pair under one measure and test.
 _WRITTEN_SECONDS = 60e-6
-# For each pair: correction, tiers, what is written.
+# For each pair: correction, tiers, and writing the result.
 _PAIR_SECONDS = 1e-6
 
 
 def seconds_of(test: str, runs: int, topics: int, pairs: int, options: Options) -> float:
-    """About how long one test takes with what follows from it."""
+    """Return about how many seconds one test and its verdicts take."""
     return seconds_of_test(test, runs, topics, pairs, options.resamples) + pairs * _PAIR_SECONDS
 
 
 def estimate(entrants: Entrants, query: ComparisonQuery) -> float:
-    """About how many seconds all tests and measures take, without what is not stored."""
+    """Return about how many seconds all tests and measures take, without computing values that are not stored."""
     runs, pairs = len(entrants.evaluations), entrants.pairs.number
     once = sum(seconds_of(test, runs, entrants.qrels.topics, pairs, query.options) for test in query.tests)
     return once * len(query.measures)
 
 
 def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
-    """StatisticsError for more than a worker can do, or than can be kept."""
+    """Raise StatisticsError for more work than a worker can do, or a larger result than can be stored."""
     verdicts = entrants.pairs.number * len(query.measures) * len(query.tests)
     if verdicts > MOST_VERDICTS:
         message = (
@@ -44,7 +44,7 @@ def check_workload(entrants: Entrants, query: ComparisonQuery) -> None:
 
 
 def check_missing(entrants: Entrants, query: ComparisonQuery) -> None:
-    """StatisticsError where a worker would take too long together with the values that are not stored."""
+    """Raise StatisticsError if a worker would take too long including the values that are not stored."""
     _check_seconds(estimate(entrants, query) + seconds_of_missing(entrants, query))
 
 
@@ -56,7 +56,7 @@ def _check_seconds(seconds: float) -> None:
 
 
 def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
-    """About how long it takes to compute the values that are not stored."""
+    """Return about how many seconds it takes to compute the values that are not stored."""
     pks = [evaluation.pk for evaluation in entrants.evaluations]
     names = {measure.name: measure for measure in query.measures}
     rows = MetricVector.objects.filter(evaluation__in=pks, measure__in=names)
@@ -67,7 +67,7 @@ def seconds_of_missing(entrants: Entrants, query: ComparisonQuery) -> float:
 
 
 def fits_a_request(entrants: Entrants, query: ComparisonQuery) -> bool:
-    """Whether the comparison can be made while its client waits."""
+    """Return whether the comparison can be computed while its client waits."""
     seconds = estimate(entrants, query)
     return seconds <= AT_ONCE_SECONDS and seconds + seconds_of_missing(entrants, query) <= AT_ONCE_SECONDS
 

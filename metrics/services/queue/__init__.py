@@ -1,1 +1,1 @@
-"""The way of work through the database: states, leases, who waits for what."""
+"""The path of work through the database: states, leases and the queue."""

@@ -1,4 +1,4 @@
-"""Stored values that no longer have their digest: taken out of everybody's way, and made again where they can be."""
+"""Damaged stored values: remove them from every answer, and compute them again where possible."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _log = logging.getLogger(__name__)
 def give_up_evaluations(
     kind: type[Evaluation] | type[SessionEvaluation], pks: list[int], what: str
 ) -> StoredValueCorrupt:
-    """Queue evaluations again whose `what` is damaged, from the stored files; return the error to raise.
+    """Queue evaluations again whose `what` is damaged, and return the error to raise.
 
-    What another engine made, or is of a withdrawn run, fails instead: in neither state are its values shown.
+    An evaluation by another engine version, or of a withdrawn run, fails instead: in neither state are its values
+    shown.
     """
     code, done = StoredValueCorrupt.code, kind._default_manager.filter(pk__in=pks, state=kind.DONE)
     names = [str(name) for name in done.order_by("pk").values_list(f"{kind.OF.KEY}_id", flat=True)[:_NAMED]]
@@ -36,7 +37,7 @@ def give_up_evaluations(
             queue_again(current.filter(state=kind.DONE))
             done.update(state=Job.FAILED, since=Now(), error_code=code, error_message=f"its stored {what} is damaged")
         except DatabaseError:
-            # Then whoever reads it next is told again.
+            # The next request that reads it gets the same error.
             _log.exception("evaluations %s cannot be queued again", pks)
 
     after_snapshot(out_of_the_way, always=True)
@@ -44,7 +45,7 @@ def give_up_evaluations(
 
 
 def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
-    """Queue a comparison again whose result is damaged; return the error to raise."""
+    """Queue a comparison again whose result is damaged, and return the error to raise."""
     _log.error("the stored result of %s is damaged", stored)
     after_snapshot(lambda: forget_result(stored.pk), always=True)
     text = f"the stored result of {stored} is damaged, and nothing is shown of it; it is made again"
@@ -52,6 +53,6 @@ def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:
 
 
 def forget_result(pk: Any) -> None:
-    """Queue a comparison again that was made."""
+    """Delete the result of a finished comparison and queue it again."""
     again = {"state": Job.QUEUED, "content": None, "content_digest": None, "size": 0, "attempts": 0}
     Comparison.objects.filter(pk=pk, state=Comparison.DONE).update(**again, since=Now(), dispatched_at=None)

@@ -1,4 +1,5 @@
-"""Working on one job: its lease is renewed while the work lasts, and every way to end closes it or gives it back."""
+"""Work on one job. Its lease is renewed while the work lasts, and the job is closed or given back however the work
+ends."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ Work = Callable[[Lease, threading.Event], bool]
 
 
 def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
-    """Do the work of one queued job; True where this call finished it. Called twice, the second does nothing."""
+    """Do the work of one queued job and return whether this call finished it. A second call does nothing."""
     lease = patiently(lambda: claim(pk, kind))
     if lease is None:
         return False
@@ -53,11 +54,11 @@ def work_on(pk: Any, kind: type[Job], work: Work) -> bool:
     except LeaseLost:
         logger.warning("%s: lease_lost, its results are dropped", lease)
     except SystemExit:
-        # The worker is told to end and cannot wait: another one takes over at once.
+        # The worker was told to stop: another worker takes over immediately.
         release(lease, delay=0, burn=False, code=_code(lease, "delayed"))
         raise
     except (StoredFileMissing, StorageUnavailable) as error:
-        # The file, or the whole store, may come back: a disk that is not mounted fails no run.
+        # The file or the whole store may come back: a disk that is not mounted must not fail a run.
         logger.warning("%s put back: %s", lease, error.message)
         code, said = error.code, error.message
         patiently(lambda: release(lease, delay=LONGEST_DELAY, burn=False, code=code, message=said))
@@ -81,8 +82,8 @@ def evaluate_leased(
     compute: Callable[[E, threading.Event], T],
     store: Callable[[Lease, T], bool],
 ) -> bool:
-    """Do the work of one queued evaluation, loaded with what is `related`: store what `compute` gives, unless what is
-    judged was withdrawn meanwhile."""
+    """Do the work of one queued evaluation, loaded with its `related` objects: store the result of `compute`, unless
+    the run or session set was withdrawn meanwhile."""
 
     def work(lease: Lease, lost: threading.Event) -> bool:
         evaluation = kind._default_manager.select_related(*related).get(pk=lease.pk)
@@ -96,7 +97,7 @@ def evaluate_leased(
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """What `call` gives, tried again while the database is away: waiting here burns no attempt."""
+    """Return the result of `call`, repeated while the database is unavailable. Waiting here counts no attempt."""
     deadline = time.monotonic() + _OUTAGE_SECONDS
     while True:
         try:
@@ -129,7 +130,7 @@ def _give_up_or_retry(lease: Lease) -> None:
 
 @contextlib.contextmanager
 def _heartbeat(lease: Lease) -> Iterator[threading.Event]:
-    """Renew the lease from a thread while the work lasts; the event is set where it was lost."""
+    """Renew the lease from a thread while the work lasts, and set the event if the lease was lost."""
     done, lost = threading.Event(), threading.Event()
     thread = threading.Thread(target=_beat_until, args=(lease, done, lost), name="heartbeat", daemon=True)
     thread.start()

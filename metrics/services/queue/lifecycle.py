@@ -1,7 +1,7 @@
-"""The life of a job: of an evaluation queued, evaluating, evaluated, failed or cancelled, and so of a comparison.
+"""The life of a job: an evaluation or comparison is queued, in progress, finished, failed or cancelled.
 
-Every move is one UPDATE that names the state it leaves, and the lease token where there is one: a count of 1 means
-the move is ours, 0 that somebody else made it. Times are the database's, so that workers' clocks do not matter.
+Every change is one UPDATE that names the previous state and, if there is one, the lease token. A count of 1 means that
+this call made the change, 0 that another one did. Times are the database's, so that workers' clocks do not matter.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from django.db.models.functions import Now
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
 
 MAX_ATTEMPTS = 3
-# Of what is given back to the queue, in seconds.
+# The longest delay of a job that is given back to the queue, in seconds.
 LONGEST_DELAY = 60.0
 
 
 class LeaseLost(Exception):
-    """Another worker took a job over while this one was at it."""
+    """Another worker took over a job while this one was working on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Lease:
 
 
 def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
-    """Take a queued job for one lease; None where it is not to be had."""
+    """Take a queued job for one lease and return the lease, or None if the job is not available."""
     lease = Lease(pk, uuid.uuid4(), kind)
     taken = (
         _rows(kind)
@@ -57,17 +57,17 @@ def claim(pk: Any, kind: type[Job] = Evaluation) -> Lease | None:
 
 
 def beat(lease: Lease) -> bool:
-    """Make a held lease last; False where it was lost."""
+    """Extend a lease and return whether it was still held."""
     return bool(_held(lease).update(lease_until=_from_now(settings.EVALHUB_LEASE_SECONDS)))
 
 
 def note(lease: Lease, **changes: Any) -> bool:
-    """Write down how far a job has come; False where the lease was lost."""
+    """Record the progress of a job and return whether its lease was still held."""
     return bool(_held(lease).update(**changes))
 
 
 def finish(lease: Lease, **results: Any) -> bool:
-    """Close a job as done; call inside the transaction that stores its results."""
+    """Close a job as done. Call this inside the transaction that stores its results."""
     return _leave(lease, lease.kind.DONE, error_code="", error_message="", traceback="", **results)
 
 
@@ -87,18 +87,18 @@ def release(lease: Lease, *, delay: float, burn: bool, code: str = "", message: 
 
 
 def drop(lease: Lease, code: str) -> bool:
-    """Close the evaluation of what was withdrawn while it waited."""
+    """Close the evaluation of a run or session set that was withdrawn while the evaluation waited."""
     return _leave(lease, SubmissionEvaluation.State.CANCELLED, error_code=code)
 
 
 def reap_expired() -> int:
-    """Return jobs whose lease ran out to the queue, or fail them at the attempt cap; returns how many."""
+    """Return jobs whose lease expired to the queue, or fail them after the last attempt. Return how many."""
     return sum(_reap(kind) for kind in JOBS)
 
 
 def _reap(kind: type[Job]) -> int:
     expired = _rows(kind).filter(_expired(), state=kind.HELD)
-    # Looking costs no lock; on SQLite every write waits for the only writer there may be.
+    # A query takes no lock; on SQLite every write waits for the only writer.
     if not expired.exists():
         return 0
     with transaction.atomic():
@@ -114,7 +114,7 @@ def _reap(kind: type[Job]) -> int:
 
 
 def queue_interrupted() -> int:
-    """Queue again what was in hand, where its worker cannot be alive any more; returns how many."""
+    """Queue the jobs again whose worker cannot be alive any more, and return how many."""
     return sum(_requeue(_rows(kind).filter(state=kind.HELD)) for kind in JOBS)
 
 
@@ -123,38 +123,39 @@ def _requeue(held: QuerySet[Any]) -> int:
 
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
-    """Queued jobs that no message is under way for, or one that `again_after` seconds left unanswered."""
+    """Return the queued jobs without a message, or with one that was not answered within `again_after` seconds."""
     return _rows(kind).filter(_silent(again_after), is_due(), state=kind.QUEUED)
 
 
 def under_way(again_after: float, kind: type[Job]) -> int:
-    """How many jobs a worker has in hand or will have in a moment."""
+    """Return how many jobs are held by a worker or were just sent to one."""
     sent = Q(state=kind.QUEUED) & ~_silent(again_after)
     return _rows(kind).filter(Q(state=kind.HELD) | sent).count()
 
 
 def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> list[Any]:
-    """The oldest due jobs, marked as dispatched."""
+    """Return the oldest due jobs, marked as dispatched."""
     waiting = due_jobs(again_after, kind).order_by("created_at", "pk")
     candidates = list(waiting.values_list("pk", flat=True)[:limit])
     rows = _rows(kind).filter(_silent(again_after), state=kind.QUEUED)
-    # In one transaction, which costs one wait for the disk; always in the same order, so that none waits for ever.
+    # One transaction waits for the disk once. The order is always the same, so that no two transactions wait for each
+    # other.
     with transaction.atomic():
         return [pk for pk in candidates if rows.filter(pk=pk).update(dispatched_at=Now())]
 
 
 def forget_dispatch(pks: list[Any], kind: type[Job] = Evaluation) -> None:
-    """Undo `take_due` where the message could not be sent."""
+    """Undo `take_due` if the message could not be sent."""
     _rows(kind).filter(pk__in=pks, state=kind.QUEUED).update(dispatched_at=None)
 
 
 def try_failed_again(jobs: QuerySet[Any]) -> int:
-    """Whoever asks for a job that failed asks to try it again, with all its attempts."""
+    """Queue a failed job again, with all its attempts, because a user requested it."""
     return queue_again(jobs.filter(state=Job.FAILED))
 
 
 def queue_again(ended: QuerySet[Any]) -> int:
-    """Put ended jobs back into the queue, with all their attempts; returns how many."""
+    """Return finished jobs to the queue, with all their attempts. Return how many."""
     return ended.update(
         state=Job.QUEUED, since=Now(), attempts=0, dispatched_at=None, not_before=None, error_code="",
         error_message="", traceback="",
@@ -162,18 +163,20 @@ def queue_again(ended: QuerySet[Any]) -> int:
 
 
 def is_due() -> Q:
-    """Also what waits longer than anything is made to wait: its time was written before the clock was set back."""
+    """Return the condition of jobs that are due. Jobs delayed for longer than the longest delay are due too: their time
+    was written before the clock was set back."""
     return Q(not_before=None) | Q(not_before__lte=Now()) | Q(not_before__gt=_from_now(2 * LONGEST_DELAY))
 
 
 def _silent(again_after: float) -> Q:
-    """Also what was sent in the future, by more than statements that run at the same time differ."""
+    """Return the condition of jobs whose message was not answered, or is dated in the future by more than simultaneous
+    statements differ."""
     past, future = Q(dispatched_at__lt=_from_now(-again_after)), Q(dispatched_at__gt=_from_now(again_after))
     return Q(dispatched_at=None) | past | future
 
 
 def _expired() -> Q:
-    """Also a lease beyond any that a worker takes."""
+    """Return the condition of expired leases, including those longer than any that a worker takes."""
     return Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * settings.EVALHUB_LEASE_SECONDS))
 
 

@@ -1,4 +1,4 @@
-"""Queueing the evaluations of runs and session sets; from there on they live as all jobs do (lifecycle.py)."""
+"""Queue the evaluations of runs and session sets, which then live as all jobs do (lifecycle.py)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _OWN = SessionSet.JudgedBy.OWN
 
 
 def queue_submitted(made: Run | SessionSet) -> None:
-    """Queue a run or session set that this transaction has stored, where there is something to judge it by.
+    """Queue a run or session set that this transaction has stored, if there are judgements for it.
 
-    It has no evaluation yet, and on SQLite every other writer waits for this one: no more is read than it takes.
+    It has no evaluation yet, and on SQLite every other writer waits for this transaction, so nothing else is read.
     """
     kind, way = EVALUATIONS[type(made)], made.way
     active = Qrels.objects.filter(collection=made.collection_id, active=True).order_by().values_list("pk", flat=True)
@@ -30,8 +30,8 @@ def queue_submitted(made: Run | SessionSet) -> None:
 
 
 def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
-    """A queued evaluation of it under what judges it now, or in another way; the existing one where there is one
-    already, None where there are no judgements yet."""
+    """Return a queued evaluation under the current judgements, or in another way; the existing one if there is one, or
+    None if there are no judgements yet."""
     kind, way = EVALUATIONS[type(made)], way or made.way
     qrels = None if way == _OWN else made.collection.active_qrels
     if qrels is None and way != _OWN:
@@ -44,18 +44,18 @@ def queue_evaluation(made: Run | SessionSet, way: str | None = None) -> Any:
 
 
 def try_damaged_again(made: Run | SessionSet) -> int:
-    """Queue again what failed as a stored file was damaged, and what waits for a missing one: whoever sends it again
-    has replaced it."""
+    """Queue the evaluations again that failed because a stored file was damaged or that wait for a missing one, because
+    the file was submitted again."""
     waiting = made.evaluations.filter(state=_STATE.QUEUED, error_code=StoredFileMissing.code)
     if waiting.exists():
         queue_again(waiting)
     damaged = made.evaluations.filter(error_code=StoredFileCorrupt.code, engine_version=ENGINE_VERSION)
-    # Looking costs no lock.
+    # A query takes no lock.
     return try_failed_again(damaged) if damaged.exists() else 0
 
 
 def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
-    """Queue every live run that these judgements have not met yet, and those that failed; returns how many."""
+    """Queue every live run without an evaluation under these judgements, and those that failed. Return how many."""
     scores = scores or qrels.collection.scores
     met = Evaluation.objects.current(qrels, scores)
     again = try_failed_again(met)
@@ -64,20 +64,20 @@ def queue_evaluations(qrels: Qrels, scores: str | None = None) -> int:
 
 
 def queue_judged(qrels: Qrels) -> None:
-    """Queue all that these judgements, now active, have not met yet: runs and session sets, and what failed."""
+    """Queue all runs and session sets without an evaluation under these judgements, which are now active, and those
+    that failed."""
     for kind in EVALUATIONS.values():
         try_failed_again(kind.objects.counting().live().filter(qrels=qrels))
         _queue(unqueued(kind.OF.objects.filter(collection=qrels.collection)))
 
 
 def queue_missing() -> int:
-    """Queue what nobody has queued: runs and session sets under what counts now; returns how many."""
+    """Queue runs and session sets that have no evaluation under the active judgements. Return how many."""
     return sum(_queue(unqueued(kind.OF.objects.all())) for kind in EVALUATIONS.values())
 
 
 def unqueued(made: QuerySet[Any]) -> list[Any]:
-    """What nobody has queued of these runs or session sets: evaluations, not yet saved, of the live ones that have
-    something to judge them by."""
+    """Return unsaved evaluations of the live runs or session sets that have judgements but no evaluation."""
     kind, way = EVALUATIONS[made.model], made.model.WAY
     met = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     active = Qrels.objects.filter(collection=OuterRef("collection"), active=True).values("pk")
@@ -90,13 +90,13 @@ def unqueued(made: QuerySet[Any]) -> list[Any]:
 
 
 def cancel_evaluations(made: Run | SessionSet) -> int:
-    """Cancel what is queued of a run or session set that was withdrawn; returns how many."""
+    """Cancel the queued evaluations of a withdrawn run or session set. Return how many."""
     queued = made.evaluations.filter(state=_STATE.QUEUED)
     return queued.update(state=_STATE.CANCELLED, since=Now(), error_code=EVALUATIONS[type(made)].withdrawn_code())
 
 
 def restore_evaluations(made: Run | SessionSet) -> None:
-    """Queue again what was cancelled of a run or session set that is restored, and its evaluation that counts."""
+    """Queue the cancelled evaluations of a restored run or session set again, and its current evaluation."""
     code = EVALUATIONS[type(made)].withdrawn_code()
     queue_again(made.evaluations.filter(state=_STATE.CANCELLED, error_code=code, engine_version=ENGINE_VERSION))
     queue_evaluation(made)

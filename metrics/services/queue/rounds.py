@@ -1,4 +1,4 @@
-"""The record that dispatchers share: whether any of them still goes round."""
+"""The record of dispatchers' rounds: it shows whether any dispatcher is alive."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from django.db.models.functions import Now
 from metrics.models import DispatcherRound
 
 NOTE_SECONDS = 5.0
-# Without a round for so long, nothing is evaluated any more.
+# Without a round for this many seconds, runs are no longer evaluated.
 ALIVE_SECONDS = 30.0
 _FORGET_AFTER = timedelta(hours=1)
 
 
 def worker_name() -> str:
-    """This process on this host."""
+    """Return the name of this process on this host."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 class RoundNotes:
-    """One dispatcher's own row: written by no other, at most every 5 s."""
+    """The row of one dispatcher, which only it writes, at most every 5 s."""
 
     def __init__(self) -> None:
         self.failed = 0
@@ -34,13 +34,13 @@ class RoundNotes:
         self._next = 0.0
 
     def note(self) -> None:
-        """Write down that this dispatcher goes round and how many of its rounds failed."""
+        """Record a round of this dispatcher and how many of its rounds failed."""
         if time.monotonic() < self._next:
             return
         row = {"at": Now(), "failed": self.failed}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
-            # One of the future was written before the clock was set back; who is alive writes it anew.
+            # A row in the future was written before the clock was set back; a live dispatcher writes it again.
             gone = Q(at__lt=Now() - _FORGET_AFTER) | Q(at__gt=Now() + _FORGET_AFTER)
             DispatcherRound.objects.filter(gone).delete()
         self._next = time.monotonic() + NOTE_SECONDS
@@ -48,8 +48,8 @@ class RoundNotes:
 
 @dataclass(frozen=True, slots=True)
 class LastRound:
-    """A worker's last noted round: how many seconds ago, infinite for one in the future, and how many rounds failed
-    before it."""
+    """A worker's last recorded round: its age in seconds, infinite for one in the future, and how many rounds had
+    failed."""
 
     worker: str
     age: float
@@ -61,11 +61,12 @@ class LastRound:
 
 
 def last_rounds() -> list[LastRound]:
-    """The last round of every worker of the last hour, the newest first; ages by the database's clock."""
+    """Return the last round of every worker of the last hour, newest first; ages use the database's clock."""
     rows = DispatcherRound.objects.order_by("-at").annotate(now=Now()).values_list("worker", "at", "failed", "now")
     return [LastRound(worker, _age((now - at).total_seconds()), failed) for worker, at, failed, now in rows]
 
 
 def _age(seconds: float) -> float:
-    """Nobody goes round in the future; a moment of it passes between two statements of PostgreSQL."""
+    """Return the age of a round. A round in the future is from a wrong clock, except for the moment between two
+    statements of PostgreSQL."""
     return max(0.0, seconds) if seconds > -NOTE_SECONDS else inf

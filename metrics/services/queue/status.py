@@ -1,4 +1,4 @@
-"""What to say of the state of a run or session set: that of its evaluation that counts."""
+"""The state of a run or session set, which is that of its current evaluation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from runs.models import Collection, Qrels, Run, SessionSet, can_see_scores
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Where a queued run stands: its position among what the reader may see (1 is next), the seconds it has waited, and
-    what it waits for."""
+    """The place of a queued run among the runs that the reader may see (1 is next), the seconds it has waited, and the
+    reason why it waits."""
 
     position: int
     seconds: float
@@ -27,7 +27,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A run's state, since when, and the reason where it failed or cannot be evaluated yet."""
+    """The state of a run, since when, and the reason if it failed or cannot be evaluated yet."""
 
     state: str
     since: datetime
@@ -37,16 +37,17 @@ class RunStatus:
     queue: Waiting | None = None
 
 
-# All that a submitter learns of a run while the judgements are blind.
+# The only state that a submitter sees while the judgements are blind.
 RECEIVED = "received"
 RUN_STATES = (RECEIVED, *SubmissionEvaluation.State.values)
 _QUEUED = SubmissionEvaluation.State.QUEUED
 
 
 def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
-    """The status of each run, or of each session set, by its id, as the viewer may know it, in at most two queries.
+    """Return the status of each run, or of each session set, by its id, as the viewer may see it, in at most two
+    queries.
 
-    Of those whose scores the viewer may not see it says no more than that they were received.
+    Without access to the scores the viewer only sees that the run was received.
     """
     blind = {one.collection for one in made if one.collection.blind}
     unseen = {collection.pk for collection in blind if not can_see_scores(viewer, collection)}
@@ -69,8 +70,7 @@ def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStat
 
 
 def detailed_statuses(made: Run | SessionSet, viewer: Any) -> dict[str, RunStatus]:
-    """The status of one run or session set, with its place in the queue of its kind while it waits there: three
-    queries more."""
+    """Return the status of one run or session set with its place in the queue, which takes three more queries."""
     status = statuses([made], viewer)[str(made.pk)]
     if status.state == _QUEUED:
         status = replace(status, queue=_place(made.evaluations.counting(), viewer))
@@ -78,8 +78,7 @@ def detailed_statuses(made: Run | SessionSet, viewer: Any) -> dict[str, RunStatu
 
 
 def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
-    """The same runs or session sets, each with the `state` of its evaluation that counts; one that has none is
-    queued."""
+    """Return the same runs or session sets, each with the `state` of its current evaluation, or queued without one."""
     kind = EVALUATIONS[made.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")}).values("state")
     annotated: QuerySet[Any] = made.annotate(state=Coalesce(Subquery(counting[:1]), Value(_QUEUED.value)))
@@ -87,7 +86,7 @@ def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
-    """Those of them whose evaluation that counts is in a state; one that has none is queued."""
+    """Return those whose current evaluation is in a state; without an evaluation they are queued."""
     kind = EVALUATIONS[made.model]
     counting = kind.objects.counting().filter(**{kind.OF.KEY: OuterRef("pk")})
     if state == _QUEUED:
@@ -96,11 +95,11 @@ def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
 
 
 def _place(evaluations: QuerySet[Any], viewer: Any) -> Waiting | None:
-    """Return the position among its kind by the time of queueing, as the dispatcher takes them, or None where none of
+    """Return the position among its kind by the time of queueing, as the dispatcher takes them, or None if none of
     these is in the queue.
 
-    What waits in collections whose scores the viewer may not see is not counted: it would tell how many runs they have,
-    and when their judgements changed.
+    Runs in collections whose scores the viewer may not see are not counted: the position would reveal how many runs
+    they have, and when their judgements changed.
     """
     queued = evaluations.filter(state=Job.QUEUED).annotate(now=Now())
     own = queued.values_list("created_at", "since", "not_before", "now").first()

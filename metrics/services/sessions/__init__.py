@@ -1,1 +1,1 @@
-"""Search sessions: their judged views, values, boards and comparisons."""
+"""Search sessions: their judged views, values, leaderboards and comparisons."""

@@ -1,4 +1,4 @@
-"""What sets of sessions show: mean curves, last queries against others, lengths, one session from query to query."""
+"""Analyses of session sets: mean curves, last queries against others, lengths, and the queries of one session."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from runs.errors import InvalidInput
 from runs.models import SessionSet
 
 WHICH: tuple[Which, ...] = ("last", "others", "best", "all")
-# Figures that one answer has at most.
+# The most values in one answer.
 MAX_FIGURES = 1_000_000
-# So many components of a vector are as much work as a plain measure of a query.
+# This many components of a vector are as much work as a plain measure of a query.
 _COMPONENTS = 8
 
 
 @dataclass(frozen=True)
 class SessionCurves:
-    """The mean curves of each system's sessions and of their ideals, and where asked for each session's own vector.
+    """The mean curves of each system's sessions and of their ideals and, if requested, each session's own vector.
 
     `ideal` of a normalised measure is 1 throughout.
     """
@@ -48,7 +48,8 @@ class SessionCurves:
 
 @dataclass(frozen=True)
 class QueryCurves:
-    """Mean curves of queries by which of them; for each system how many reformulations gained, lost and did neither."""
+    """Mean curves of queries by their position; for each system the number of reformulations that gained, lost and did
+    neither."""
 
     curves: dict[Which, MeanCurves]
     changed: list[tuple[int, int, int]]
@@ -57,9 +58,9 @@ class QueryCurves:
 def read_session_curves(
     *, chosen: ChosenSessions, measure: Measure, length: int | None = None, per_session: bool = False
 ) -> SessionCurves:
-    """The curves of a measure that is a vector, `length` components of them, all where left out.
+    """Return the curves of a measure that is a vector, with `length` components, all by default.
 
-    MeasureError for a measure without one; InvalidInput where they are too long to be answered.
+    Raise MeasureError for a measure without a vector, InvalidInput if the curves are too long for an answer.
     """
     setting, normalised = setting_of(measure)
     view, groups = chosen.judged.view, len(chosen.judged.systems)
@@ -81,7 +82,7 @@ def read_session_curves(
 
 
 def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurves:
-    """The mean vectors of single queries at ranks 1..X, and what reformulations gained and lost."""
+    """Return the mean vectors of single queries at ranks 1..X, and the gains and losses of reformulations."""
     setting, normalised = setting_of(measure)
     view, judged = chosen.judged.view, chosen.judged
     _check_components(chosen, setting)
@@ -95,19 +96,20 @@ def read_query_curves(*, chosen: ChosenSessions, measure: Measure) -> QueryCurve
 
 
 def read_lengths(*, chosen: ChosenSessions) -> LengthTable:
-    """The sessions of each system by their number of queries."""
+    """Return the sessions of each system by their number of queries."""
     return length_table(chosen.judged.view, chosen.judged.system, len(chosen.judged.systems))
 
 
 def system_label(session_set: SessionSet, system: str) -> str:
-    """A system as a chart of its set names it: the set's tag stands for the one that the log does not name."""
+    """Return the name of a system in a chart of its set; a system that the log does not name has the set's tag."""
     return system or session_set.tag
 
 
 def system_places(evaluation: SessionEvaluation) -> dict[str, int]:
-    """The place of a set's systems among those of the collection, in order of submission: what they are coloured by.
+    """Return the place of a set's systems among those of the collection, in order of submission, which decides their
+    colour.
 
-    Sets that were deleted keep their place and later ones come behind, so that nothing changes the colour of a system.
+    Withdrawn sets keep their place and later ones follow them, so that the colour of a system never changes.
     """
     check_means([evaluation])
     own = evaluation.session_set

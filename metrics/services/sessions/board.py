@@ -1,4 +1,4 @@
-"""The board of a collection's session sets: the systems of all sets ranked by a session measure."""
+"""The leaderboard of a collection's session sets: the systems of all sets ranked by a session measure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _LONG = ("traceback", "qrels__topic_ids", "qrels__warnings", "session_set__warni
 
 @dataclass(frozen=True)
 class SessionBoardQuery:
-    """What the board is asked for; no `judged_by` means the first there is, of topic, session, query and own."""
+    """The parameters of the leaderboard; no `judged_by` means the first that exists, of topic, session, query and
+    own."""
 
     measures: list[Measure]
     sort: Measure
@@ -46,8 +47,8 @@ class SessionBoardQuery:
 
 @dataclass(frozen=True)
 class SystemRow:
-    """One system of one set; `rank` is None of a stale set, and of a system whose mean is over a smaller share of its
-    sessions than those of the ranked ones, for which `code` and `reason` say so.
+    """One system of one set. `rank` is None for a stale set and for a system whose mean covers a smaller share of its
+    sessions than those of the ranked systems; `code` and `reason` say so.
 
     `sessions` are sessions with a value: judged, with a relevant document.
     """
@@ -64,8 +65,8 @@ class SystemRow:
 
 @dataclass(frozen=True)
 class SessionBoard:
-    """One page of the board; `states` counts the live sets judged this way by state, `others` those judged otherwise,
-    `total` the rows of all pages."""
+    """One page of the leaderboard; `states` counts the live sets judged this way by state, `others` those judged
+    differently, `total` the rows of all pages."""
 
     query: SessionBoardQuery
     judged_by: str
@@ -76,18 +77,18 @@ class SessionBoard:
 
     @property
     def cautions(self) -> list[Caution]:
-        """What is to be known of the measures under the collection's judgements, where they judge the rows."""
+        """Return the cautions about the measures under the collection's judgements, if these judge the rows."""
         qrels = next((row.evaluation.qrels for row in self.rows if row.evaluation.qrels and not row.stale), None)
         return qrels_cautions(dict.fromkeys([*self.query.measures, self.query.sort]), qrels) if qrels else []
 
 
 def read_session_board(*, collection: Collection, query: SessionBoardQuery) -> SessionBoard:
-    """The page of the board that is asked for; ties share a rank, the earlier set comes first among them.
+    """Return the requested page of the leaderboard; ties share a rank, the earlier set comes first among them.
 
-    A measure may have no value where a system found nothing, and then one that fails in all sessions but one would win
-    by that one: systems whose means leave out more of their sessions than others' have no rank. Rows,
-    states and counts are of one moment, whatever is evaluated meanwhile. What differs in how it is judged does not
-    stand on one board. NotFound where there is no set, StatisticsError where too much would have to be computed.
+    A measure may have no value where a system found nothing, and a system that fails in all sessions but one would win
+    by that one. Systems whose means leave out more of their sessions than others' therefore have no rank. Rows, states
+    and counts are as of one moment, whatever is evaluated meanwhile. Sets that are judged differently are not on one
+    leaderboard. Raise NotFound if there is no set, StatisticsError if too much would have to be computed.
     """
     return read_in_snapshot(lambda: _read_board(collection, query))
 
@@ -105,7 +106,7 @@ def _read_board(collection: Collection, query: SessionBoardQuery) -> SessionBoar
 
 
 def first_judged_by(collection: Collection) -> str:
-    """The first way of judging that a set of the collection has; NotFound where there is no set."""
+    """Return the first way of judging that a set of the collection has. Raise NotFound if there is no set."""
     live = SessionSet.objects.filter(collection=collection, deleted_at=None)
     there = set(live.order_by().values_list("judged_by", flat=True).distinct())
     for judged_by in SessionSet.JudgedBy.values:
@@ -115,18 +116,18 @@ def first_judged_by(collection: Collection) -> str:
 
 
 def current_evaluations(collection: Collection, judged_by: str) -> list[SessionEvaluation]:
-    """The evaluations that count of the sets judged one way, in the order of submission."""
+    """Return the current evaluations of the sets judged one way, in the order of submission."""
     rows = SessionEvaluation.objects.counting().live().evaluated()
     return list(_in_order(rows.filter(session_set__collection=collection, judged_by=judged_by)))
 
 
 def system_name(evaluation: SessionEvaluation, system: str) -> str:
-    """A system as it is named beside those of other sets: team/tag:system, or the set's own name."""
+    """Return the name of a system among those of other sets: team/tag:system, or the set's own name."""
     return f"{evaluation.session_set}:{system}" if system else str(evaluation.session_set)
 
 
 def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluation]) -> list[SessionEvaluation]:
-    """For every live set that is not evaluated under what counts, its newest evaluation under anything older."""
+    """Return for every live set without a current evaluation its newest older evaluation."""
     done = SessionEvaluation.objects.evaluated().filter(judged_by=judged_by)
     newest = done.filter(session_set=OuterRef("session_set")).order_by("-qrels__version", "-engine_version")
     rows = done.filter(
@@ -137,17 +138,18 @@ def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluati
 
 
 def _in_order(rows: QuerySet[SessionEvaluation]) -> QuerySet[SessionEvaluation]:
-    """The same in the order of submission, with what a row of the board says of each."""
+    """Return the evaluations in the order of submission, with the fields of a row."""
     shown = rows.select_related("session_set__team", "session_set__collection", "qrels").defer(*_LONG)
     return shown.order_by("session_set__created_at", "session_set")
 
 
 def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool) -> list[SystemRow]:
-    """A row for each system, in the order of the stored means: those the log names, the unnamed one where it comes."""
+    """Return a row for each system in the order of the stored means: the named ones, and the unnamed one where it
+    occurs."""
     means = _means(evaluations, list(dict.fromkeys([*query.measures, query.sort])))
     rows = []
     for evaluation in evaluations:
-        # nsDCG has a value for every session that has something to gain, whatever was found.
+        # nsDCG has a value for every session with a relevant document, whatever was found.
         counted = evaluation.means["values"].get(default_measures()[0].name)
         for place, system in enumerate(evaluation.means["systems"]):
             values = {name: column[place] for name, column in means[evaluation.pk].items()}
@@ -156,7 +158,8 @@ def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, sta
 
 
 def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
-    """Best first with their ranks, then those whose means leave out more of their sessions, then those without one."""
+    """Return the rows best first with their ranks, then those whose means leave out more of their sessions, then those
+    without a mean."""
     if not rows:
         return []
     found = [row.values[query.sort.name] for row in rows]
@@ -179,9 +182,9 @@ def _ranked(rows: list[SystemRow], query: SessionBoardQuery) -> list[SystemRow]:
 
 
 def _means(evaluations: list[SessionEvaluation], measures: list[Measure]) -> dict[int, dict[str, list[Mean]]]:
-    """Means by system of each evaluation: stored with it, remembered for an hour, or computed from the view.
+    """Return the means by system of each evaluation: stored with it, cached for an hour, or computed from the view.
 
-    StoredValueCorrupt where stored ones are damaged.
+    Raise StoredValueCorrupt if stored ones are damaged.
     """
     check_means(evaluations)
     found: dict[int, dict[str, list[Mean]]] = {}

@@ -1,4 +1,4 @@
-"""Comparing systems on one figure of their sessions: paired, in a Latin square, by topic, or as samples."""
+"""Compare systems on one value of each session: paired, in a Latin square, by topic, or as unpaired samples."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ _WHY: dict[Design, str] = {
     "two_way": "every topic was searched with every system, but not by the same searchers",
     "unpaired": "some topics were not searched with every system",
 }
-# Under a Latin square the pairs are compared by its own analysis, unpaired samples by Welch's test.
+# In a Latin square the pairs are compared by its own analysis, unpaired samples by Welch's test.
 _ONLY = {"latin_square": "latin_square", "unpaired": "welch_t"}
 _USUAL = "paired_t"
-# Seconds of solving so many equations, by the cube of their number.
+# Seconds to solve a system of equations, by the cube of their number.
 _CUBED = 4e-9
 
 
 @dataclass(frozen=True)
 class SessionComparisonQuery:
-    """What is compared: no sets or systems means all, no design the one that is recognised, no test its usual one."""
+    """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
+    of the design."""
 
     measure: Measure
     sets: list[str] = field(default_factory=list)
@@ -73,9 +74,9 @@ class Compared:
 class SessionComparison:
     """The systems best first, and every pair of them or with the baseline.
 
-    `recognised` is the design of the sessions and `why` it is; `design` the one by which they are compared, on so many
-    `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN where the test has none.
-    `family` is how many pairs p values count for.
+    `recognised` is the design of the sessions, with the reason in `why`; `design` is the one by which they are
+    compared, on this many `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN if the
+    test has none. `family` is the number of pairs that p values account for.
     """
 
     query: SessionComparisonQuery
@@ -96,16 +97,16 @@ class SessionComparison:
 
     @property
     def qrels(self) -> Qrels | None:
-        """The judgements that count, which are the same for every system; None where the logs judge themselves."""
+        """Return the active judgements, which are the same for every system, or None if the logs contain their own."""
         return self.systems[0].evaluation.qrels
 
     @property
     def draws(self) -> bool:
-        """Whether the figures depend on B and the seed."""
+        """Return whether the results depend on B and the seed."""
         return self.test in TESTS and TESTS[self.test].draws
 
     def better(self, place: int) -> int:
-        """Of one pair: 1 where its first system is significantly better, -1 where it is worse, 0 without a verdict."""
+        """Return for one pair 1 if its first system is significantly better, -1 if it is worse, 0 without a verdict."""
         return int(self.verdicts.better(self.query.measure.definition.lower_is_better)[place])
 
     def withheld(self, place: int) -> str:
@@ -114,7 +115,7 @@ class SessionComparison:
 
 @dataclass(frozen=True)
 class _Sample:
-    """All sessions that take part, with their values; `names` in the order of the factors' systems."""
+    """All sessions that take part, with their values; `names` are in the order of the factors' systems."""
 
     values: Floats
     factors: Factors
@@ -123,9 +124,9 @@ class _Sample:
 
 
 def compare_systems(*, collection: Collection, query: SessionComparisonQuery) -> SessionComparison:
-    """Compare systems on the measure, by the design that their sessions have or the one asked for.
+    """Compare systems on the measure, by the design of their sessions or the requested one.
 
-    Raises StatisticsError for fewer than two systems, too many, an unknown one, a test that does not fit the design, or
+    Raise StatisticsError for fewer than two systems, too many, an unknown one, a test that does not fit the design, or
     too few values.
     """
     with one_snapshot():
@@ -195,7 +196,7 @@ def _read_sample(collection: Collection, judged_by: str, query: SessionCompariso
 
 
 def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery) -> set[str]:
-    """The systems that take part by their full names; a system's own name will do where one set only has it."""
+    """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
     names = set()
     for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
         found = [full for full, (_, system) in entrants.items() if name in (full, system)]
@@ -213,7 +214,7 @@ def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionCo
 
 
 def _best_first(sample: _Sample, measure: Measure) -> _Sample:
-    """The same with the systems in the order of their means."""
+    """Return the same sample with the systems in the order of their means."""
     means = [float(np.mean(values)) if len(values) else np.nan for values in samples(sample.values, sample.factors)]
     sign = 1 if measure.lower_is_better else -1
     order = np.argsort(sign * np.array(means), kind="stable")
@@ -240,7 +241,7 @@ _Outcome = tuple[int, int, PairedResult, dict[str, OmnibusResult]]
 
 
 def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
-    """The test of compared runs on cells that are pairs of topic and searcher, or topics."""
+    """Return the paired test on cells, which are pairs of topic and searcher, or topics."""
     paired = (paired_values if design == "paired" else topic_values)(sample.values, sample.factors)
     values, cells = paired.values, paired.values.shape[1]
     if cells < 2:
@@ -256,13 +257,13 @@ def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: Ses
 
 
 def _in_square(sample: _Sample, pairs: Pairs) -> _Outcome:
-    """The analysis of all systems, and of each pair the same analysis of its own sessions."""
+    """Return the analysis of all systems, and of each pair the same analysis of its own sessions."""
     taking = np.flatnonzero(~np.isnan(sample.values))
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
-    # Equations of every topic, searcher and system are solved four times for each analysis.
+    # The equations of every topic, searcher and system are solved four times for each analysis.
     unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
     analyses = 1 if pairs.runs == 2 else 1 + pairs.number
     begin(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")

@@ -1,4 +1,4 @@
-"""Evaluating one session set: load, judge, compute, store."""
+"""Evaluate one session set: load, judge, compute, store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from runs.services.session_sets import read_session_set
 
 @dataclass(frozen=True)
 class Outcome:
-    """What evaluating a set gives."""
+    """The result of evaluating a set."""
 
     judged: JudgedSet
     stored: SessionView
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def evaluate_sessions(*, evaluation_id: int) -> bool:
-    """Evaluate one queued session set; True where this call finished it. Called twice, the second does nothing."""
+    """Evaluate one queued session set and return whether this call finished it. A second call does nothing."""
     return evaluate_leased(evaluation_id, SessionEvaluation, ("session_set", "qrels"), _compute, _store)
 
 
@@ -62,7 +62,7 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
 
 
 def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
-    """The judgements and what they are keyed by."""
+    """Return the judgements and their key: topic, session or query."""
     if evaluation.qrels is not None:
         qrels = evaluation.qrels
         found = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
@@ -86,7 +86,7 @@ def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> Jud
 
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
-    """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
+    """Save the results in one transaction. A worker that lost its lease writes nothing."""
     means = {"means": outcome.means, "means_digest": outcome.means_digest}
     judged = int(outcome.judged.view.is_judged.sum())
     stored = {name: getattr(outcome.stored, name) for name in ("content", "sessions", "digest")}

@@ -1,4 +1,4 @@
-"""Judged views of session sets as they are stored, with whose each session is."""
+"""Stored judged views of session sets, with the topic, searcher and system of each session."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.work import begin
 from runs.attention import keep_going
 
-# What every set is given when it is evaluated, and what is answered where no measure is named.
+# The measures computed when a set is evaluated, and answered if no measure is named.
 DEFAULT_MEASURES = (
     "nsDCG", "sDCG", "nsDCG(figure='best')", "nsDCG(figure='last')", "nsDCG(figure='mean')", "nsDCG(figure='avgpos')",
 )  # fmt: skip
-# Of one plain measure of one query, and of reading one query of a stored view.
+# Seconds for one plain measure of one query, and for reading one query of a stored view.
 _MEASURED, _READ = 0.4e-6, 0.6e-6
 
 Mean = tuple[float | None, int]
@@ -35,43 +35,43 @@ def default_measures() -> list[Measure]:
 
 @dataclass(frozen=True)
 class JudgedSet:
-    """A set's sessions in the order of its file and their judged view."""
+    """A set's sessions in the order of its file, and their judged view."""
 
     sessions: list[Session]
     view: JudgedSessions
 
     @cached_property
     def systems(self) -> list[bytes]:
-        """Their names in order of first appearance; empty where the log names none."""
+        """Return the names of the systems in order of first appearance; the name is empty if the log names none."""
         return list(dict.fromkeys(session.system for session in self.sessions))
 
     @cached_property
     def system(self) -> Ints:
-        """The place of each session's system in `systems`; shape (sessions,)."""
+        """Return the place of each session's system in `systems`; shape (sessions,)."""
         place = {name: index for index, name in enumerate(self.systems)}
         return np.array([place[session.system] for session in self.sessions], np.int64)
 
     def take(self, chosen: Ints) -> JudgedSet:
-        """Some sessions, in the order named."""
+        """Return some sessions, in the order named."""
         return JudgedSet([self.sessions[index] for index in chosen.tolist()], self.view.take(chosen))
 
     def means(self, measure: Measure, values: Floats) -> list[Mean]:
-        """The mean and the number of sessions with a value for each system."""
+        """Return the mean and the number of sessions with a value for each system."""
         return [measure.aggregate(part) for part in np.split(values[self._order], self._ends)]
 
     @cached_property
     def _order(self) -> Ints:
-        """The sessions system by system."""
+        """Return the order of the sessions by system."""
         return np.argsort(self.system, kind="stable")
 
     @cached_property
     def _ends(self) -> Ints:
-        """Where in that order each system ends but the last."""
+        """Return where in that order each system ends, except the last one."""
         return np.cumsum(np.bincount(self.system, minlength=len(self.systems)))[:-1]
 
 
 def pack_sessions(sessions: Iterable[Session]) -> bytes:
-    """Whose the sessions are, to be stored: ids have no white space in them."""
+    """Return the topics, searchers and systems of the sessions as bytes; ids have no white space in them."""
     lines = [b"\t".join((one.session_id, one.topic_id, one.searcher, one.system)) for one in sessions]
     return zstandard.compress(b"\n".join(lines))
 
@@ -82,7 +82,8 @@ def unpack_sessions(stored: bytes) -> list[Session]:
 
 
 def load_set(evaluation: SessionEvaluation) -> JudgedSet:
-    """The judged view of an evaluated set; StoredValueCorrupt, and it is made again, where it is damaged or gone."""
+    """Return the judged view of an evaluated set. If it is damaged or missing, queue the evaluation again and raise
+    StoredValueCorrupt."""
     row = SessionView.objects.filter(pk=evaluation.pk).first()
     if row is None or not row.is_sound(evaluation.qrels_id):
         raise give_up_evaluations(SessionEvaluation, [evaluation.pk], "judged view")
@@ -90,20 +91,20 @@ def load_set(evaluation: SessionEvaluation) -> JudgedSet:
 
 
 def check_means(evaluations: Iterable[SessionEvaluation]) -> None:
-    """StoredValueCorrupt where stored means of a set are damaged, or the names of its systems beside them."""
+    """Raise StoredValueCorrupt if stored means of a set, or the names of its systems beside them, are damaged."""
     if damaged := [evaluation.pk for evaluation in evaluations if not evaluation.has_sound_means()]:
         raise give_up_evaluations(SessionEvaluation, damaged, "means")
 
 
 def load_sets(evaluations: list[SessionEvaluation]) -> Iterator[tuple[SessionEvaluation, JudgedSet]]:
-    """The judged views of several sets, held one at a time."""
+    """Yield the judged views of several sets, held one at a time."""
     for evaluation in evaluations:
         keep_going()
         yield evaluation, load_set(evaluation)
 
 
 def values_of(judged: JudgedSet, measures: list[Measure]) -> dict[str, Floats]:
-    """Each session's values by measure."""
+    """Return each session's values by measure."""
     found = {}
     for measure in measures:
         keep_going()
@@ -112,19 +113,20 @@ def values_of(judged: JudgedSet, measures: list[Measure]) -> dict[str, Floats]:
 
 
 def work_of(queries: int, measures: Iterable[Measure]) -> float:
-    """How much it is to compute measures of so many queries, in those of a plain measure."""
+    """Return the work of computing measures of this many queries, as a multiple of a plain measure."""
     return queries * sum(map(_weight, measures))
 
 
 def begin_sessions(work: float, pointer: str = "measures", *, read: int = 0) -> None:
-    """Begin computing so much, beside reading the views of so many queries; StatisticsError for more than a request may
-    ask for."""
+    """Begin computing this much work, in addition to reading the views of this many queries. Raise StatisticsError for
+    more than a request may compute."""
     seconds = _MEASURED * work + _READ * read
     begin(seconds, "measures of session sets that are not stored", "name fewer measures, sets or sessions", pointer)
 
 
 def _weight(measure: Measure) -> float:
-    """Measured: whole vectors cost by their components, measures of runs make a ranking first."""
+    """Return the measured weight of a measure: whole vectors take time by their components, measures of runs make a
+    ranking first."""
     parameters = measure.parameters
     if "of" in parameters:
         return 5.0
@@ -134,6 +136,6 @@ def _weight(measure: Measure) -> float:
 
 
 def unpack_set(row: SessionView) -> JudgedSet:
-    """The judged view of a row that was found sound."""
+    """Return the judged view of a row whose digest was checked."""
     view = JudgedSessions.from_bytes(zstandard.decompress(bytes(row.content)))
     return JudgedSet(unpack_sessions(bytes(row.sessions)), view)

@@ -1,4 +1,4 @@
-"""One session from query to query: its rankings with their levels, its vector, what each query added."""
+"""One session by query: its rankings with their levels, its vector, and the contribution of each query."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_DOCUMENTS = 100_000
 
 @dataclass(frozen=True)
 class ShownDocument:
-    """A document where it was listed; `level` is None where nobody judged it, `score` where the log has none."""
+    """A document at its rank; `level` is None if it is unjudged, `score` if the log has none."""
 
     rank: int
     doc_id: str
@@ -42,10 +42,10 @@ class ShownDocument:
 
 @dataclass(frozen=True)
 class ShownQuery:
-    """A query with the documents it returned, all of them counted and the first of them listed.
+    """A query with the number of its documents, of which the first are listed.
 
-    `contribution` is what it adds to the session, `ideal` what it would at best, `share` the one of the other, NaN
-    without an ideal; `change` by how much more it gains than the query before it, NaN of the first.
+    `contribution` is what it adds to the session, `ideal` what it would add at best, `share` the ratio of both, NaN
+    without an ideal; `change` is how much more it gains than the query before it, NaN for the first.
     """
 
     query: Query
@@ -60,7 +60,7 @@ class ShownQuery:
 
 @dataclass(frozen=True)
 class ShownSession:
-    """A session as it is read closely. `starts` are the components at which each query begins, and the end.
+    """A session in detail. `starts` are the components at which each query begins, and the end.
 
     `before` and `after` are its neighbours in the log, None at the ends of it.
     """
@@ -79,10 +79,10 @@ class ShownSession:
 
 
 def read_session(*, evaluation: SessionEvaluation, name: str, measure: Measure, documents: int) -> ShownSession:
-    """A session by its id, or else by its number from 1 on; `documents` are listed for each query.
+    """Return a session by its id, or else by its number from 1 on; `documents` are listed for each query.
 
-    The rankings come from the stored log, all else from the judged view. NotFound where there is no such session;
-    MeasureError for a measure that is no vector.
+    The rankings come from the stored log, everything else from the judged view. Raise NotFound for an unknown session,
+    MeasureError for a measure that is not a vector.
     """
     begin_reading_file(evaluation.session_set.size)
     judged = load_set(evaluation)
@@ -129,7 +129,8 @@ def _find(sessions: list[Session], name: str) -> int:
 def _query(
     block: SessionBlock, query: int, view: JudgedSessions, number: int, most: int, *figures: float
 ) -> ShownQuery:
-    """A query by its place in the block and its number in the session, with the first `most` of its documents."""
+    """Return a query by its place in the block and its number in the session, with the first `most` of its
+    documents."""
     start, end = block.document_starts[query : query + 2].tolist()
     judged = view.query == number
     levels = dict(zip(view.rank[judged].tolist(), view.level[judged].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Reading the values of a session set: one figure for each session, and the means of its systems."""
+"""The values of a session set: one for each session, and the means of its systems."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from runs.models import SessionSet
 
 @dataclass(frozen=True)
 class SessionSelection:
-    """Which sessions of a set take part: of one system, topic or searcher, of at least so many queries; None is all.
+    """A selection of sessions of a set: of one system, topic or searcher, or with at least this many queries; None
+    means all.
 
-    The empty system or searcher is that of the sessions whose log names none.
+    An empty system or searcher selects the sessions whose log names none.
     """
 
     system: str | None = None
@@ -29,7 +30,7 @@ class SessionSelection:
 
     @property
     def words(self) -> str:
-        """What takes part, as a chart says it; empty for all sessions."""
+        """Return the selection in words for a chart; empty for all sessions."""
         named = (("topic", self.topic), ("searcher", self.searcher), ("system", self.system))
         parts = [f"{what} {name}" if name else f"no {what} named" for what, name in named if name is not None]
         parts += [f"sessions of at least {self.least:,} queries"] if self.least > 1 else []
@@ -38,7 +39,7 @@ class SessionSelection:
 
 @dataclass(frozen=True)
 class ChosenSessions:
-    """The sessions that a selection chose, of an evaluated set; `places` are theirs in the log, from 0."""
+    """The selected sessions of an evaluated set; `places` are their places in the log, from 0."""
 
     evaluation: SessionEvaluation
     selection: SessionSelection
@@ -58,15 +59,16 @@ class SetValues:
 
     @property
     def cautions(self) -> list[Caution]:
-        """What is to be known of the measures where these levels are judged."""
+        """Return the cautions about the measures under these levels."""
         levels = np.unique(self.chosen.judged.view.recall_base.level).tolist()
         return [caution for measure in self.measures for caution in measure.cautions(levels)]
 
 
 def find_session_evaluation(*, session_set: SessionSet, version: int | None = None) -> SessionEvaluation:
-    """The set's evaluation to read: under one qrels version, or the active one, or else the newest one there is.
+    """Return the set's evaluation to read: under the named qrels version, the active one, or else the newest one that
+    exists.
 
-    NotFound with the reason where nothing is evaluated.
+    Raise NotFound with the reason if there is no evaluation.
     """
     done = SessionEvaluation.objects.evaluated().filter(session_set=session_set, judged_by=session_set.judged_by)
     if version is not None:
@@ -80,7 +82,7 @@ def find_session_evaluation(*, session_set: SessionSet, version: int | None = No
 
 
 def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelection) -> ChosenSessions:
-    """The sessions of the set that the selection names; InvalidInput where a name is not there."""
+    """Return the sessions of the set that the selection names. Raise InvalidInput for an unknown name."""
     judged = load_set(evaluation)
     taking = judged.view.queries >= selection.least
     for name, attribute in (("system", "system"), ("topic", "topic_id"), ("searcher", "searcher")):
@@ -98,7 +100,8 @@ def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelectio
 
 
 def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:
-    """The values of the chosen sessions, computed from the judged view; StatisticsError for too many at once."""
+    """Return the values of the chosen sessions, computed from the judged view. Raise StatisticsError for too many at
+    once."""
     judged = chosen.judged
     begin_sessions(work_of(judged.view.n_queries, measures))
     vectors = values_of(judged, measures)

@@ -1,1 +1,1 @@
-"""What workers do by themselves: dispatching, checking, counting."""
+"""The recurring tasks of workers: dispatching, checking, counting."""

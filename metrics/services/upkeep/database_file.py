@@ -1,4 +1,4 @@
-"""Whether SQLite's file is whole: what it says of itself, page by page. PostgreSQL looks after its own files."""
+"""Check SQLite's file page by page. PostgreSQL checks its own files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHAT_TO_DO = "; restore a backup"
 
 
 def find_in_database(*, fast: bool) -> Iterator[Finding]:
-    """Every table and index agrees with the others, and no row names one that is not there; `fast` leaves the pages
+    """Yield tables and indexes that contradict each other, and rows that refer to missing rows; `fast` leaves the pages
     unread."""
     if connection.vendor != "sqlite":
         return
@@ -29,7 +29,7 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
             yield Finding("dangling_row", text)
         if fast:
             return
-        # A zeroed page shows itself neither to a query that does not touch it, nor to a short look at the file.
+        # Neither a query that does not read it, nor SQLite's quick check notices a zeroed page.
         cursor.execute(f"PRAGMA integrity_check({_SHOWN})")
         for (told,) in cursor.fetchall():
             for line in () if told == "ok" else told.splitlines():
@@ -37,9 +37,9 @@ def find_in_database(*, fast: bool) -> Iterator[Finding]:
 
 
 def find_in_types() -> Iterator[Finding]:
-    """Every stored value is bytes. One flipped bit before a row makes SQLite take them for text, which cannot be read.
+    """Yield stored values that are not bytes. One flipped bit before a row makes SQLite read them as text, which fails.
 
-    The bytes themselves are then what they were; where they are not, their digest says so.
+    The bytes themselves are usually unchanged; if not, their digest differs.
     """
     if connection.vendor != "sqlite":
         return
@@ -48,7 +48,7 @@ def find_in_types() -> Iterator[Finding]:
         table, key, column = (connection.ops.quote_name(str(name)) for name in
                               (model._meta.db_table, model._meta.pk.column, field.column))  # fmt: skip
         with connection.cursor() as cursor:
-            # The names are those of the models.
+            # The names come from the models.
             cursor.execute(f"SELECT {key} FROM {table} WHERE typeof({column}) NOT IN ('blob', 'null')")  # noqa: S608
             keys = [row[0] for row in cursor.fetchall()]
         for pk in keys:
@@ -63,7 +63,7 @@ def _execute(statement: str, *values: Any) -> None:
 
 
 def damaged(error: DatabaseError) -> Finding | None:
-    """Return what a query met where a part of the database is damaged, None where its error has another cause."""
+    """Return the error of a query that met a damaged part of the database, or None for other causes."""
     if says_damaged(error) or "disk I/O error" in str(error):
         return Finding("database_damaged", f"the rows cannot be read: {error}{_WHAT_TO_DO}")
     if "Could not decode to UTF-8" in str(error):

@@ -1,4 +1,4 @@
-"""The dispatcher: from the rows that are the queue to messages that are hints. Every worker runs one."""
+"""The dispatcher: it sends messages for the rows of the queue. Every worker runs one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REAP_SECONDS = 1.5
 SWEEP_SECONDS = 3600.0
 FAILED_SECONDS = 1.0
 BATCH = 50
-# No more than these wait in the broker: a long queue behind slow workers stays in the database.
+# At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
 
 Publish = Callable[[Any], None]
@@ -40,12 +40,12 @@ def _no_message() -> int:
 
 
 def _nobody(pk: Any) -> None:
-    """Takes no message."""
+    """Send no message."""
 
 
 @dataclass
 class Step:
-    """Something done again and again, `seconds` apart, more or less: several dispatchers drift out of step."""
+    """A task repeated about every `seconds`, with some variation so that several dispatchers do not run in step."""
 
     name: str
     seconds: float
@@ -54,9 +54,9 @@ class Step:
 
 
 class Dispatcher(threading.Thread):
-    """Publishes due jobs every 100 ms, returns expired leases to the queue, sweeps every hour; until stopped.
+    """Publish due jobs every 100 ms, return expired leases to the queue, and sweep every hour, until stopped.
 
-    `waiting` tells how many messages the broker holds.
+    `waiting` returns how many messages the broker holds.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Dispatcher(threading.Thread):
             self._reaping,
             Step("publishing", 0.0, lambda: publish_due(publish, waiting)),
             Step("publishing sessions", 0.0, lambda: publish_due(publish_sessions, waiting, SessionEvaluation)),
-            # After the evaluations: what room these leave in the broker.
+            # After the evaluations, with the remaining room in the broker.
             Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting)),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
@@ -83,7 +83,7 @@ class Dispatcher(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(ROUND_SECONDS):
-            # A connection that a database restart broke would otherwise stay broken for ever.
+            # Otherwise a connection that a restart of the database broke would stay broken.
             close_old_connections()
             self.round()
         connections.close_all()
@@ -93,14 +93,14 @@ class Dispatcher(threading.Thread):
         self.join(timeout=5)
 
     def round(self) -> None:
-        """Take every step that is due; one that fails holds up no other."""
+        """Run every step that is due; a step that fails does not stop the others."""
         for step in self._steps:
             if time.monotonic() >= step.due:
                 self._take(step)
 
     def _reap(self) -> None:
         reap_expired()
-        # Before anything is published: a broker that is away must not make every web server unready.
+        # Before publishing, so that an unavailable broker does not make every web server unready.
         self._notes.note()
 
     def _take(self, step: Step) -> None:
@@ -112,7 +112,8 @@ class Dispatcher(threading.Thread):
             logger.warning("dispatcher: %s failed: %s", step.name, error)
             step.due = time.monotonic() + FAILED_SECONDS
             if isinstance(error, DatabaseError):
-                # While the database was away no worker could renew its lease: the living ones go first.
+                # While the database was unavailable no worker could renew its lease: let the living workers do so
+                # first.
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
@@ -121,7 +122,7 @@ def _sweep() -> None:
     try:
         swept = sweep()
     except StorageUnavailable as error:
-        # Not again in a second, as for what fails: the next hour is soon enough.
+        # Not again in a second, unlike other steps that fail: the next hour is soon enough.
         logger.error("nothing was swept: %s", error.message)
         return
     if swept.spared:
@@ -134,10 +135,10 @@ def _sweep() -> None:
 def publish_due(
     publish: Publish, waiting: Callable[[], int] = _no_message, kind: type[Job] = Evaluation, most: int = BATCH
 ) -> int:
-    """Publish what is due of one kind, `most` of it and as far as the broker has room; what could not be sent becomes
-    due again.
+    """Publish the due jobs of one kind, at most `most` and as many as the broker has room for; unsent ones become due
+    again.
 
-    A message that stays unanswered for a lease's time is sent again.
+    A message that is not answered within a lease's time is sent again.
     """
     again_after = settings.EVALHUB_LEASE_SECONDS
     if not due_jobs(again_after, kind).exists():
@@ -154,7 +155,7 @@ def publish_due(
 
 
 def publish_comparisons(publish: Publish, waiting: Callable[[], int] = _no_message) -> int:
-    """Publish due comparisons, so many at once that a process of a worker is left for evaluations where it has two."""
+    """Publish due comparisons, but leave one process of a worker with several processes for evaluations."""
     if not due_jobs(settings.EVALHUB_LEASE_SECONDS, Comparison).exists():
         return 0
     at_once = max(1, settings.EVALHUB_WORKER_PROCESSES - 1)

@@ -1,4 +1,4 @@
-"""What a look at rows and files finds."""
+"""The findings of a check of rows and files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong: where, what and what to do about it. A note is no fault, only something to know.
+    """One fault: its kind, its place and the advice. A note is not a fault, only information.
 
-    `repair` does what can be done without losing anything.
+    `repair` repairs it if that loses nothing.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""What must always be true of rows and files, and what to do where it is not."""
+"""Check what must always be true of rows and files, and repair it where possible."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from runs.services.sweeping import AGE, left_behind, orphans, sweep, takes_too_m
 
 
 def find_faults(*, fast: bool = False) -> Iterator[Finding]:
-    """Everything that is wrong at this moment; `fast` leaves the contents of files and views unread."""
+    """Yield all faults of this moment; `fast` leaves the contents of files and views unread."""
     looks = (
         partial(find_in_database, fast=fast),
         find_in_types,
@@ -70,12 +70,12 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
             finding = damaged(error)
             if finding is None:
                 raise
-            # What lies on other pages can still be looked at.
+            # Rows on other pages can still be checked.
             yield finding
 
 
 def _find_in_collections() -> Iterator[Finding]:
-    """Their measures can be computed, and are stored for every evaluation."""
+    """Check that the measures of collections can be computed and are stored for every evaluation."""
     for collection in Collection.objects.all():
         measures = []
         for name in collection.measures:
@@ -107,12 +107,12 @@ def _find_in_qrels() -> Iterator[Finding]:
         try:
             named = len(qrels.topic_ids)
         except (StoredValueCorrupt, OperationalError):
-            # Whether they can be read from the file again is looked at with the contents.
+            # The check of contents tries to read them from the file again.
             text = f"the topic ids of judgements {qrels} are damaged; fsck --repair reads them again from their file"
             yield Finding("qrels_topics", text)
             continue
         if qrels.topics != named:
-            # What has its digest is what was stored.
+            # A value that has its digest is unchanged.
             text = f"judgements {qrels} name {named} topics and count {qrels.topics}; --repair counts them again"
             counted = Qrels.objects.filter(pk=qrels.pk, topics=qrels.topics)
             yield Finding("qrels_topics", text, partial(counted.update, topics=named))
@@ -132,7 +132,8 @@ def _find_in_teams() -> Iterator[Finding]:
 
 
 def _find_in_leases() -> Iterator[Finding]:
-    """A job has a whole lease exactly while a worker holds it, and never a longer one than a worker takes."""
+    """Check that a job has a complete lease exactly while a worker holds it, and never a longer one than a worker
+    takes."""
     leased = Q(lease_token__isnull=False) | Q(lease_until__isnull=False)
     whole = Q(lease_token__isnull=False, lease_until__isnull=False)
     lease = timedelta(seconds=settings.EVALHUB_LEASE_SECONDS)
@@ -161,7 +162,7 @@ def _name(job: Job) -> str:
 
 
 def _find_in_submissions() -> Iterator[Finding]:
-    """What is withdrawn waits for nothing, and all that is not has the evaluation that counts."""
+    """Check that withdrawn runs and session sets are not queued, and that all others have a current evaluation."""
     for kind in EVALUATIONS.values():
         key, noun = kind.OF.KEY, kind.OF.noun()
         waiting = kind.OF.objects.filter(evaluations__state=Job.QUEUED).exclude(deleted_at=None)
@@ -174,9 +175,10 @@ def _find_in_submissions() -> Iterator[Finding]:
 
 
 def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
-    """They are by judgements of their collection, and have a judged view and vectors that fit these.
+    """Check that evaluations use judgements of their collection, and have a judged view and vectors of the right
+    length.
 
-    Runs and logs are the truth: what cannot be read is made from them again.
+    Unreadable values are computed again from the runs and logs.
     """
     for kind in EVALUATIONS.values():
         of, prefix = kind.OF.KEY, "" if kind is Evaluation else "session_"
@@ -215,7 +217,7 @@ def _has_whole_view(evaluation: Evaluation | SessionEvaluation) -> bool:
 
 
 def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
-    """What can be made again is forgotten: whoever asks for it has it made."""
+    """Check stored comparisons. A damaged result is deleted if it can be computed again on request."""
     for stored in Comparison.objects.select_related("qrels").defer("content", "qrels__topic_ids").iterator(50):
         if digest_of(stored.query) != stored.digest or stored.query["qrels"] != stored.qrels.pk:
             text = f"{stored} is not the one that its inputs name; --repair forgets it"
@@ -235,7 +237,7 @@ def _find_in_comparisons(fast: bool) -> Iterator[Finding]:
 
 
 def _find_in_files(fast: bool) -> Iterator[Finding]:
-    """Every file that a row names is there, and is what its name and its row say."""
+    """Check that every file named by a row exists, and agrees with its name and its row."""
     examined: dict[str, Examined] = {}
     for sha256, size, who in _named_files():
         if sha256 not in examined:
@@ -258,7 +260,7 @@ def _find_in_files(fast: bool) -> Iterator[Finding]:
 
 
 def _look_at(sha256: str) -> Examined:
-    """Whether a stored file is there, without reading it."""
+    """Check whether a stored file exists, without reading it."""
     try:
         is_file = stat.S_ISREG(stored_path(sha256).stat().st_mode)
     except FileNotFoundError:
@@ -269,7 +271,7 @@ def _look_at(sha256: str) -> Examined:
 
 
 def _named_files() -> Iterator[tuple[str, int | None, str]]:
-    """Stored files as rows name them: the SHA-256, the size where the row says it, and what the row is."""
+    """Yield stored files as rows name them: the SHA-256, the size if the row has it, and a description of the row."""
     for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings"):
         yield qrels.sha256, qrels.size, f"judgements {qrels}"
     for log in SessionSet.objects.filter(deleted_at=None).only("sha256", "size", "tag"):

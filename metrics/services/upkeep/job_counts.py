@@ -1,4 +1,4 @@
-"""What the database says of the service: the figures that monitoring reads, the same from every process."""
+"""The numbers that monitoring reads from the database, the same from every process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.queue.lifecycle import is_due
 from metrics.services.queue.rounds import LastRound, last_rounds
 
-# Upper bounds of the classes of evaluation seconds; the last one has none.
+# Upper bounds of the histogram of evaluation seconds; the last class has none.
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _LONG = timedelta(seconds=60)
 _STATE = Evaluation.State
@@ -23,7 +23,7 @@ _STATE = Evaluation.State
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """How the queue goes: the longest wait in seconds, and numbers of evaluations."""
+    """The state of the queue: the longest wait in seconds, and numbers of evaluations."""
 
     oldest: float
     delayed: int
@@ -33,7 +33,8 @@ class Queue:
 
     @property
     def stuck(self) -> bool:
-        """Something is due for a minute, in that minute nothing was sent to a worker, and none has anything in hand."""
+        """Return whether a job has been due for a minute while nothing was sent to a worker and no worker holds a
+        job."""
         return bool(self.undispatched and not self.dispatched)
 
 
@@ -54,12 +55,12 @@ class Figures:
 
     @property
     def round_age(self) -> float:
-        """Seconds since the last round of any dispatcher; infinite where there was none."""
+        """Return the seconds since the last round of any dispatcher; infinite if there was none."""
         return min((last.age for last in self.rounds), default=float("inf"))
 
 
 def read_figures() -> Figures:
-    """All figures, in five queries."""
+    """Return all numbers, in five queries."""
     figures = Figures(read_queue(), last_rounds(), Counter(dict.fromkeys(_STATE.values, 0)))
     bounds = [Q(seconds__lte=SECONDS[0])]
     bounds += [Q(seconds__gt=low, seconds__lte=high) for low, high in pairwise(SECONDS)]
@@ -89,7 +90,7 @@ def _by_state(kind: type[Job], states: list[str]) -> Counter[str]:
 
 
 def read_queue() -> Queue:
-    """What waits and what is stuck; reads the rows of the queue only."""
+    """Return the state of the queue, reading only its own rows."""
     queued = Q(state=_STATE.QUEUED)
     due = is_due()
     found = (

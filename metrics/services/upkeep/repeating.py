@@ -1,4 +1,4 @@
-"""What an administrator asks of jobs that ended, or that should: to do them again, or not at all."""
+"""Actions of administrators on jobs: repeat or cancel them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CANCELLED = "an administrator cancelled it"
 
 
 def repeat_evaluation(*, evaluation: Evaluation | SessionEvaluation, origin: Origin = SYSTEM) -> None:
-    """Evaluate again what was evaluated, failed or was cancelled; its values stay until new ones are stored.
+    """Queue a finished, failed or cancelled evaluation again; its values stay until new ones are stored.
 
-    Conflict where it is in the queue, where its run or session set was withdrawn, or where another engine made it:
-    under that engine's name this one's values would stand.
+    Raise Conflict if it is in the queue, if its run or session set was withdrawn, or if another engine version made it,
+    because its values would then be those of this version under the other's name.
     """
     submitted = evaluation.submission
     if evaluation.engine_version != ENGINE_VERSION:
@@ -35,7 +35,7 @@ def repeat_evaluation(*, evaluation: Evaluation | SessionEvaluation, origin: Ori
 
 
 def repeat_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
-    """Try a comparison again that failed; Conflict where it did not."""
+    """Queue a failed comparison again. Raise Conflict if it did not fail."""
     with transaction.atomic():
         if not try_failed_again(Comparison.objects.filter(pk=comparison.pk)):
             raise Conflict(f"{comparison} did not fail")
@@ -44,8 +44,8 @@ def repeat_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> Non
 
 
 def cancel_comparison(*, comparison: Comparison, origin: Origin = SYSTEM) -> None:
-    """End a comparison that waits or is being made: it fails, and its worker finds its lease gone. Conflict where it
-    has ended."""
+    """End a queued or running comparison: it fails, and its worker finds its lease lost. Raise Conflict if it has
+    ended."""
     with transaction.atomic():
         reason = {"error_code": "comparison_cancelled", "error_message": _CANCELLED}
         waiting = Comparison.objects.unfinished().filter(pk=comparison.pk)

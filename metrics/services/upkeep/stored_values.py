@@ -1,4 +1,4 @@
-"""Stored values against what they were made from: their digests, vectors from views, means from vectors, topic ids."""
+"""Check stored values against their sources: their digests, vectors from views, means from vectors, topic ids."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from runs.errors import StoredValueCorrupt
 from runs.models import Qrels
 from runs.services.qrels import load_judgements
 
-# Another processor may give another last digit.
+# Another processor may compute another last digit.
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-12
 _BROKEN = (StoredValueCorrupt, OperationalError)
 
 
 def find_in_topic_ids() -> Iterator[Finding]:
-    """The topic ids of judgements are those of their file, in its order."""
+    """Check that the topic ids of judgements are those of their file, in its order."""
     for qrels in Qrels.objects.select_related("collection").defer("topic_ids", "warnings").iterator(50):
         try:
             stored = qrels.topic_ids
@@ -41,7 +41,7 @@ def find_in_topic_ids() -> Iterator[Finding]:
         try:
             judgements = load_judgements(qrels.sha256, qrels.keyed_by, qrels.iteration)
         except EvalHubError:
-            # The file has its own finding.
+            # The damaged file has its own finding.
             own = stored
         else:
             own = [topic_id.decode() for topic_id in judgements.topic_ids]
@@ -54,7 +54,7 @@ def find_in_topic_ids() -> Iterator[Finding]:
 
 
 def find_in_vectors() -> Iterator[Finding]:
-    """Every vector and mean is what was stored, and what this engine makes of the judged view."""
+    """Check that every vector and mean is unchanged, and equal to what this engine computes from the judged view."""
     for evaluation in Evaluation.objects.evaluated().select_related("run").only("engine_version", "qrels_id", "run"):
         current, view = evaluation.engine_version == ENGINE_VERSION, None
         kept = JudgedView.objects.filter(pk=evaluation.pk).first() if current else None
@@ -77,7 +77,7 @@ def find_in_vectors() -> Iterator[Finding]:
 
 
 def is_whole(row: JudgedView | SessionView, qrels: int | None) -> bool:
-    """Whether a judged view has its digest and can be unpacked."""
+    """Return whether a judged view has its digest and can be unpacked."""
     try:
         if isinstance(row, SessionView):
             return row.is_sound(qrels) and bool(unpack_set(row))
@@ -98,7 +98,8 @@ def _close(a: Floats, b: Floats) -> bool:
 
 
 def find_in_session_means() -> Iterator[Finding]:
-    """The stored means of a session set are what was stored, and what this engine makes of its judged view."""
+    """Check that the stored means of a session set are unchanged, and equal to what this engine computes from its
+    judged view."""
     done = SessionEvaluation.objects.evaluated().filter(engine_version=ENGINE_VERSION).defer("means")
     for evaluation in done.iterator(50):
         kept = SessionView.objects.filter(pk=evaluation.pk).first()
@@ -127,13 +128,14 @@ def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
 
 def _evaluate_again(pk: int) -> None:
     rows = SessionEvaluation.objects.filter(pk=pk)
-    # What is no text at all would stop the worker that reads the row.
+    # A value that is not text would stop the worker that reads the row.
     rows.update(means={}, means_digest=None)
     queue_again(rows)
 
 
 def find_unsealed() -> Iterator[Finding]:
-    """What a worker of an earlier release stored has no digest; it was compared with its view just before."""
+    """Yield values without a digest, stored by a worker of an earlier release; they were just compared with their
+    view."""
     kinds: tuple[tuple[type[Model], str, str], ...] = (
         (JudgedView, "digest", "evaluation__qrels_id"),
         (MetricVector, "mean_digest", "evaluation__qrels_id"),

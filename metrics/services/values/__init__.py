@@ -1,1 +1,1 @@
-"""What one run is worth: judged views, values, curves, rankings."""
+"""The values of one run: judged views, values, curves, rankings."""

@@ -1,4 +1,4 @@
-"""The values of several runs side by side, on the topics on which all of them have one."""
+"""The values of several runs on the topics on which all of them have one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runs.models import Qrels
 
 @dataclass(frozen=True)
 class CommonValues:
-    """Shape of `values`: (runs, topics); `left_out` counts the topics on which a run has no value."""
+    """Values of shape (runs, topics); `left_out` counts the topics on which a run has no value."""
 
     values: Matrix
     left_out: int
@@ -32,13 +32,14 @@ class CommonValues:
 
 
 def read_common_values(evaluation_ids: list[int], measures: list[Measure]) -> list[CommonValues]:
-    """For each measure the values of these evaluations of one qrels version."""
+    """Return for each measure the values of these evaluations of one qrels version."""
     found = vectors_of(evaluation_ids, measures)
     return [common_values(np.vstack([found[pk, measure.name].values for pk in evaluation_ids])) for measure in measures]
 
 
 def common_values(values: Matrix) -> CommonValues:
-    """Without the topics on which a run has no value (NaN); StatisticsError where fewer than two are left."""
+    """Return the values without the topics on which a run has no value (NaN). Raise StatisticsError if fewer than two
+    are left."""
     common: Flags = np.logical_not(np.isnan(values).any(axis=0))
     topics = int(common.sum())
     if topics < 2:
@@ -48,7 +49,8 @@ def common_values(values: Matrix) -> CommonValues:
 
 
 def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
-    """Say which measures do not suit these judgements: gains that leave out their levels, subtopics that they lack."""
+    """Return a caution for each measure that does not suit these judgements: gains without some of their levels, or
+    missing subtopics."""
     named, levels = list(measures), [int(level) for level in qrels.levels]
     cautions = [caution for measure in named for caution in measure.cautions(levels)]
     of_subtopics = ", ".join(measure.name for measure in named if measure.definition.name in OF_SUBTOPICS)
@@ -59,7 +61,7 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
 
 
 def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
-    """What is to be known of the values themselves, whatever is made of them."""
+    """Return the cautions about the values themselves, whatever is computed from them."""
     cautions = []
     pooled = [measure.name for measure in measures if measure.pools]
     if pooled:
@@ -77,7 +79,7 @@ def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
 
 
 def check_names(test: str, correction: str = "none") -> None:
-    """StatisticsError for a test or a correction that nobody knows."""
+    """Raise StatisticsError for an unknown test or correction."""
     check_known([test], correction)
 
 

@@ -1,4 +1,4 @@
-"""Reading the curves of one evaluated run, all of them from one look at its judged view."""
+"""The curves of one evaluated run, all computed from one reading of its judged view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_LEVELS = 20
 
 @dataclass(frozen=True)
 class CurveQuery:
-    """What is asked of a run's curves over ranks."""
+    """The parameters of a run's curves over ranks."""
 
     measures: list[Measure]
     depth: int = 100
@@ -31,9 +31,9 @@ class CurveQuery:
 
 @dataclass(frozen=True)
 class RecallQuery:
-    """What is asked of a run's precision over recall: levels with all above them, and levels alone.
+    """The parameters of a run's precision-recall curves: levels with all levels above them, and single levels.
 
-    None in place of a list means all levels that occur in the judgements.
+    None instead of a list means all levels that occur in the judgements.
     """
 
     points: int = 11
@@ -47,7 +47,7 @@ class RecallQuery:
 
 @dataclass(frozen=True)
 class DrawnCurve:
-    """A measure's curve; `readings` where they were asked for."""
+    """A measure's curve, with `readings` if they were requested."""
 
     measure: Measure
     curve: Curve
@@ -55,7 +55,8 @@ class DrawnCurve:
 
 
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
-    """The curves in the order asked for; MeasureError for a measure without one, StatisticsError for too much work."""
+    """Return the curves in the order of the request. Raise MeasureError for a measure without a curve, StatisticsError
+    for too much work."""
     points = query.depth * (evaluation.qrels.topics if query.per_topic else 1)
     dense = sum(measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures)
     ranks = dense * query.depth * evaluation.qrels.topics
@@ -70,7 +71,7 @@ def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve
 
 
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
-    """One curve for each level of relevance; MeasureError for more than MAX_LEVELS of them."""
+    """Return one curve for each level of relevance. Raise MeasureError for more than MAX_LEVELS levels."""
     points = query.points * (evaluation.qrels.topics if query.per_topic else 1)
     curves = sum(MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone))
     begin_curves(evaluation.pk, curves, points)

@@ -14,7 +14,7 @@ from metrics.services.values.effort import sizes_of_views
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection
 
-# As many lines as there are colours to tell apart.
+# As many lines as there are distinguishable colours.
 MAX_TOGETHER = 8
 
 
@@ -28,7 +28,7 @@ class CurvesTogether:
 
 
 def choose_together(*, collection: Collection, runs: list[str], scores: str | None) -> list[Evaluation]:
-    """The runs in the order named, or all; StatisticsError for more than MAX_TOGETHER, or none."""
+    """Return the runs in the order named, or all. Raise StatisticsError for none, or more than MAX_TOGETHER."""
     found = select_evaluations(
         collection=collection, qrels=active_qrels(collection), scores=scores or collection.scores, runs=runs,
         most=MAX_TOGETHER,
@@ -39,13 +39,13 @@ def choose_together(*, collection: Collection, runs: list[str], scores: str | No
 
 
 def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:
-    """MeasureError for several measures, or one without a curve."""
+    """Return the curves of a measure. Raise MeasureError for several measures, or one without a curve."""
     if len(query.measures) > 1:
         raise MeasureError(
             "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
         )
     (measure,) = query.measures
-    # Asked for at once, instead of for each curve.
+    # Estimated together instead of for each curve.
     sizes_of_views([evaluation.pk for evaluation in evaluations])
     curves = [read_curves(evaluation=evaluation, query=query)[0].curve for evaluation in evaluations]
     return CurvesTogether(measure, evaluations, curves)

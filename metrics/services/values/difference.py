@@ -1,4 +1,4 @@
-"""The difference of two runs, topic by topic."""
+"""The difference of two runs by topic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from runs.models import Collection, Qrels, Run
 
 @dataclass(frozen=True)
 class DifferenceQuery:
-    """What is asked: run a against run b; `by_difference` lists the topics with the largest a - b first."""
+    """The parameters of a difference of run a and run b; `by_difference` lists the topics with the largest a - b
+    first."""
 
     measure: Measure
     runs: list[str]
@@ -27,7 +28,7 @@ class DifferenceQuery:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs with its values in the order of the topics."""
+    """One of the two runs, with its values in the order of the topics."""
 
     run: Run
     vector: MetricVector
@@ -35,7 +36,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """Both sides, a - b per topic, and the topics' numbers in the order asked for."""
+    """Both sides, a - b by topic, and the places of the topics in the requested order."""
 
     query: DifferenceQuery
     qrels: Qrels
@@ -47,7 +48,8 @@ class Difference:
 
 
 def read_difference(*, collection: Collection, query: DifferenceQuery) -> Difference:
-    """Two evaluated runs under one measure; StatisticsError for another number of runs or an unknown one."""
+    """Return the values of two evaluated runs under one measure. Raise StatisticsError for another number of runs or an
+    unknown run."""
     if len(set(query.runs)) != 2 or len(query.runs) != 2:
         few = len(set(query.runs)) < 2
         message = f"a difference needs two runs: runs=<id of a>,<id of b>; found {len(set(query.runs))}"

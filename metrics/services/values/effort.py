@@ -1,4 +1,4 @@
-"""About how long statistics and values that are not stored take: what is said before they begin."""
+"""Estimates of the time that statistics and values take that are not stored, made before the work begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
 from metrics.models import JudgedView
 from metrics.services.work import begin, begin_reading, known_sizes
 
-# Values that are read from the database at once.
+# The most values that are read from the database at once.
 MAX_VALUES = 10_000_000
 
 
@@ -31,7 +31,7 @@ class _Cost:
     interval: float = 0.0
 
 
-# Measured with 200 and 1,000 runs on one core, rounded up: they need to be right to a factor of two.
+# Measured with 200 and 1,000 runs on one core, and rounded up: the estimates need to be right within a factor of two.
 # Tests that are not listed are as fast as Student's t.
 _COSTS = {
     "wilcoxon": _Cost(18.0),
@@ -42,7 +42,7 @@ _COSTS = {
     "randomised_tukey_hsd": _Cost(10.0, 0.0, 1.3),
 }
 _RANKED_RUN, _DRAWN_VALUE = 400e-9, 0.2e-9
-# Of two orders, for each pair of runs: once, and for every resample.
+# For two orders, for each pair of runs: once, and for every resample.
 _ORDERED_ONCE, _ORDERED_PAIR = 1.2e-6, 8e-9
 _SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
 _PLANNED = 0.6e-3
@@ -50,7 +50,7 @@ _PLANNED = 0.6e-3
 
 def seconds_of_test(test: str, runs: int, topics: int, pairs: int, resamples: int) -> float:
     cost = _COSTS.get(test, _Cost())
-    # What is fewer than B is enumerated.
+    # If there are fewer than B permutations, all are enumerated.
     resamples = min(resamples, 2**topics) if test == "randomisation" else resamples
     drawn = resamples * (pairs * cost.drawn_pair + runs * topics * cost.drawn_value)
     interval = min(resamples, INTERVAL_RESAMPLES) * pairs * cost.interval
@@ -58,7 +58,8 @@ def seconds_of_test(test: str, runs: int, topics: int, pairs: int, resamples: in
 
 
 def seconds_of_ranks(runs: int, topics: int, resamples: int) -> float:
-    """Of the rank intervals of so many runs; held in memory, they cost more than their time."""
+    """Return the estimate for rank intervals of this many runs. It includes their memory, which is the larger
+    expense."""
     return resamples * runs * (_RANKED_RUN + topics * _DRAWN_VALUE)
 
 
@@ -72,38 +73,38 @@ def seconds_of_swaps(runs: int, topics: int, draws: int) -> float:
 
 
 def seconds_of_plans(differences: int) -> float:
-    """Of finding how many topics so many differences need."""
+    """Return the estimate for finding the number of topics that each of the differences needs."""
     return differences * _PLANNED
 
 
 def check_values(runs: int, topics: int, measures: int) -> None:
-    """StatisticsError where more values would be read than are held at once."""
+    """Raise StatisticsError if more values would be read than are held at once."""
     values = runs * topics * measures
     if values > MAX_VALUES:
         message = f"{values:,} values of topics would be read; the limit is {MAX_VALUES:,}: name fewer measures or runs"
         raise StatisticsError(message, code="too_much_work", pointer="measures")
 
 
-# Seconds of reading a stored vector; of reading a judged view, and for each of its bytes.
+# Seconds for reading a stored vector; for reading a judged view, and for each of its bytes.
 _VECTOR = 25e-6
 _VIEW, _VIEW_BYTE = 0.4e-3, 8e-9
-# Seconds of a measure for each run, and nanoseconds for each byte of its view as it is stored: measured on views of
-# 10 to 350 kB and rounded up. Measures that are not listed are as fast as nDCG, or faster.
+# Seconds of a measure for each run, and nanoseconds for each stored byte of its view, measured on views of 10 to 350 kB
+# and rounded up. Measures that are not listed are as fast as nDCG, or faster.
 _MEASURE, _USUAL_BYTE = 0.15e-3, 2.0
 _BYTES = {
     **dict.fromkeys(OF_SUBTOPICS, 9.0), "INST": 11.0, "Total": 5.0, "Compat": 4.0, "ndcg_rel": 4.0, "Rndcg": 4.0,
     "AvgPos": 4.0, "G": 3.0, "Frustration": 3.0, "Satisfaction": 3.0,
 }  # fmt: skip
-# These rank the judged documents anew, one turn for each rank of the ideal ranking.
+# These rank the judged documents again for each rank of the ideal ranking.
 _IN_TURNS = ("alpha_nDCG", "nERR_IA", "nNRBP")
 _TURN, _FIRST_TURN_BYTE, _TURN_BYTE = 60e-6, 8.0, 0.9
-# nNRBP goes as deep as its beta reaches.
+# The depth of nNRBP depends on its beta.
 _DEEPEST = 1000
-# Of a curve, for each byte of the view, and for each point that is written into an answer.
+# For a curve, for each byte of the view, and for each point that is written into an answer.
 _CURVE, _CURVE_BYTE, _POINT = 1e-3, 20e-9, 1e-6
-# Of a curve that changes at every rank of every topic; as much for its memory, a hundred bytes, as for its time.
+# For a curve that changes at every rank of every topic: for its time, and for its memory of a hundred bytes.
 _EVERY_RANK = 0.6e-6
-# Of a run's file that is read to its end.
+# For each byte of a run's file that is read to its end.
 _FILE_BYTE = 20e-9
 _INSTEAD = (
     "name fewer measures or runs, measures of the collection, which are stored, or let a worker compare "
@@ -113,7 +114,7 @@ _INSTEAD = (
 
 @lru_cache(maxsize=1024)
 def seconds_of_measure(measure: Measure) -> tuple[float, float]:
-    """Seconds of computing a measure for a run, and more for each byte of the run's view."""
+    """Return the seconds to compute a measure for a run, and the seconds for each byte of the run's view."""
     name, parameters = measure.definition.name, measure.parameters
     base, each = _MEASURE, 1e-9 * _BYTES.get(name, _USUAL_BYTE)
     if name in _IN_TURNS:
@@ -128,7 +129,7 @@ def seconds_of_measure(measure: Measure) -> tuple[float, float]:
 
 
 def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
-    """Of computing these measures of these evaluations from their judged views."""
+    """Return the seconds to compute these measures of these evaluations from their judged views."""
     seconds = 0.0
     for pk, size in sizes_of_views([*missing]).items():
         costs = [seconds_of_measure(measure) for measure in missing[pk]]
@@ -137,7 +138,7 @@ def seconds_of_views(missing: Mapping[int, Sequence[Measure]]) -> float:
 
 
 def sizes_of_views(evaluation_ids: list[int]) -> dict[int, int]:
-    """The bytes of judged views as they are stored; neither database reads the views for it."""
+    """Return the stored bytes of judged views; neither database reads the views for this."""
     known = known_sizes()
     if unknown := [pk for pk in evaluation_ids if pk not in known]:
         found = JudgedView.objects.filter(pk__in=unknown).values_list("pk", Length("content"))
@@ -146,12 +147,12 @@ def sizes_of_views(evaluation_ids: list[int]) -> dict[int, int]:
 
 
 def begin_vectors(vectors: int) -> None:
-    """Begin reading so many stored vectors of values."""
+    """Begin reading this many stored vectors of values."""
     begin(vectors * _VECTOR, f"{vectors:,} values of runs", "name fewer measures or runs", "measures")
 
 
 def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
-    """Begin computing what is not stored: measures by evaluation, from the judged views."""
+    """Begin computing the values that are not stored: measures by evaluation, from the judged views."""
     wanted = {pk: measures for pk, measures in missing.items() if measures}
     if wanted:
         what = f"{sum(map(len, wanted.values())):,} values of runs that are not stored"
@@ -161,7 +162,7 @@ def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
 def begin_curves(
     evaluation_id: int, curves: int, points: int, *, with_readings: bool = False, every_rank: int = 0
 ) -> None:
-    """Begin computing curves of one run, each of so many points that are answered; `with_readings` beside the ideal."""
+    """Begin computing curves of one run, each with this many points in the answer; `with_readings` beside the ideal."""
     size = sizes_of_views([evaluation_id]).get(evaluation_id, 0)
     each = _CURVE + _CURVE_BYTE * size * (2 if with_readings else 1) + _POINT * points
     begin(
@@ -173,5 +174,5 @@ def begin_curves(
 
 
 def begin_reading_file(size: int, pointer: str | None = None) -> None:
-    """Begin reading a stored file of so many bytes to its end."""
+    """Begin reading a stored file of this many bytes to its end."""
     begin_reading(_FILE_BYTE * size, "reading the stored file", "download it and look into it there", pointer)

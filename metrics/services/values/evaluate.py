@@ -1,4 +1,4 @@
-"""Evaluating one run: load, judge, compute, store."""
+"""Evaluate one run: load, judge, compute, store."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
 from runs.services.qrels import load_judgements
 
-# Stored for every run whatever the collection's measures are: every row of a board says how much of it was judged.
+# Stored for every run, whatever the collection's measures are: every row of a leaderboard shows how much of the run was
+# judged.
 JUDGED = parse_measure("Judged@10")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What evaluating a run gives."""
+    """The result of evaluating a run."""
 
     view: JudgedRun
     stored: JudgedView
@@ -37,7 +38,7 @@ class Outcome:
 
 
 def evaluate(*, evaluation_id: int) -> bool:
-    """Evaluate one queued run; True where this call finished it. Called twice, the second does nothing."""
+    """Evaluate one queued run and return whether this call finished it. A second call does nothing."""
     return evaluate_leased(evaluation_id, Evaluation, ("run__collection", "qrels"), _compute, _store)
 
 
@@ -69,7 +70,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
-    """A measure's values as a row, not yet saved."""
+    """Return a measure's values as a row, not yet saved."""
     values = measure.compute(view)
     mean, topics = measure.aggregate(values, view)
     content = values.astype("<f8").tobytes()
@@ -77,7 +78,7 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
 
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
-    """Save the results in one transaction, fenced: a worker that lost its lease writes nothing."""
+    """Save the results in one transaction. A worker that lost its lease writes nothing."""
     stored = {"content": outcome.stored.content, "digest": outcome.stored.digest}
     answered = int((outcome.view.num_ret > 0).sum())
     with transaction.atomic():

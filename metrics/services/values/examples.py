@@ -1,4 +1,4 @@
-"""A small ranking and a small session on which every measure can be tried, for its page."""
+"""A small ranking and a small session on which the page of a measure computes its values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from runs.formats.sessions.reading import use_sessions
 from runs.formats.trec_qrels import SUBTOPIC, read_qrels
 from runs.formats.trec_run import use_run
 
-# The same of a session of two queries: the same two are not retrieved.
+# The same for a session of two queries: the same two documents are not retrieved.
 EXAMPLE_QUERIES = ((0, 2, None, 1), (3, 0, 1, 0, 2))
-# Levels of the documents at ranks 1 to 8, None for the one that nobody judged; two relevant ones are not retrieved.
+# Levels of the documents at ranks 1 to 8, None for the unjudged one; two relevant documents are not retrieved.
 EXAMPLE_LEVELS = (3, 0, 2, None, 0, 1, 0, 2)
 EXAMPLE_MISSED = (3, 1)
 _SUFFIXES = {
@@ -33,7 +33,7 @@ _SUFFIXES = {
     Cutoff.REQUIRED: ("@3", "@8"),
     Cutoff.SHARE: ("@0.2", "@0.5"),
 }
-# Parameters that change a value visibly, each in place of its default.
+# Parameter values that clearly change a value, each instead of its default.
 _VARIANTS = (
     ("rel", "2"), ("gains", "'exp'"), ("p", "0.5"), ("judged_only", "True"), ("relative", "True"), ("beta", "2"),
 )  # fmt: skip
@@ -45,14 +45,15 @@ _SESSION_VARIANTS = (
 
 @dataclass(frozen=True)
 class ExampleValue:
-    """A measure and its value on the example; None where it has none there."""
+    """A measure and its value on the example, or None if it has none."""
 
     measure: Measure
     value: float | None
 
 
 def example_values(definition: MeasureDefinition) -> list[ExampleValue]:
-    """The measure at some cutoffs, and with some of its parameters set otherwise; one of sessions on the session."""
+    """Return values of the measure at some cutoffs and with some other parameters; a measure of sessions is computed on
+    the session."""
     given = [f"{one.name}={one.example}" for one in definition.parameters if one.example]
     known = {one.name for one in definition.parameters if not one.example}
     suffixes = _SUFFIXES[definition.cutoff]
@@ -79,7 +80,7 @@ def _written(definition: MeasureDefinition, arguments: list[str], suffix: str) -
 
 
 def _understood(names: list[str], parse: Callable[[str], Measure]) -> list[Measure]:
-    """Those that have a meaning, each once: some parameters need another one beside them."""
+    """Return the names that are valid, without repetitions: some parameters need another one."""
     found: dict[Measure, None] = {}
     for name in names:
         with contextlib.suppress(MeasureError):
@@ -108,7 +109,7 @@ def _judged_session() -> JudgedSessions:
 
 
 def _judgements(levels: list[tuple[str, int | None]], *, own_subtopics: bool = False) -> Judgements:
-    """All documents are about one subtopic, or each about one of its own."""
+    """Return judgements in which all documents belong to one subtopic, or each document to its own."""
     missed = [(f"m{number}", level) for number, level in enumerate(EXAMPLE_MISSED, 1)]
     judged = [(doc_id, level) for doc_id, level in [*levels, *missed] if level is not None]
     subtopics = range(len(judged)) if own_subtopics else [0] * len(judged)

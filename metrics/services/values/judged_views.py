@@ -1,4 +1,5 @@
-"""Values that are not stored: computed from the judged views, and stored where the collection asks for them."""
+"""Values that are not stored: computed from the judged views, and stored if they belong to the collection's
+measures."""
 
 from __future__ import annotations
 
@@ -23,19 +24,20 @@ from runs.attention import keep_going
 from runs.digests import digests_of_means, measure_seed
 
 Mean = tuple[float | None, int]
-# What is damaged, as an error names it.
+# The names of damaged objects in errors.
 VIEW = "judged view"
 _QRELS = F("evaluation__qrels_id")
 _NAMED = 5
 _BATCH = 5000
-# Judged views are up to a few megabytes each: so many are fetched at once, and unpacked one by one.
+# Judged views have up to a few megabytes: this many are fetched at once, and unpacked one by one.
 _ROWS = 8
 _CACHE_SECONDS = 3600
 _log = logging.getLogger(__name__)
 
 
 def load_view(evaluation: Evaluation) -> JudgedRun:
-    """The judged view of an evaluated run; StoredValueCorrupt, and it is made again, where it is damaged or gone."""
+    """Return the judged view of an evaluated run. If it is damaged or missing, queue the evaluation again and raise
+    StoredValueCorrupt."""
     row = JudgedView.objects.filter(pk=evaluation.pk).first()
     if row is None or not row.is_sound(evaluation.qrels_id):
         raise give_up_evaluations(Evaluation, [evaluation.pk], VIEW)
@@ -43,9 +45,9 @@ def load_view(evaluation: Evaluation) -> JudgedRun:
 
 
 def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], MetricVector]:
-    """The values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved.
+    """Return the values of evaluated runs for each measure by (evaluation, measure), stored or computed and not saved.
 
-    What is damaged is computed as well, and replaced where it is stored.
+    Damaged values are computed as well, and replaced where they are stored.
     """
     begin_vectors(len(evaluation_ids) * len(measures))
     names = [measure.name for measure in measures]
@@ -68,7 +70,7 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
 
 
 def replace_vectors(rows: list[MetricVector]) -> None:
-    """Store values in the place of damaged ones, unless a worker has done so meanwhile."""
+    """Replace damaged values, unless a worker has done so meanwhile."""
 
     def replace() -> None:
         for row in rows:
@@ -80,7 +82,8 @@ def replace_vectors(rows: list[MetricVector]) -> None:
 
 
 def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
-    """StoredValueCorrupt where another engine computed what is damaged: this one would give its own values for it."""
+    """Raise StoredValueCorrupt if another engine version computed the damaged value, because this one would compute its
+    own."""
     pks = {pk for pk, _ in damaged}
     if pks:
         _log.error("stored values are damaged, and computed again: %s", sorted(damaged)[:_NAMED])
@@ -90,7 +93,7 @@ def _check_engine(damaged: Iterable[tuple[int, str]]) -> None:
 
 
 def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple[int, str], tuple[Mean, bytes]]:
-    """By (evaluation, measure) the mean and which topics it covers, from the judged views, held one at a time."""
+    """Return by (evaluation, measure) the mean and the topics it covers, from the judged views, held one at a time."""
     found = {}
     begin_values(dict.fromkeys(evaluation_ids, measures))
     for pk, _, view in _views(evaluation_ids):
@@ -101,13 +104,14 @@ def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[t
 
 
 def covered_topics(evaluation_ids: list[int], measure: Measure) -> dict[int, bytes]:
-    """Which topics have a value, by evaluation: equal for equal topics. Remembered for an hour where not stored."""
+    """Return which topics have a value, by evaluation, as bytes that are equal for equal topics. Cached for an hour if
+    the values are not stored."""
     keys = {_cache_key(pk, measure.name, "topics"): pk for pk in evaluation_ids}
     found = {keys[key]: topics for key, topics in cache.get_many(keys).items()}
     missing = [pk for pk in evaluation_ids if pk not in found]
     vectors = vectors_of(missing, [measure]) if missing else {}
     made = {pk: _defined(row.values) for (pk, _), row in vectors.items()}
-    # Only what has no key is not stored.
+    # A row without a key is not stored.
     computed = {_cache_key(pk, name, "topics"): made[pk] for (pk, name), row in vectors.items() if row.pk is None}
     cache.set_many(computed, _CACHE_SECONDS)
     return {**dict.fromkeys(missing, b""), **found, **made}
@@ -120,11 +124,11 @@ def _defined(values: Floats) -> bytes:
 def means_of(
     evaluation_ids: list[int], measures: list[Measure], keep: set[str], qrels: int | None = None
 ) -> dict[tuple[int, str], Mean]:
-    """Mean and number of topics by (evaluation, measure).
+    """Return the mean and the number of topics by (evaluation, measure).
 
-    What is not stored is computed; it is stored when its measure is in `keep` (the collection's own measures), else
-    remembered for an hour, so that reading an odd measure never fills the database. What is damaged is replaced.
-    `qrels` is the version of judgements that all of them are by, where it is one.
+    Missing values are computed. They are stored if their measure is in `keep` (the collection's own measures), and
+    otherwise cached for an hour, so that reading an odd measure never fills the database. Damaged values are replaced.
+    `qrels` is the version of judgements if all evaluations have the same one.
     """
     names = [measure.name for measure in measures]
     rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names)
@@ -139,9 +143,9 @@ def means_of(
 def sound_means(
     rows: QuerySet[MetricVector], qrels: int | None = None
 ) -> tuple[dict[tuple[int, str], Mean], set[tuple[int, str]]]:
-    """Stored means by (evaluation, measure), and which of them are damaged and left out.
+    """Return stored means by (evaluation, measure), and which of them are damaged and left out.
 
-    Where all are by one version of judgements, `qrels` saves a look at every evaluation.
+    If all evaluations have one version of judgements, `qrels` saves reading every evaluation.
     """
     columns = ("evaluation_id", "measure", "mean", "topics", "mean_digest")
     read = list(rows.values_list(*columns, *(() if qrels else ("evaluation__qrels_id",))))
@@ -184,20 +188,20 @@ def _computed(
 
 
 def _cache_key(evaluation_id: int, measure: str, what: str = "mean") -> str:
-    # Memcached's rules for keys: names hold quotes, commas and brackets, so they go in as hexadecimal.
+    # Memcached restricts keys, and names contain quotes, commas and brackets, so they are written as hexadecimal.
     return f"{what}:{evaluation_id}:{measure.encode().hex()}"
 
 
 def _watched(measures: list[Measure]) -> Iterable[Measure]:
-    """The measures one by one, as long as somebody waits for them."""
+    """Yield the measures one by one, as long as the client waits for them."""
     for measure in measures:
         keep_going()
         yield measure
 
 
 def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
-    """Evaluation, version of judgements and view, one at a time; StoredValueCorrupt at the end where any are damaged
-    or gone."""
+    """Yield evaluation, version of judgements and view, one at a time. Raise StoredValueCorrupt at the end if any are
+    damaged or missing."""
     ids = list(evaluation_ids)
     damaged = set(ids)
     for start in range(0, len(ids), _BATCH):
@@ -211,5 +215,5 @@ def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]
 
 
 def unpack_view(row: JudgedView) -> JudgedRun:
-    """The judged view of a row that was found sound."""
+    """Return the judged view of a row whose digest was checked."""
     return JudgedRun.from_bytes(zstandard.decompress(bytes(row.content)))

@@ -1,4 +1,4 @@
-"""Every measure that is known, of runs and of sessions: searched, and found by any of their names."""
+"""All known measures of runs and of sessions, searched by text and found by any of their names."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ OF: dict[Of, dict[str, MeasureDefinition]] = {"runs": MEASURES, "sessions": SESS
 
 
 def of_what(definition: MeasureDefinition) -> Of:
-    """Say whether a measure is one of runs or of sessions."""
+    """Return whether a measure is one of runs or of sessions."""
     return "sessions" if definition.name in SESSION_MEASURES else "runs"
 
 
 def search_measures(text: str, of: Of | None = None) -> list[MeasureDefinition]:
-    """Find the measures in which every word of the text occurs, those of runs first where they fit alike."""
+    """Return the measures whose text contains every word; measures of runs come first among equally good matches."""
     kinds = [OF[of]] if of else [*OF.values()]
     return find_measures(text, [definition for kind in kinds for definition in kind.values()])
 
 
 def find_measure(text: str) -> MeasureDefinition:
-    """Return the measure that a name means, with or without parameters and cutoff; MeasureError where none does."""
+    """Return the measure of a name, with or without parameters and cutoff. Raise MeasureError for an unknown name."""
     name = text.strip().partition("(")[0].partition("@")[0]
     if name in MEASURES and name == text:
         return MEASURES[name]
@@ -38,7 +38,7 @@ def find_measure(text: str) -> MeasureDefinition:
     try:
         return parse_measure(text).definition
     except MeasureError:
-        # Names that mean nothing without a number, such as trec_eval's.
+        # Names that need a number, such as trec_eval's.
         exact = [definition for definition in MEASURES.values() if text in names_of(definition)]
         if not exact:
             raise

@@ -1,4 +1,4 @@
-"""The values of several runs topic by topic, as one table for other programs."""
+"""The values of several runs by topic, as one table for other programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ MAX_RUNS, MAX_VALUES = 1_000, 1_000_000
 
 @dataclass(frozen=True)
 class MatrixQuery:
-    """Which values: of these measures, for these runs (their ids) or, where none is named, for all of the board."""
+    """The requested values: of these measures, for these runs (their ids) or, if none is named, for all of the
+    leaderboard."""
 
     measures: list[Measure]
     runs: list[str] = field(default_factory=list)
@@ -33,7 +34,7 @@ class MatrixQuery:
 
 @dataclass(frozen=True)
 class ValueMatrix:
-    """`values` by measure, each of shape (runs, topics) and NaN where a run has no value.
+    """Values by measure, each of shape (runs, topics) and NaN where a run has no value.
 
     Rows are `evaluations`, in the order of the query or of submission; columns are the topics of `qrels`.
     """
@@ -55,9 +56,10 @@ class ValueMatrix:
 
 
 def read_matrix(*, collection: Collection, query: MatrixQuery) -> ValueMatrix:
-    """Read every value that is asked for under the active judgements; what is not stored is computed.
+    """Return every requested value under the active judgements; values that are not stored are computed.
 
-    StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more than MAX_VALUES values.
+    Raise StatisticsError for a run that is not evaluated or too many runs, InvalidInput for more than MAX_VALUES
+    values.
     """
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores

@@ -1,4 +1,4 @@
-"""One topic of a run as its documents stand: the stored file in the order of the tie rule, with what is judged."""
+"""The documents of one topic of a run: the stored file in the order of the tie rule, with its judgements."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from runs.errors import NotFound
 from runs.formats.trec_run import read_run
 from runs.services.files import read_stored
 
-# So far the sums of gains go; the list of documents goes to its end.
+# Sums of gains end at this rank; the list of documents goes to its end.
 MAX_SUMS = 1000
 
 
 @dataclass(frozen=True)
 class RankedDocument:
-    """One document of a ranking; `level` is None where nobody judged it, `tied` where another one has its score."""
+    """One document of a ranking; `level` is None if it is unjudged, `tied` says whether another document has its
+    score."""
 
     rank: int
     doc_id: str
@@ -37,7 +38,8 @@ class RankedDocument:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A topic's ranking to its end; the sums of gains at ranks 1 to MAX_SUMS at most, and the ideal ranking's there."""
+    """A topic's complete ranking, with its sums of gains and those of the ideal ranking at ranks 1 to MAX_SUMS at
+    most."""
 
     topic_id: str
     documents: list[RankedDocument]
@@ -46,9 +48,9 @@ class Ranking:
 
 
 def read_ranking(*, evaluation: Evaluation, topic_id: str, gains: GainMap = LINEAR) -> Ranking:
-    """The ranking of one judged topic, from the stored file, which is read to its end.
+    """Return the ranking of one judged topic from the stored file, which is read to its end.
 
-    NotFound for a topic without judgements; a topic that the run does not answer has no documents.
+    Raise NotFound for a topic without judgements. A topic that the run does not answer has no documents.
     """
     topic_ids: list[str] = evaluation.qrels.topic_ids
     if topic_id not in topic_ids:
@@ -75,7 +77,8 @@ Listed = list[tuple[str, float]]
 
 
 def _listed(blocks: Iterable[RankedBlock], topic_id: bytes, scores: ScoreType) -> Listed:
-    """Documents and scores of the topic, best first. Every block is read: the file's hash is known at its end."""
+    """Return documents and scores of the topic, best first. Every block is read, because the file's hash is known at
+    its end."""
     listed: Listed = []
     for block in blocks:
         keep_going()

@@ -1,4 +1,4 @@
-"""Which evaluated runs take part: those of a board, or some of them by name."""
+"""Select the evaluated runs that take part: all of a leaderboard, or some of them by name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _LONG = ("traceback", "run__warnings", "run__metadata", "run__ir_metadata", "run
 def select_evaluations(
     *, collection: Collection, qrels: Qrels, scores: str, runs: list[str], most: int
 ) -> list[Evaluation]:
-    """The evaluations of these runs under these judgements in the order given, or of all in the order of submission.
+    """Return the evaluations of these runs under these judgements in the given order, or of all in the order of
+    submission.
 
-    Stale and deleted runs take no part. StatisticsError for more than `most` of them, or a run that is not evaluated.
+    Stale and withdrawn runs are left out. Raise StatisticsError for more than `most` of them, or a run that is not
+    evaluated.
     """
     current = Evaluation.objects.current(qrels, scores).evaluated()
     wanted = current.select_related("run__team").defer(*_LONG).order_by("run__created_at", "run")
@@ -35,15 +37,15 @@ def select_evaluations(
             message = f"run {missing[0]} is not evaluated against the active judgements of {collection.slug}"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         evaluations = [found[run] for run in named]
-    # What they belong to is at hand, and read once instead of for every row.
+    # Their collection and judgements are already loaded, so they are not read again for every row.
     for evaluation in evaluations:
         evaluation.qrels, evaluation.run.collection = qrels, collection
     return evaluations
 
 
 def own_measures(collection: Collection) -> set[str]:
-    """The names of the collection's own measures as values are stored under them: with the number of documents, where
-    they need it, and as this release writes them. One that it cannot compute has none."""
+    """Return the names of the collection's own measures as their values are stored: with the number of documents if
+    they need it, and as this release writes them. A measure that it cannot compute has none."""
     names = set()
     for name in collection.measures:
         with suppress(MeasureError):

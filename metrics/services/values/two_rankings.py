@@ -1,4 +1,4 @@
-"""What two runs answer to one topic, side by side: what stands elsewhere, and what only one of them has."""
+"""The rankings of two runs for one topic, side by side."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ SHOWN_RANKS = 20
 
 @dataclass(frozen=True)
 class Placed:
-    """A document of one ranking; `elsewhere` is its rank in the other one, None where that does not have it at all."""
+    """A document of one ranking; `elsewhere` is its rank in the other one, or None if that does not contain it."""
 
     document: RankedDocument
     elsewhere: int | None
 
     @property
     def moved(self) -> int:
-        """Ranks that it stands higher here than there; 0 where the other ranking does not have it."""
+        """Return how many ranks higher it is here than in the other ranking, or 0 if that does not contain it."""
         return self.elsewhere - self.document.rank if self.elsewhere else 0
 
 
 @dataclass(frozen=True)
 class RankingSide:
-    """The first documents of one run's ranking, and how long the whole is."""
+    """The first documents of one run's ranking, and the length of the whole."""
 
     run: Run
     documents: list[Placed]
@@ -35,7 +35,7 @@ class RankingSide:
 
 @dataclass(frozen=True)
 class TwoRankings:
-    """Both sides of one topic; `common` documents are among the first of both."""
+    """Both sides of one topic; `common` is the number of documents among the first of both."""
 
     topic_id: str
     a: RankingSide
@@ -49,7 +49,8 @@ class TwoRankings:
 
 
 def read_two_rankings(*, a: Evaluation, b: Evaluation, topic_id: str, ranks: int = SHOWN_RANKS) -> TwoRankings:
-    """The first `ranks` documents of both, from the stored files. NotFound for a topic without judgements."""
+    """Return the first `ranks` documents of both from the stored files. Raise NotFound for a topic without
+    judgements."""
     first, second = (read_ranking(evaluation=one, topic_id=topic_id).documents for one in (a, b))
     return TwoRankings(topic_id, _side(a.run, first, second, ranks), _side(b.run, second, first, ranks))
 

@@ -1,4 +1,4 @@
-"""Reading one run's values and curves."""
+"""Read the values of one run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.models import Run
 
 @dataclass(frozen=True)
 class RunValues:
-    """One evaluated run: values by measure, in the order of the topics, NaN where there is none; mean and topics."""
+    """One evaluated run: values by measure in the order of the topics, NaN where there is none; means and topics."""
 
     evaluation: Evaluation
     measures: list[Measure]
@@ -30,9 +30,10 @@ class RunValues:
 
 
 def find_evaluation(*, run: Run, scores: str | None = None, version: int | None = None) -> Evaluation:
-    """The run's evaluation to read: under one qrels version, or the active one, or else the newest one there is.
+    """Return the run's evaluation to read: under the named qrels version, the active one, or else the newest one that
+    exists.
 
-    NotFound with the reason where nothing is evaluated.
+    Raise NotFound with the reason if there is no evaluation.
     """
     done = Evaluation.objects.evaluated().filter(run=run, scores=scores or run.collection.scores)
     if version is not None:
@@ -51,7 +52,8 @@ def read_values(*, evaluation: Evaluation, measures: list[Measure]) -> RunValues
 
 
 def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
-    """Of each measure without a value for some topic: why, topic by topic, a key of REASONS; None where it has one."""
+    """Return for each measure without a value for some topic the reason by topic, a key of REASONS, or None for a topic
+    with a value."""
     lacking = [measure for measure in values.measures if np.isnan(values.vectors[measure.name]).any()]
     if not lacking:
         return {}
@@ -60,7 +62,7 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
 
 
 def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:
-    """Id, tag and team of other runs evaluated as this one is, by tag; none beside a stale one."""
+    """Return id, tag and team of other runs evaluated in the same way, by tag; none for a stale one."""
     if evaluation.is_stale:
         return []
     others = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated().exclude(run=evaluation.run_id)
