@@ -1,4 +1,4 @@
-"""Pieces that several answers have in common; `shape` of a TypedDict is its description (runs/api/shapes.py)."""
+"""Parts that several answers share; `shape` of a TypedDict is its description (runs/api/shapes.py)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Caution(TypedDict):
     message: str
 
 
-# Of the measures of an answer, under the judgements that it was made from.
+# About the measures of an answer under its judgements.
 MeasureCautions = Annotated[
     list[Caution],
     "of measures that do not suit the judgements: gains that leave out levels, subtopics that are none",
@@ -47,7 +47,7 @@ class Coverage(TypedDict):
 
 
 class ReadFrom(TypedDict):
-    """Which evaluation of which run an answer was made from."""
+    """The run and its evaluation from which an answer was made."""
 
     run: UUID
     qrels: int
@@ -58,7 +58,7 @@ class ReadFrom(TypedDict):
 
 
 def number(value: float | None) -> float | None:
-    """NaN and infinity have no place in JSON: what has no value is null."""
+    """Return a number for JSON, which has no NaN and infinity: undefined values become null."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -90,5 +90,5 @@ def read_from(evaluation: Evaluation) -> ReadFrom:
 
 
 def aggregates_of(measures: Iterable[Measure]) -> dict[str, Aggregate]:
-    """What each measure's figure of a run is: mean, sum, geometric mean or pooled ratio."""
+    """Return how each measure's value of a run is computed: mean, sum, geometric mean or pooled ratio."""
     return {measure.name: measure.aggregate_name for measure in measures}

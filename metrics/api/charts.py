@@ -1,4 +1,4 @@
-"""The API of charts: every picture of a run as SVG, PNG and PDF, and as the Vega-Lite specification behind them."""
+"""The API of charts: every chart of a run as SVG, PNG and PDF, and as its Vega-Lite specification."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)
 
 
 def every_parameter(reads: Reads) -> list[OpenApiParameter]:
-    """The parameters of all charts of an address, each said once with the charts that read it."""
+    """Return the parameters of all charts of an address, each once with the charts that read it."""
     found: dict[str, OpenApiParameter] = {}
     for read in reads.values():
         found |= {one.name: one for one in read if one.name not in found}
@@ -75,19 +75,19 @@ class RunChart(APIView):
         query = query_of(request)
         look = look_in(query)
         asked = Asked(found, evaluation_in(query, found), query)
-        # A run that is named beside this one may be gone when the picture is asked for again.
+        # A second run named in the request may be withdrawn before the next request.
         key = None if query.get("other") else chart_key(asked.evaluation, f"{chart}.{form}", query)
         return picture(key, form, lambda: RUN_CHARTS[chart](asked).draw(look))
 
 
 def _of_collection(request: Request, collection: str, chart: str, form: str) -> Fingerprint | None:
-    # What a filter shows of a board may be the reader's own.
+    # The rows that a filter shows may depend on the reader.
     return of_board(request, collection) if chart == "means" else of_collection(request, collection)
 
 
 class CollectionChart(APIView):
     """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
-    of the combinations asked for beside the official order; or of compared runs: significance, ranks, curves, and the
+    of the requested combinations beside the official order; or of compared runs: significance, ranks, curves, and the
     rankings of two for one topic."""
 
     @extend_schema(
@@ -103,14 +103,14 @@ class CollectionChart(APIView):
         check_chart(request, COLLECTION_CHART_READS, chart, form)
         query = query_of(request)
         look = look_in(query)
-        # The board changes with every run: only what says so with its tag is remembered.
+        # The leaderboard changes with every run: a chart is cached only with the tag of the leaderboard.
         return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query, request.user).draw(look))
 
 
 def check_chart(
     request: Request, reads: Reads, chart: str, form: str, others: tuple[OpenApiParameter, ...] = CHART_PARAMETERS
 ) -> None:
-    """Http404 for a chart or a format that there is not, InvalidInput for a parameter that only other charts read."""
+    """Raise Http404 for an unknown chart or format, and InvalidInput for a parameter that only other charts read."""
     if chart not in reads or form not in FORMATS:
         known = f"{', '.join(reads)}; the formats are {', '.join(FORMATS)}"
         raise Http404(f"there is no chart {chart[:40]}.{form[:10]}; the charts are {known}")
@@ -127,7 +127,7 @@ def look_in(query: Mapping[str, str]) -> Look:
 
 
 def picture(key: str | None, form: str, draw: Callable[[], Any]) -> HttpResponse:
-    """The answer with a chart in it; what has a key is remembered for a while, here and by the browser."""
+    """Return the answer with a chart. With a key it is cached for a while, here and by the browser."""
     content = cache.get(key) if key else None
     if content is None:
         begin_drawing()

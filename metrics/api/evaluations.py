@@ -1,4 +1,4 @@
-"""The API of evaluations: those of a run, how far those of a collection have come, and asking for more."""
+"""The API of evaluations: those of a run, the progress of a collection, and requests for more."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NewEvaluationSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class Progress(TypedDict):
-    """How far the evaluation of a collection has come."""
+    """The progress of evaluating a collection."""
 
     qrels: int
     scores: str
@@ -72,7 +72,7 @@ def evaluation_answer(evaluation: models.Evaluation) -> Evaluation:
 
 
 class RunEvaluations(APIView):
-    """Every evaluation of a run, newest judgements first; POST asks for one with another score type."""
+    """Every evaluation of a run, newest judgements first; POST requests one with another score precision."""
 
     scopes = {"POST": Scope.SUBMIT}
 
@@ -93,7 +93,7 @@ class RunEvaluations(APIView):
 
 
 class CollectionEvaluations(APIView):
-    """How many runs are evaluated under the active judgements; POST asks for another score type for every run."""
+    """The number of runs evaluated under the active judgements; POST requests another score precision for every run."""
 
     scopes = {"POST": Scope.MANAGE}
 

@@ -1,4 +1,4 @@
-"""The API of the measures that are known."""
+"""The API of the known measures."""
 
 from __future__ import annotations
 

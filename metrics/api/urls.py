@@ -19,25 +19,25 @@ from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 
 
 class ExportConverter(StringConverter):
-    """The formats that there are: another one is not an address."""
+    """Match the existing export formats; another format is not an address."""
 
     regex = "|".join(EXPORTS)
 
 
 class BoardExportConverter(StringConverter):
-    """Those of leaderboards."""
+    """Match the formats of leaderboards."""
 
     regex = "|".join(BOARD_EXPORTS)
 
 
 class MatrixExportConverter(StringConverter):
-    """Those of the values of all runs."""
+    """Match the formats of the values of all runs."""
 
     regex = "|".join(MATRIX_EXPORTS)
 
 
 class RunValueExportConverter(StringConverter):
-    """Those of the values of one run."""
+    """Match the formats of the values of one run."""
 
     regex = "|".join(RUN_VALUE_EXPORTS)
 

@@ -1,1 +1,1 @@
-"""What a request asks for, as the API and the pages both read it."""
+"""The parameters of requests, read in the same way for the API and the pages."""

@@ -1,4 +1,4 @@
-"""A comparison as an address: its question as parameters, and where one of its pairs is looked at closely."""
+"""The addresses of comparisons: their parameters, and the page of one of their pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = {"confidence": 0.95, "alpha": 0.05, "resamples": DEFAULTS.resamples, "se
 
 
 def pair_address(answer: Answer, compared: Compared) -> str:
-    """Where two of the runs are looked at closely, but for their ids at its end: in the family they were found in."""
+    """Return the address of the page of two runs, up to their ids at its end, within the family of the comparison."""
     if answer.stored:
         return f"{_stored_page(str(answer.stored.pk), compared.measure.name)}&runs="
     query = replace(answer.query, measures=[compared.measure], runs=[], family=answer.query.tested)
@@ -27,7 +27,7 @@ def pair_address(answer: Answer, compared: Compared) -> str:
 
 
 def pair_page(slug: str, measure: str, given: Mapping[str, str]) -> str:
-    """The same of what a chart was given: `comparison`, a stored one, or `family` and `baseline`."""
+    """Return the same address from a chart's parameters: `comparison`, a stored one, or `family` and `baseline`."""
     stored = run_id_in(given, "comparison")
     if stored:
         return _stored_page(stored, measure)
@@ -40,7 +40,7 @@ def _stored_page(comparison: str, measure: str) -> str:
 
 
 def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str, str]:
-    """The same question as parameters, without what goes without saying; `runs` where it names none of its own."""
+    """Return the query as parameters, without defaults; `runs` is used if the query names no runs."""
     options, rule = query.options, query.rule
     given: dict[str, Any] = {
         "measures": ",".join(measure.name for measure in query.measures),

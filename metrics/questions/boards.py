@@ -1,4 +1,4 @@
-"""What a leaderboard, its statistics and its what-if are asked."""
+"""The parameters of a leaderboard, its statistics and its what-if."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _GRID = ("family", "gains", "dis", "b", "depths")
 
 
 def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
-    """`sort` is a measure; `order` is desc or asc, by default the one that puts the best run first."""
+    """Return the query of a leaderboard. `sort` is a measure; `order` is desc or asc, by default the one with the best
+    run first."""
     measures = measures_in(parameters, "measures", collection.measures, collection.documents)
     sort = measure_in(parameters, "sort", measures[0].name, collection.documents)
     order = choice_in(parameters, "order", ("desc", "asc"))
@@ -58,7 +59,7 @@ def board_query(parameters: Mapping[str, str], collection: Collection, reader: A
 
 
 def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
-    """The statistics of a board; None where neither `statistics` nor a `baseline` asks for any."""
+    """Return the query of a leaderboard's statistics, or None if neither `statistics` nor `baseline` is given."""
     parts = several_in(parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text))
     baseline = run_id_in(parameters, "baseline")
     if not (parts or baseline):
@@ -82,7 +83,8 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
 
 
 def what_if_query(parameters: Mapping[str, str], collection: Collection) -> WhatIfQuery:
-    """Combinations named by `measures`, those of `preset`, and the product of the rest; the two users for none."""
+    """Return the combinations of `measures`, those of `preset`, and the product of the other parameters; by default the
+    two user presets."""
     product = _grid(parameters).measures() if any(parameters.get(name) for name in _GRID) else []
     named = measures_in(parameters, "measures", [], collection.documents)
     asked = several_in(parameters, "preset", lambda text: read_choice(*PRESETS)("preset", text))

@@ -1,4 +1,4 @@
-"""What a comparison of runs is asked, and the questions beside it: one difference, orders of systems, a design."""
+"""The parameters of comparisons of runs and related requests: one difference, orders of systems, a design."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from runs.errors import InvalidInput, StoredValueCorrupt
 from runs.models import Collection
 
 MAX_COMPARED_MEASURES = 20
-# Of one answer: pairs of each measure, and pairs times measures times tests.
+# The limits of one answer: pairs of each measure, and pairs times measures times tests.
 MAX_PAIRS, MAX_VERDICTS = 5_000, 20_000
 _MAX_SIZE, _MAX_TRIALS = 100_000, 1_000
 _LEAST_DIFFERENCE = 1e-6
@@ -47,7 +47,7 @@ _LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
 
 
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
-    """`measure` and `test` are read where `measures` and `tests` are left out."""
+    """Return the query of a comparison. `measure` and `test` are read if `measures` and `tests` are not given."""
     named = one_of(parameters, "measures", "measure")
     measures = measures_in(parameters, named, collection.measures[:1], collection.documents)
     if len(measures) > MAX_COMPARED_MEASURES:
@@ -76,7 +76,7 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
 
 
 def pair_selection(parameters: Mapping[str, str], query: ComparisonQuery) -> PairSelection:
-    """Which pairs of a comparison to show."""
+    """Return the selection of pairs to show."""
     limit = integer_in(parameters, "limit", 200, 1, MAX_PAIRS)
     shown = limit * len(query.measures) * len(query.tests)
     if limit > 1 and shown > MAX_VERDICTS:
@@ -100,12 +100,12 @@ def difference_query(parameters: Mapping[str, str], collection: Collection) -> D
 
 
 def judged_versions(parameters: Mapping[str, str]) -> list[int]:
-    """Versions of the judgements by their numbers, separated by commas; none where the active one is meant."""
+    """Return the numbers of versions of the judgements, separated by commas; an empty list means the active version."""
     return several_in(parameters, "qrels", lambda text: integer_in({"qrels": text}, "qrels", 0, 1, MAX_VERSION))
 
 
 def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
-    """`qrels` is versions separated by commas."""
+    """Return the query of orders; `qrels` is a list of versions separated by commas."""
     return OrdersQuery(
         measures=measures_in(parameters, "measures", collection.measures, collection.documents),
         versions=judged_versions(parameters),
@@ -140,7 +140,8 @@ def _positive(name: str, text: str) -> float:
 
 
 def stored_comparison(request: HttpRequest | Request, comparison: UUID) -> Comparison:
-    """Whose scores the user may not see, that comparison is not there: not even its state is told."""
+    """Return a stored comparison. Raise NotFound if the user may not see the scores, so that not even its state is
+    revealed."""
     visible = Comparison.objects.visible_to(request.user).select_related("qrels__collection").defer(*_LONG)
     found = visible.filter(pk=comparison).first()
     if found is None:

@@ -1,4 +1,4 @@
-"""Parameters of query strings as the OpenAPI description shows them."""
+"""The parameters of query strings for the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR, choices: tuple
     return OpenApiParameter(name, kind, description=text, enum=choices or None)
 
 
-# The parameters of each chart of an address by the chart's name, beside those of all; another chart's are refused.
+# The parameters of each chart of an address by the chart's name, in addition to those of all charts; a chart refuses
+# the parameters of others.
 Reads = Mapping[str, tuple[OpenApiParameter, ...]]
 
 
@@ -50,7 +51,7 @@ STATISTICS = (
     parameter("rank_resamples", "B of the rank intervals, default: 2,000", OpenApiTypes.INT),
     SEED,
 )
-# Those that say nothing where no statistics are asked for.
+# Parameters without effect if no statistics are requested.
 HOW_MADE = tuple(name for name in names_of(STATISTICS) if name not in ("statistics", "baseline"))
 SORT = parameter("sort", "the measure to rank by; default: the first")
 ORDER = parameter("order", "desc or asc; default: best first")
@@ -69,9 +70,9 @@ RECALL = (
     parameter("rounding", "of recall into documents, for ceiling; default: 10", choices=("10", "9", "exact")),
     CONFIDENCE,
 )
-# What a leaderboard is asked.
+# The parameters of a leaderboard.
 BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, SCORES, *STATISTICS)
-# What a comparison is asked.
+# The parameters of a comparison.
 COMPARISON = (
     parameter("measures", "measure names separated by commas; default: the collection's first"),
     parameter("measure", "the same as measures, of which one is given"),
@@ -90,7 +91,7 @@ COMPARISON = (
     parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
     SCORES,
 )
-# What agreement between orders is asked.
+# The parameters of the agreement between orders.
 ORDERS = (
     MEASURE_NAMES,
     parameter("qrels", "versions separated by commas; default: the active one"),
@@ -100,7 +101,7 @@ ORDERS = (
     SEED,
     SCORES,
 )
-# What a design is asked.
+# The parameters of a design.
 DESIGN = (
     MEASURE_NAMES,
     RUNS,
@@ -115,14 +116,14 @@ DESIGN = (
     SEED,
     SCORES,
 )
-# Which pairs of one to show.
+# The pairs of a comparison to show.
 PAIRS = (
     parameter("run", "only the pairs with this run (its id)"),
     parameter("sort", "the order of the pairs", choices=PAIR_ORDERS),
     parameter("limit", "pairs of a page, default: 200, at most 5,000", OpenApiTypes.INT),
     parameter("offset", "pairs to pass over", OpenApiTypes.INT),
 )
-# One or several boards under other gains, discounts and depths.
+# One or several leaderboards with other gains, discounts and depths.
 WHAT_IF = (
     parameter("family", f"of {', '.join(FAMILIES)}, separated by commas; default: nDCG"),
     parameter("gains", "gain maps separated by semicolons: 0-1-10-100;tenfold;exp;binary;1:1,2:5; default: linear"),
@@ -139,7 +140,7 @@ SESSION_MEASURE = parameter("measure", "a session measure, default: nsDCG")
 JUDGED_BY = parameter(
     "judged_by", "which sets; default: the first there is", choices=("topic", "session", "query", "own")
 )
-# What a comparison of systems is asked.
+# The parameters of a comparison of systems.
 SESSION_COMPARISON = (
     SESSION_MEASURE,
     parameter("sets", "session set ids separated by commas; default: all evaluated"),

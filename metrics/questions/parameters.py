@@ -22,7 +22,7 @@ from runs.errors import InvalidInput
 MAX_LIMIT = 200
 MAX_VERSION = 10**6
 MAX_SEED = 10**9 - 1
-# B of what is drawn on request, and of the rank intervals: the least and the most.
+# The limits of B for tests and for rank intervals: the least and the most.
 RESAMPLES, RANK_RESAMPLES = (100, 1_000_000), (100, 10_000)
 _LEAST_SHARE = 0.0001
 _TRUE = ("true", "True", "1")
@@ -31,14 +31,15 @@ _T = TypeVar("_T")
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """The query string as text."""
+    """Return the query string as text."""
     return text_of(request.query_params)
 
 
 def measures_in(
     parameters: Mapping[str, str], name: str, default: list[str], documents: int | None = None
 ) -> list[Measure]:
-    """The measures of one parameter, or the default ones; `documents` is the size of the collection, where known."""
+    """Return the measures of one parameter, or the default ones; `documents` is the size of the collection, if
+    known."""
     try:
         return parse_measures(parameters.get(name, ""), documents) or [parse_measure(one, documents) for one in default]
     except MeasureError as error:
@@ -69,7 +70,7 @@ def share_in(parameters: Mapping[str, str], name: str, default: float) -> float:
 
 
 def number_in(name: str, text: str, low: float, high: float) -> float:
-    """The number that `text` writes; InvalidInput where it is none or not from `low` to `high`."""
+    """Return the number that `text` contains. Raise InvalidInput if it is not a number from `low` to `high`."""
     try:
         number = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
@@ -81,7 +82,7 @@ def number_in(name: str, text: str, low: float, high: float) -> float:
 
 
 def one_of(parameters: Mapping[str, str], name: str, other: str) -> str:
-    """The one of two names of a parameter that is given."""
+    """Return which of two alternative names of a parameter is given."""
     if parameters.get(name) and parameters.get(other):
         message = f"{name} and {other} are the same parameter: give only one of them"
         raise InvalidInput(message, code="repeated_parameter", pointer=other)
@@ -89,7 +90,7 @@ def one_of(parameters: Mapping[str, str], name: str, other: str) -> str:
 
 
 def several_in(parameters: Mapping[str, str], name: str, read: Callable[[str], _T], separator: str = ",") -> list[_T]:
-    """The values of a list, each once, read one by one; an error has the parameter's name."""
+    """Return the values of a list without repetitions, read one by one; errors name the parameter."""
     parts = [part.strip() for part in parameters.get(name, "").split(separator)]
     parts = list(dict.fromkeys(part for part in parts if part))
     if len(parts) > MAX_COMBINATIONS:

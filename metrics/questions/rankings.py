@@ -1,4 +1,4 @@
-"""What a ranking of one topic is asked for."""
+"""The parameters of a ranking of one topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the ids of runs out of a query string."""
+"""Read the ids of runs from a query string."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runs.errors import InvalidInput
 
 
 def run_ids_in(parameters: Mapping[str, str], name: str = "runs") -> list[str]:
-    """The runs that are named; none where all are meant."""
+    """Return the named runs; an empty list means all."""
     return [_run_id(run, name) for run in parameters.get(name, "").split(",") if run]
 
 
@@ -18,7 +18,7 @@ def run_id_in(parameters: Mapping[str, str], name: str) -> str | None:
 
 
 def family_in(parameters: Mapping[str, str], runs: list[str]) -> list[str] | None:
-    """The runs that `runs` are tested among; an empty list means all, None that they are tested among themselves."""
+    """Return the runs among which `runs` are tested; an empty list means all, None that `runs` are the family."""
     text = parameters.get("family", "").strip()
     if not text or (text == "all" and not runs):
         return None

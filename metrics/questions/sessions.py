@@ -1,4 +1,4 @@
-"""Reading what a request asks of session sets out of its query string."""
+"""Read the parameters of requests about session sets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_QUERIES, _MAX_LENGTH, _MAX_DOCUMENTS = 1_000, 1_000_000, 10_000
 def session_measures_in(
     parameters: Mapping[str, str], name: str = "measures", documents: int | None = None
 ) -> list[Measure]:
-    """The session measures of one parameter, or those that every set is given; `documents` is the collection's size."""
+    """Return the session measures of one parameter, or the default ones; `documents` is the collection's size."""
     try:
         return parse_session_measures(parameters.get(name, ""), documents) or default_measures()
     except MeasureError as error:
@@ -37,12 +37,12 @@ def session_measures_in(
 
 
 def session_measure_in(parameters: Mapping[str, str], name: str = "measure", documents: int | None = None) -> Measure:
-    """One session measure, nsDCG where left out."""
+    """Return one session measure, nsDCG by default."""
     return session_measures_in(parameters, name, documents)[0]
 
 
 def selection_in(parameters: Mapping[str, str]) -> SessionSelection:
-    """Which sessions: `system`, `topic` and `searcher` are exact, also where they are given empty."""
+    """Return the selection of sessions: `system`, `topic` and `searcher` are exact, even if they are given empty."""
     return SessionSelection(
         parameters.get("system"),
         parameters.get("topic"),
@@ -52,7 +52,7 @@ def selection_in(parameters: Mapping[str, str]) -> SessionSelection:
 
 
 def session_evaluation_in(parameters: Mapping[str, str], session_set: SessionSet) -> SessionEvaluation:
-    """The evaluation of the set to read, by `qrels`."""
+    """Return the evaluation of the set to read, by `qrels`."""
     version = integer_in(parameters, "qrels", 0, 0, MAX_VERSION) or None
     return find_session_evaluation(session_set=session_set, version=version)
 
@@ -66,13 +66,14 @@ def documents_in(parameters: Mapping[str, str]) -> int:
 
 
 def session_page_in(parameters: Mapping[str, str]) -> tuple[int, int]:
-    """Offset and limit of a list of sessions."""
+    """Return offset and limit of a list of sessions."""
     offset = integer_in(parameters, "offset", 0, 0, MAX_OFFSET)
     return offset, integer_in(parameters, "limit", 1_000, 1, MAX_SESSIONS)
 
 
 def session_board_query(parameters: Mapping[str, str], documents: int | None) -> SessionBoardQuery:
-    """`sort` is a session measure; `order` is desc or asc, by default the one that puts the best system first."""
+    """Return the query of a leaderboard of systems. `sort` is a session measure; `order` is desc or asc, by default the
+    one with the best system first."""
     measures = session_measures_in(parameters, documents=documents)
     sort = session_measure_in(parameters, "sort", documents) if parameters.get("sort") else measures[0]
     order = choice_in(parameters, "order", ("desc", "asc"))

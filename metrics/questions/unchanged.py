@@ -1,15 +1,15 @@
-"""Answers that are expensive to make and seldom change: 304 to a client that has the present one, and a small memory.
+"""Cache answers that take long to compute and seldom change, and answer 304 to clients that have the current one.
 
-The tag of an answer is a digest of everything it depends on: the address with its query, who asks, and a fingerprint of
-what is stored (metrics/services/boards/fingerprints.py). The fingerprint is read after the view's own check of who may
-see what, with every request. Nothing expires: what changes gets another tag.
+The tag of an answer is a digest of everything on which it depends: the address with its query, the reader, and a
+fingerprint of what is stored (metrics/services/boards/fingerprints.py). Every request reads the fingerprint after the
+view's own permission check. No entry expires: changed data has another tag.
 
-While runs arrive, every second brings another board. One that takes long to make is then given out for as long as
-EVALHUB_BOARD_SECONDS says, with its own tag and its age, as long as nothing but runs has moved.
+While runs arrive, the leaderboard changes every second. If it takes long to compute, the last one is returned for up to
+EVALHUB_BOARD_SECONDS, with its own tag and its age, as long as only runs have changed.
 
-Where `snapshot` is set, the fingerprint and the answer are read as of one moment: no body is remembered under the tag
-of another state, which may come back when a run is withdrawn and restored. Only what reads alone may have it: a
-comparison may be queued by asking for it.
+With `snapshot`, the fingerprint and the answer are read as of one moment. No body is then cached under the tag of
+another state, which may come back when a run is withdrawn and restored. Use it only for views that write nothing: the
+view of a comparison may queue it.
 """
 
 from __future__ import annotations
@@ -47,28 +47,29 @@ from runs.api.access import scored_collection, scored_run, visible_collection
 from runs.api.parameters import text_of
 from runs.models import Collection, Membership, can_see_scores
 
-# Reads what the view would find and refuses what it would refuse; None where the answer has no tag.
+# Finds and refuses the same objects as the view, and returns None if the answer has no tag.
 Reader = Callable[..., Fingerprint | None]
 _LARGEST = 1024 * 1024
-# A form is for one visitor: what it carries is set in a cookie of the answer that it was made for.
+# A form belongs to one visitor: its token is set in a cookie of the answer.
 _FORM = b"csrfmiddlewaretoken"
 _ALL = 16 * 1024 * 1024
 _MOST_BOARDS = 256
-# A board that is made more quickly than this is always made anew.
+# A leaderboard that is computed faster than this is never returned from before.
 _SLOW_SECONDS = 0.1
 _VARY = ("Accept", "Accept-Encoding", "Authorization", "Cookie")
 
 
 class Memory:
-    """The last bodies of this process by their keys, as many as fit; a key says all that its body depends on."""
+    """The latest bodies of this process by their keys, as many as fit; a key contains everything on which its body
+    depends."""
 
     def __init__(self) -> None:
         self._bodies: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
         self._lock = threading.Lock()
         self._size = 0
-        # When a board was made of everything but its runs, how long that took, and what it was asked with.
+        # By everything but its runs: when a leaderboard was computed, how long it took, and the digest of its request.
         self._boards: OrderedDict[str, tuple[float, float, str]] = OrderedDict()
-        # How many answers were given out of it: what measures an answer's making asks whether it was made.
+        # The number of answers returned from this cache, by which benchmarks know whether an answer was computed.
         self.recalled = 0
 
     def recall(self, key: str) -> HttpResponse | None:
@@ -91,7 +92,7 @@ class Memory:
                 self._size -= len(self._bodies.popitem(last=False)[1][0])
 
     def keep_board(self, address: str, asked: str, since: float) -> None:
-        """Remember that making the board began at `since`, a reading of the monotonic clock, and ends now."""
+        """Record that computing the leaderboard began at `since`, a reading of the monotonic clock, and ends now."""
         with self._lock:
             now = time.monotonic()
             self._boards[address] = now, now - since, asked
@@ -100,7 +101,8 @@ class Memory:
                 self._boards.popitem(last=False)
 
     def lately(self, address: str) -> tuple[str, float] | None:
-        """What the last board was asked with, and its age in seconds; None where it was made quickly or long ago."""
+        """Return the digest of the last leaderboard's request and its age in seconds, or None if it was computed
+        quickly or long ago."""
         with self._lock:
             made, took, asked = self._boards.get(address, (0.0, 0.0, ""))
             age = time.monotonic() - made
@@ -117,7 +119,7 @@ MEMORY = Memory()
 
 
 def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """For the `get` of a view of the API, whose answer is the same to everybody who may have it."""
+    """Decorate the `get` of a view of the API, whose answer is the same for every permitted reader."""
 
     def decorate(get: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(get)
@@ -135,7 +137,7 @@ def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[...
 def unchanged_page(
     read: Reader, *, snapshot: bool = False
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """For a page, which also says who is reading."""
+    """Decorate a page, which also shows who is reading."""
 
     def decorate(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @wraps(page)
@@ -169,7 +171,7 @@ def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | N
 
 
 def of_asked_board(request: HttpRequest | Request, collection: Collection) -> Fingerprint | None:
-    """Of a board and the rows of it that are asked for; None where the question has no answer."""
+    """Return the fingerprint of a leaderboard and its requested rows, or None if the request is invalid."""
     try:
         query = board_query(text_of(request.GET), collection, request.user)
         return of_boards(collection) + of_filter(collection, query)
@@ -221,7 +223,7 @@ def _answer(
 
 
 def _is_known(request: HttpRequest | Request, tag: str) -> bool:
-    """Whether If-None-Match names the tag; the comparison is weak, as it is for GET."""
+    """Return whether If-None-Match contains the tag; the comparison is weak, as it is for GET."""
     given = parse_etags(request.headers.get("If-None-Match", ""))
     return "*" in given or any(known.removeprefix("W/") == tag.removeprefix("W/") for known in given)
 
@@ -234,7 +236,7 @@ def _labelled(response: Any, tag: str) -> Any:
 
 
 def _viewer(request: HttpRequest | Request) -> Fingerprint:
-    """Who asks and in which teams."""
+    """Return the reader and their teams."""
     user = request.user
     if not user.is_authenticated:
         return ()

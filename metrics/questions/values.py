@@ -1,4 +1,4 @@
-"""What the values and curves of one run are asked."""
+"""The parameters of the values and curves of one run."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ MAX_VALUES = 1_000_000
 
 
 def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
-    """The evaluation of the run to read, by `qrels` and `scores`."""
+    """Return the evaluation of the run to read, by `qrels` and `scores`."""
     version = integer_in(parameters, "qrels", 0, 0, MAX_VERSION) or None
     return find_evaluation(run=run, scores=scores_in(parameters), version=version)
 
 
 def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
-    """`measure` is read where `measures` is left out, as an address of one curve says."""
+    """Return the query of curves. `measure` is read if `measures` is not given, as for the address of one curve."""
     name = one_of(parameters, "measures", "measure")
     try:
         measures = curve_measures(parameters.get(name) or "nDCG")
@@ -62,7 +62,8 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
 
 
 def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
-    """`rel` and `level` are levels separated by commas, or all; rel=1 where neither is given."""
+    """Return the query of precision-recall curves. `rel` and `level` are levels separated by commas, or all; the
+    default is rel=1."""
     interp, rounding = (word_in(parameters, known) for known in (INTERPOLATION, RECALL_ROUNDING))
     problem = check_interpolation({"interp": interp, "rounding": rounding})
     if problem:
@@ -94,7 +95,7 @@ def matrix_query(parameters: Mapping[str, str], collection: Collection) -> Matri
 
 
 def layout_in(parameters: Mapping[str, str], query: MatrixQuery) -> str:
-    """One of LAYOUTS; InvalidInput for a wide table of several measures, for which it has no columns."""
+    """Return one of LAYOUTS. Raise InvalidInput for a wide table of several measures, for which it has no columns."""
     layout = choice_in(parameters, "layout", LAYOUTS) or LAYOUTS[0]
     if layout == "wide" and len(query.measures) > 1:
         message = f"layout=wide is a table of one measure; {len(query.measures)} requested: name one with measures="
@@ -103,7 +104,7 @@ def layout_in(parameters: Mapping[str, str], query: MatrixQuery) -> str:
 
 
 def check_size(values: int) -> None:
-    """InvalidInput where the curves of all topics make too long an answer."""
+    """Raise InvalidInput if the curves of all topics make too long an answer."""
     if values > MAX_VALUES:
         message = (
             f"{values:,} values of single topics requested; the limit is {MAX_VALUES:,}: use fewer ranks or curves"

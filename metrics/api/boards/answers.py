@@ -1,4 +1,4 @@
-"""A leaderboard as the API answers it, and how sure it is."""
+"""The API's answer for a leaderboard and its statistics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Contrast(TypedDict):
 
 
 class BoardStatistics(TypedDict):
-    """How the statistics of a board were made; a part that was not asked for, or has no answer, is null."""
+    """How the statistics of a leaderboard were computed; a part that was not requested or has no result is null."""
 
     measure: Annotated[str, "the measure that the leaderboard is sorted by"]
     parts: list[str]
@@ -90,7 +90,7 @@ class AgainstBaseline(TypedDict):
 
 
 class Standing(TypedDict):
-    """Null in whole for a stale run and for one without a mean."""
+    """The statistics of a run; null for a stale run and for one without a mean."""
 
     tier: int | None
     groups: Annotated[list[str] | None, "two runs share a letter exactly when the test does not separate them"]
@@ -151,7 +151,7 @@ def leaderboard_answer(
     found: standings.Standings | None,
     url: str,
 ) -> Leaderboard:
-    """A board with its statistics, where they were asked for; `url` is that of the request."""
+    """Return a leaderboard with its statistics, if requested; `url` is that of the request."""
     after, before = query.offset + query.limit, max(0, query.offset - query.limit)
     answer = Leaderboard(
         collection=collection.slug,

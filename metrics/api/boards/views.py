@@ -1,4 +1,4 @@
-"""The API of leaderboards, as answers and as files."""
+"""The API of leaderboards, as JSON and as files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from runs.errors import InvalidInput
 
 
 class LeaderboardView(APIView):
-    """Means of the collection's runs, ranked by one measure. Below them, without a rank, come the stale runs and those
-    that are queued, evaluating or failed. A filter chooses rows; the ranks stay those of the whole board."""
+    """Means of the collection's runs, ranked by one measure. Below them, without a rank, are stale, queued, evaluating
+    and failed runs. A filter selects rows; the ranks are those of the whole leaderboard."""
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD])
     @unchanged(of_board, snapshot=True)
@@ -41,8 +41,8 @@ class LeaderboardView(APIView):
 
 
 class LeaderboardExport(APIView):
-    """A leaderboard as a file, all rows that the filter shows: csv has every one of them with all its figures, md and
-    tex the ranked ones as a table, trec_eval their means in trec_eval's own lines."""
+    """A leaderboard as a file, with all rows that the filter shows: csv has every row with all its values, md and tex
+    the ranked rows as a table, trec_eval their means in trec_eval's format."""
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
@@ -66,8 +66,8 @@ class LeaderboardExport(APIView):
 
 
 def _asked_standings(parameters: Mapping[str, str]) -> StandingsQuery | None:
-    """The statistics that are asked for, None for none; InvalidInput where there are none but it is said how to make
-    them."""
+    """Return the query of statistics, or None. Raise InvalidInput if there are options but no statistics are
+    requested."""
     asked = standings_query(parameters)
     told = [name for name in HOW_MADE if parameters.get(name)]
     if asked is None and told:

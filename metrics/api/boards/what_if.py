@@ -1,4 +1,4 @@
-"""The API of boards under other gains, discounts and depths."""
+"""The API of leaderboards with other gains, discounts and depths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Combination(TypedDict):
 
 
 class WhatIf(TypedDict):
-    """The board under every combination; `tau` has a row and a column for each of them, in their order."""
+    """The leaderboard of every combination; `tau` has a row and a column for each of them, in their order."""
 
     collection: str
     qrels: int
@@ -55,10 +55,10 @@ class WhatIf(TypedDict):
 
 
 class WhatIfView(APIView):
-    """The board under every combination of gains, discounts and depths, and how far their orders agree.
+    """The leaderboard of every combination of gains, discounts and depths, and the agreement of their orders.
 
     The combinations are the product of `family`, `gains`, `dis` with `b`, and `depths`, those of `preset`, and
-    `measures`; the presets impatient and patient where nothing is asked for.
+    `measures`; by default the presets impatient and patient.
     """
 
     @extend_schema(

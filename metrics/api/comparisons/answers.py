@@ -1,4 +1,4 @@
-"""A comparison as the API answers it."""
+"""The API's answer for a comparison."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from metrics.services.values.common_values import not_corrected_again, qrels_cau
 from runs.api.shapes import Id, OneOf, Url
 from runs.models import Collection
 
-# Of the topics left out, and of the pairs on which tests disagree.
+# The number of topics left out, and of pairs with disagreeing tests, that are listed.
 _SHOWN = 50
 
 
@@ -48,7 +48,7 @@ class ComparisonStatus(TypedDict):
 
 
 class WaitingComparison(TypedDict):
-    """A comparison that a worker makes."""
+    """A comparison that a worker computes."""
 
     comparison: ComparisonStatus
 
@@ -166,7 +166,7 @@ class Comparison(TypedDict):
 
 
 def status_answer(stored: models.Comparison, url: str) -> ComparisonStatus:
-    """How far a stored comparison has come; `url` is where it is read."""
+    """Return the progress of a stored comparison; `url` is where it is read."""
     return ComparisonStatus(
         id=stored.pk,
         url=url,
@@ -184,7 +184,7 @@ def status_answer(stored: models.Comparison, url: str) -> ComparisonStatus:
 def comparison_answer(
     collection: Collection, answer: Answer, selection: PairSelection, url: str, status: ComparisonStatus | None
 ) -> Comparison:
-    """The whole of a comparison with one page of the pairs of each measure; `url` is that of the request."""
+    """Return the whole comparison with one page of the pairs of each measure; `url` is that of the request."""
     query, entrants, options = answer.query, answer.entrants, answer.query.options
     results = [_measure(answer, compared, selection) for compared in answer.results]
     most = max((result["count"] for result in results), default=0)
@@ -260,7 +260,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
 
 
 def omnibus_answer(result: OmnibusResult) -> Omnibus:
-    """A test of all at once, with its sources of variation."""
+    """Return a test of all runs at once, with its sources of variation."""
     return Omnibus(
         statistic=result.statistic,
         freedom=list(result.freedom),

@@ -1,4 +1,4 @@
-"""The API of what a collection can tell apart."""
+"""The API of the differences that a collection can detect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runs.api.access import scored_collection
 from runs.api.shapes import shape
 from runs.models import Collection
 
-# A curve of more pairs is shown at so many of them.
+# A curve of more pairs is shown at this many of them.
 _CURVE_POINTS = 500
 
 
@@ -81,7 +81,7 @@ class MeasureDesign(TypedDict):
 
 
 class Design(TypedDict):
-    """What the collection tells apart, measure by measure."""
+    """The differences that the collection can detect, by measure."""
 
     collection: str
     qrels: int
@@ -97,7 +97,8 @@ class Design(TypedDict):
 
 
 class DesignView(APIView):
-    """What the collection tells apart by each measure, how many topics it would need, and what fewer would cost."""
+    """The differences that the collection can detect by each measure, the number of topics needed, and the effect of
+    fewer topics."""
 
     @extend_schema(responses=shape(Design), parameters=[*DESIGN])
     @unchanged(of_collection)

@@ -1,4 +1,4 @@
-"""The API of what judgements hold: levels, the recall base of each topic, and two versions side by side."""
+"""The API of the content of judgements: levels, the recall base of each topic, and two versions side by side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class JudgementsVersion(TypedDict):
 
 
 class CrossTable(TypedDict):
-    """The first version against the second, documents by level."""
+    """The first version against the second: documents by level."""
 
     levels: list[int]
     both: Annotated[list[list[int]], "documents judged in both: rows are levels of the first, columns of the second"]
@@ -58,7 +58,7 @@ class CrossTable(TypedDict):
 
 
 class JudgementsOf(TypedDict):
-    """What judgements hold."""
+    """The content of judgements."""
 
     collection: str
     versions: list[JudgementsVersion]
@@ -66,7 +66,7 @@ class JudgementsOf(TypedDict):
 
 
 class JudgementsView(APIView):
-    """How many documents are judged at each level, for each topic, and how far two versions of the judgements agree."""
+    """The number of documents at each level, for each topic, and the agreement of two versions of the judgements."""
 
     @extend_schema(
         responses=shape(JudgementsOf),

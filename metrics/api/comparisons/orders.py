@@ -48,7 +48,7 @@ class OrderPair(TypedDict):
 
 
 class Orders(TypedDict):
-    """Orders of the same runs, and every two of them that differ in the measure or in the qrels, not in both."""
+    """Orders of the same runs, and every two of them that differ in the measure or in the qrels, but not in both."""
 
     collection: str
     scores: str
@@ -63,10 +63,10 @@ class Orders(TypedDict):
 
 
 class OrdersView(APIView):
-    """How far the orders of the runs agree: by several measures, under several versions of the judgements, or both.
+    """The agreement between orders of the runs: by several measures, under several versions of the judgements, or both.
 
-    Compared are orders that differ in one of the two. Intervals are of the coefficient over bootstrap samples of the
-    topics, drawn together for all orders.
+    Orders are compared that differ in one of the two. Intervals are those of the coefficient over bootstrap samples of
+    the topics, drawn together for all orders.
     """
 
     @extend_schema(responses=shape(Orders), parameters=[*ORDERS])

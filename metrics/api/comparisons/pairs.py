@@ -1,4 +1,4 @@
-"""A pair of runs as the API answers it: the verdict of each test and the effect sizes."""
+"""The API's answer for a pair of runs: the verdict of each test and the effect sizes."""
 
 from __future__ import annotations
 

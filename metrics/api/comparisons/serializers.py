@@ -1,4 +1,4 @@
-"""What a comparison is asked for as a body."""
+"""The parameters of a comparison as a body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEASURES = 20
 
 
 class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
-    """The parameters of a comparison as a body; what is left out is as in the address."""
+    """The parameters of a comparison as a body, with the same defaults as in the address."""
 
     measures = serializers.ListField(child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False)
     runs = serializers.ListField(child=serializers.UUIDField(), max_length=MAX_RUNS, required=False)

@@ -1,4 +1,4 @@
-"""The API of comparisons: made on the spot, or by a worker and read when they are there, as JSON or as a table."""
+"""The API of comparisons, computed immediately or by a worker, as JSON or as a table."""
 
 from __future__ import annotations
 
@@ -51,8 +51,9 @@ _OF_AN_ANSWER = (
 class ComparisonView(APIView):
     """Differences between runs under some measures and tests, with intervals, p values and effect sizes.
 
-    What takes longer than a second is made by a worker: 202 and where to look; the same question finds it later. POST
-    takes the parameters as JSON, for more runs than fit an address, and always leaves the work to a worker.
+    A worker computes comparisons that take longer than a second: the answer is 202 with the address of the result, and
+    the same request finds the result later. POST takes the parameters as JSON, for more runs than fit an address, and
+    always leaves the work to a worker.
     """
 
     scopes = {"POST": Scope.READ}
@@ -82,7 +83,7 @@ class ComparisonView(APIView):
         found = scored_collection(request, collection)
         serializer = AskedComparisonSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        # As a query string would have them.
+        # As the values of a query string.
         parameters = {
             name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
             for name, value in serializer.validated_data.items()
@@ -92,7 +93,7 @@ class ComparisonView(APIView):
 
 
 class StoredComparisonView(APIView):
-    """A comparison that a worker makes: how far it is, and when it is made all of it."""
+    """A comparison that a worker computes: its progress, and then its result."""
 
     @extend_schema(
         responses=either("StoredComparison", shape(answers.Comparison), shape(answers.WaitingComparison)),
@@ -124,7 +125,7 @@ class ComparisonExport(APIView):
 
 
 class StoredComparisonExport(APIView):
-    """A comparison that a worker made as a file; how far it is, where it is not made yet."""
+    """A comparison by a worker as a file, or its progress if it is not finished."""
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR, 202: shape(answers.WaitingComparison)},
@@ -139,7 +140,7 @@ class StoredComparisonExport(APIView):
 
 
 class StoredComparisonChart(APIView):
-    """A chart of a comparison that a worker made: significance or ranks."""
+    """A chart of a comparison by a worker: significance or ranks."""
 
     @extend_schema(
         responses={
@@ -160,12 +161,12 @@ class StoredComparisonChart(APIView):
         if stored.state != Comparison.State.COMPARED:
             return _accepted(request, stored)
         answer = _read(request, stored)
-        # Runs may be deleted from it.
+        # Compared runs may be withdrawn.
         return picture(None, form, lambda: ANSWER_CHARTS[chart](answer, query).draw(look))
 
 
 def _read(request: Request, stored: Comparison) -> Answer:
-    """All of a stored comparison, or the pairs of the runs that are named."""
+    """Return all of a stored comparison, or the pairs of the named runs."""
     return read_stored_comparison(stored).of(run_ids_in(query_of(request)))
 
 
@@ -174,7 +175,7 @@ def _status(request: Request, stored: Comparison) -> answers.ComparisonStatus:
 
 
 def _accepted(request: Request, stored: Comparison) -> Response:
-    """Where to look for a comparison, and how far it is."""
+    """Answer with the address and the progress of a comparison."""
     ended = stored.state not in (Comparison.State.QUEUED, Comparison.State.COMPARING)
     code = status.HTTP_200_OK if ended else status.HTTP_202_ACCEPTED
     told = _status(request, stored)

@@ -1,4 +1,4 @@
-"""What is computed of one session set as the API answers it, and what boards of systems share with it."""
+"""The API's answers about one session set, and what they share with leaderboards of systems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metrics.models import SessionEvaluation
 from metrics.services.sessions import analyses, judged_sets, one_session, values
 from runs.api.shapes import Url
 
-# Of the measures of an answer, where the collection's judgements count.
+# About the measures of an answer, if the collection's judgements are used.
 MeasureCautions = Annotated[list[Caution], "of gains that leave out levels that are judged"]
 
 
@@ -33,7 +33,7 @@ class SessionCoverage(TypedDict):
 
 
 class ReadFromSet(TypedDict):
-    """Which evaluation of which session set an answer was made from."""
+    """The session set and its evaluation from which an answer was made."""
 
     session_set: UUID
     qrels: Annotated[int | None, "null where the log judges itself"]
@@ -166,7 +166,7 @@ class ShownQuery(TypedDict):
 
 
 class OneSession(ReadFromSet, SessionName):
-    """One session from query to query."""
+    """One session, by query."""
 
     measure: str
     judged: bool
@@ -179,7 +179,7 @@ class OneSession(ReadFromSet, SessionName):
 
 
 def paged(request: Request, offset: int, limit: int, count: int) -> Paged:
-    """How many rows there are, and where the pages after and before this one are."""
+    """Return the number of rows, and the addresses of the next and the previous page."""
     url, after, before = request.build_absolute_uri(), offset + limit, max(0, offset - limit)
     return Paged(
         count=count,
@@ -214,7 +214,7 @@ def _session_name(session: Session, place: int) -> SessionName:
 
 
 def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValues:
-    """Means over all chosen sessions and by system; the values of one page of the sessions."""
+    """Return the means over all chosen sessions and by system, and the values of one page of the sessions."""
     judged, places = found.chosen.judged, found.chosen.places.tolist()
     columns = {name: numbers(vector[page].tolist()) for name, vector in found.vectors.items()}
     return SetValues(
@@ -240,7 +240,7 @@ def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValu
 
 
 def curves_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analyses.SessionCurves) -> SessionCurves:
-    """Each system's curve beside its ideal's, and each session's own where asked for."""
+    """Return each system's curve beside its ideal's, and each session's own if requested."""
     read_from = _read_from(chosen.evaluation)
     answer = SessionCurves(
         session_set=read_from["session_set"],
@@ -293,7 +293,7 @@ def queries_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analy
 
 
 def lengths_answer(chosen: values.ChosenSessions, table: LengthTable) -> Lengths:
-    """Sessions by number of queries: counts[0] have one query."""
+    """Return the sessions by number of queries: counts[0] have one query."""
     return Lengths(
         **_read_from(chosen.evaluation),
         all=_length(np.sum(table.counts, axis=0)),

@@ -1,4 +1,4 @@
-"""The API of the systems of a collection's session sets: their board, and systems compared."""
+"""The API of the systems of a collection's session sets: their leaderboard, and comparisons of systems."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SystemRow(TypedDict):
 
 
 class SessionBoard(Paged):
-    """A page of the board of systems."""
+    """A page of the leaderboard of systems."""
 
     collection: str
     judged_by: str
@@ -97,7 +97,7 @@ class SystemPair(TypedDict):
 
 
 class SessionComparison(TypedDict):
-    """Systems compared on one figure of their sessions."""
+    """Systems compared on one value of each session."""
 
     collection: str
     judged_by: str
@@ -175,7 +175,8 @@ def _row(row: board.SystemRow, measures: list[str]) -> SystemRow:
 
 
 class SessionComparisonView(APIView):
-    """Systems compared on one figure of their sessions, by the design that these have, and why it is that one."""
+    """Systems compared on one value of each session, by the design of these sessions, with the reason for the
+    design."""
 
     @extend_schema(responses=shape(SessionComparison), parameters=[*SESSION_COMPARISON])
     def get(self, request: Request, collection: str) -> Response:

@@ -22,7 +22,7 @@ _OF_A_SET = (*CHART_PARAMETERS, VERSION)
 
 
 class SessionChart(APIView):
-    """A chart of a session set: the mean curves of its systems, or one session from query to query."""
+    """A chart of a session set: the mean curves of its systems, or the queries of one session."""
 
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},

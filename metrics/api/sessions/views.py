@@ -1,4 +1,4 @@
-"""The API of what is computed of one session set: values, curves, lengths, single sessions."""
+"""The API of the results of one session set: values, curves, lengths, single sessions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SELECTION = [
 
 
 class SessionValuesView(APIView):
-    """The values of each session, and their means in all and by system, computed from the judged view."""
+    """The values of each session, and their means overall and by system, computed from the judged view."""
 
     @extend_schema(
         responses=shape(SetValues),
@@ -76,7 +76,8 @@ class SessionValuesView(APIView):
 
 
 class SessionCurvesView(APIView):
-    """The mean curve of each system's sessions beside the ideal's: what has stopped is held at its last value."""
+    """The mean curve of each system's sessions beside the ideal's: a session that has stopped is held at its last
+    value."""
 
     @extend_schema(
         responses=shape(SessionCurves),
@@ -96,7 +97,8 @@ class SessionCurvesView(APIView):
 
 
 class SessionQueriesView(APIView):
-    """Mean curves of the last queries, of all others, of the best and of all; reformulations that gained and lost."""
+    """Mean curves of the last queries, of all others, of the best and of all, and reformulations that gained and
+    lost."""
 
     @extend_schema(responses=shape(QueryCurves), parameters=[SESSION_MEASURE, *_SELECTION])
     def get(self, request: Request, session_set: UUID) -> Response:
@@ -107,7 +109,7 @@ class SessionQueriesView(APIView):
 
 
 class SessionLengthsView(APIView):
-    """Sessions by their number of queries, in all and by system."""
+    """Sessions by their number of queries, overall and by system."""
 
     @extend_schema(responses=shape(Lengths), parameters=_SELECTION)
     def get(self, request: Request, session_set: UUID) -> Response:
@@ -116,7 +118,8 @@ class SessionLengthsView(APIView):
 
 
 class OneSessionView(APIView):
-    """One session, by its id or its number in the log: queries, rankings with levels, vector, what each query added."""
+    """One session, by its id or its number in the log: queries, rankings with levels, vector, contribution of each
+    query."""
 
     @extend_schema(
         responses=shape(OneSession),

@@ -1,4 +1,4 @@
-"""The API of curves: measures over ranks, and precision over recall."""
+"""The API of curves: measures over ranks, and precision-recall curves."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Curve(MeanCurve):
 
 
 class RunCurves(ReadFrom):
-    """Measures at ranks 1..depth: averaged over topics, the ideal beside it, and per topic where asked for."""
+    """Measures at ranks 1..depth: averaged over topics, with the ideal, and by topic if requested."""
 
     depth: int
     confidence: float
@@ -72,7 +72,7 @@ class LevelCurve(MeanCurve):
 
 
 class PrecisionRecall(ReadFrom):
-    """Interpolated precision at points of recall, one curve for each lowest or only relevant level."""
+    """Interpolated precision at points of recall, one curve for each lowest or single relevant level."""
 
     interp: str
     rounding: str | None
@@ -113,7 +113,7 @@ class RunCurveView(APIView):
 
 
 class PrecisionRecallView(APIView):
-    """Interpolated precision at even points of recall: one curve, or one for every level of relevance."""
+    """Interpolated precision at equally spaced points of recall: one curve, or one for every level of relevance."""
 
     @extend_schema(
         responses=shape(PrecisionRecall),
@@ -183,6 +183,6 @@ def _ends(band: Band | None) -> tuple[list[float], list[float]] | tuple[None, No
 
 
 def _topics(evaluation: Evaluation, curves: Matrix) -> list[CurvePoints]:
-    """Every topic's curve with its name, in the order of the judgements."""
+    """Return every topic's curve with its name, in the order of the judgements."""
     rows = zip(evaluation.qrels.topic_ids, curves.tolist(), strict=True)
     return [CurvePoints(topic_id=topic_id, values=values) for topic_id, values in rows]

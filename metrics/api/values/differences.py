@@ -1,4 +1,4 @@
-"""The API of differences between two runs, topic by topic."""
+"""The API of differences between two runs by topic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TopicDifference(TypedDict):
 
 
 class Difference(TypedDict):
-    """Two runs topic by topic."""
+    """Two runs by topic."""
 
     collection: str
     measure: str
@@ -49,7 +49,7 @@ class Difference(TypedDict):
 
 
 class DifferenceView(APIView):
-    """Two runs topic by topic under one measure: for Rprec this is the precision histogram."""
+    """Two runs by topic under one measure: for Rprec this is the precision histogram."""
 
     @extend_schema(
         responses=shape(Difference),

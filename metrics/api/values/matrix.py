@@ -33,7 +33,7 @@ _LAYOUT = parameter(
 
 
 class CollectionValues(TypedDict):
-    """The values of several runs topic by topic."""
+    """The values of several runs by topic."""
 
     collection: str
     qrels: int
@@ -48,7 +48,7 @@ class CollectionValues(TypedDict):
 
 
 class CollectionValuesView(APIView):
-    """The values of every evaluated run, topic by topic, under the active judgements: one request for all of them."""
+    """The values of every evaluated run by topic, under the active judgements, in one request."""
 
     @extend_schema(responses=shape(CollectionValues), parameters=[MEASURE_NAMES, RUNS, SCORES])
     @unchanged(of_collection, snapshot=True)

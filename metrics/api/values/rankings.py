@@ -1,4 +1,4 @@
-"""The API of single rankings: what a run answers to one topic, and what the judgements know of it."""
+"""The API of single rankings: the documents of a run for one topic, with their judgements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RankedDocument(TypedDict):
 
 
 class Ranking(ReadFrom):
-    """What a run answers to one topic."""
+    """The ranking of a run for one topic."""
 
     topic_id: str
     count: Annotated[int, "documents in the whole ranking"]

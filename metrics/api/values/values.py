@@ -1,4 +1,4 @@
-"""The API of a run's values, topic by topic."""
+"""The API of a run's values by topic."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunValues(ReadFrom):
 
 
 class RunValuesView(APIView):
-    """A run's values for every topic, and their means. What is not stored is computed from the judged view."""
+    """A run's values for every topic, and their means. Values that are not stored are computed from the judged view."""
 
     @extend_schema(responses=shape(RunValues), parameters=[MEASURE_NAMES, SCORES, VERSION])
     @unchanged(of_scored_run)
