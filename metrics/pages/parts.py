@@ -1,4 +1,4 @@
-"""What pages have in common: the query as text, parts that may be missing, and charts as they stand in a page."""
+"""Parts that pages share: the query as text, parts that may be missing, and charts in a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runs.api.parameters import text_of
 from runs.errors import LeftOff
 from runs.views import problem_of
 
-# What a page tells as the state of things; every other refusal is an answer to what was asked for.
+# Errors that describe the state of the collection; all others are errors of the request.
 _STATES = ("blind", "no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs",
            "no_session_sets", "too_few_systems", "too_many_systems", "nothing_to_draw")  # fmt: skip
 
@@ -31,7 +31,7 @@ Query = dict[str, str]
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a part of a page is missing."""
+    """The reason why a part of a page is missing."""
 
     detail: str
     code: str
@@ -42,18 +42,18 @@ class Problem:
 
 
 def query_of(request: HttpRequest) -> Query:
-    """The query string as text; lists add up."""
+    """Return the query string as text; repeated lists are joined."""
     return {"runs": "", **text_of(request.GET)}
 
 
 def changed(query: Query, **changes: str | None) -> str:
-    """The address of a page with other parameters; what is empty or None is left out."""
+    """Return the address of a page with other parameters; empty values and None are left out."""
     kept = {name: value for name, value in {**query, **changes}.items() if value}
     return f"?{urlencode(kept)}"
 
 
 def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *arguments: Any) -> int:
-    """Put a part of the page into its context, or the problem in its place; returns the page's status."""
+    """Put a part of the page into its context, or the problem in its place. Return the page's status."""
     try:
         context[part] = build(*arguments)
     except LeftOff:
@@ -68,7 +68,7 @@ def fill(context: dict[str, Any], part: str, build: Callable[..., Any], *argumen
 
 @dataclass(frozen=True)
 class Subject:
-    """What waits to be evaluated: how a page calls it, where its page is, and where to ask how far it has come."""
+    """A run or session set that waits for evaluation: its name on a page, its page, and the address of its progress."""
 
     what: str
     page: str
@@ -85,7 +85,7 @@ def set_subject(session_set: UUID) -> Subject:
 
 
 def level_class(level: int | None) -> str:
-    """The style of a document's row by its level."""
+    """Return the CSS class of a document's row for its level."""
     if level is None:
         return "unjudged"
     return f"relevant of-{min(level, 4)}" if level > 0 else "nonrelevant"
@@ -93,7 +93,7 @@ def level_class(level: int | None) -> str:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure in a page: where its files are, by look and format; `narrow` is its size on a phone."""
+    """A chart in a page: the addresses of its files, by look and format; `narrow` is its size on a phone."""
 
     figure: Figure
     view: str
@@ -109,7 +109,7 @@ class ShownFigure:
 
     @property
     def pictures(self) -> list[tuple[str, str, int, int]]:
-        """Sources of the picture that some screens take: what they must be, address, width, height."""
+        """Return the images for certain screens: their media query, address, width and height."""
         narrow, dark = "(max-width: 40rem)", "(prefers-color-scheme: dark)"
         kinds = ((f"screen and {dark} and {narrow}", "dark", self.narrow), (f"screen and {dark}", "dark", self.size),
                  (f"screen and {narrow}", "light", self.narrow))  # fmt: skip
@@ -118,7 +118,7 @@ class ShownFigure:
 
     @property
     def picture(self) -> tuple[str, int, int]:
-        """The picture for every other screen, and for paper: address, width, height."""
+        """Return the image for all other screens and for printing: address, width, height."""
         return self.address("svg", size=self.size), *self.figure.sides(self.size)
 
     @property
@@ -131,22 +131,23 @@ class ShownFigure:
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        """The picture as it is on the page, to take along."""
+        """Return the image of the page as files to download."""
         return [(form.upper(), self.address(form, size=self.size)) for form in ("svg", "png", "pdf")]
 
 
 def run_figure(figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
-    """A figure of one run."""
+    """Return a chart of one run."""
     return ShownFigure(figure, "run-chart", {"run": run}, query, size)
 
 
 def set_figure(figure: Figure, session_set: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:
-    """A figure of one session set."""
+    """Return a chart of one session set."""
     return ShownFigure(figure, "session-chart", {"session_set": session_set}, query, size)
 
 
 def status_piece(request: HttpRequest, subject: Subject, status: RunStatus) -> HttpResponse:
-    """How far something has come: a piece of its page that asks for itself until the evaluation has ended."""
+    """Render the progress of an evaluation, a fragment of its page that reloads itself until the evaluation has
+    ended."""
     response = render(request, "metrics/_status.html", {"subject": subject, "status": status})
     if status.state not in _WAITS:
         response["HX-Refresh"] = "true"

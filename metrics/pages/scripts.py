@@ -1,4 +1,4 @@
-"""The script that makes charts answer the pointer."""
+"""The script that makes charts interactive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 
 @page
 def vega_script(request: HttpRequest, name: str) -> HttpResponse:
-    """Vega in one file, compressed: what reads HTML today reads gzip. The name changes with what is in it."""
+    """Return Vega in one compressed file: every current browser accepts gzip. Its name changes with its content."""
     if name != BUNDLE_NAME:
         raise Http404("there is no such script")
     headers = {"Content-Encoding": "gzip", "Cache-Control": _FOR_GOOD}

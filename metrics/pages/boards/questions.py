@@ -1,4 +1,4 @@
-"""What is asked of a leaderboard, as links and fields: the measures that were chosen, and quick choices of a filter."""
+"""The controls of a leaderboard as links and fields: the chosen measures, and filters to click."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STATES = ("unranked", "stale", "queued", "evaluating", "failed")
 
 @dataclass(frozen=True)
 class Chip:
-    """A chosen measure: what it is, and the board without it, which is empty for the last one."""
+    """A chosen measure: its name, and the address of the leaderboard without it, empty for the last one."""
 
     measure: Measure
     without: str
@@ -27,7 +27,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Choice:
-    """A term that a click puts into the filter, or takes out again where it is `chosen`."""
+    """A term that a click adds to the filter, or removes if it is `chosen`."""
 
     term: str
     address: str
@@ -45,7 +45,7 @@ def measure_chips(measures: list[Measure], sort: Measure, query: Query) -> list[
 
 
 def filter_choices(collection: Collection, board: Leaderboard, own_teams: set[int], query: Query) -> list[Choice]:
-    """Terms worth a click: of the reader's own runs, of teams, and of states that occur."""
+    """Return useful filter terms: of the reader's own runs, of teams, and of states that occur."""
     teams = Team.objects.filter(runs__collection=collection, runs__deleted_at=None).order_by("slug").distinct()
     found = dict(teams.values_list("pk", "slug")[: _TEAMS_OFFERED + 1])
     terms = ["own:yes"] if own_teams & found.keys() else []
@@ -56,7 +56,7 @@ def filter_choices(collection: Collection, board: Leaderboard, own_teams: set[in
 
 
 def _choice(term: str, query: Query) -> Choice:
-    """Of one field a board is asked for one value: another choice takes the place of the first."""
+    """Return a choice of one value of a field; choosing another value replaces it."""
     text = query.get("filter", "").strip()
     terms, name = text.split(), term.partition(":")[0]
     chosen = term in terms
@@ -68,6 +68,6 @@ def _choice(term: str, query: Query) -> Choice:
 
 
 def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:
-    """What a form takes along of the address: everything but its own fields, and which page was shown."""
+    """Return the parameters that a form keeps: all except its own fields and the page."""
     dropped = (*own, "offset", "add")
     return [(name, value) for name, value in query.items() if value and name not in dropped]

@@ -1,4 +1,4 @@
-"""The runs that are ticked on a leaderboard: its address carries them, whatever rows it shows."""
+"""The runs that are selected on a leaderboard: its address contains them, whatever rows it shows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from metrics.services.boards.leaderboard import Leaderboard, read_progress
 from metrics.services.comparisons.comparison import MAX_RUNS
 from runs.models import Collection
 
-# An address of so many ids is still read by the server.
+# The server accepts an address with this many ids.
 MOST_TICKED = 170
 
 
 @dataclass(frozen=True)
 class Ticked:
-    """A ticked run: `here` where its box is on the page, and the board without it."""
+    """A selected run: `here` if its box is on the page, and the address of the leaderboard without it."""
 
     id: UUID
     tag: str
@@ -34,7 +34,7 @@ class Ticked:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is ticked on all pages of a board; `kept` is what the form takes along of the address beside it."""
+    """The selected runs on all pages of a leaderboard; `kept` are the other parameters that the form keeps."""
 
     runs: list[Ticked]
     kept: list[tuple[str, str]]
@@ -51,7 +51,7 @@ class Selection:
 
 
 def read_selection(board: Leaderboard, query: Query) -> Selection:
-    """Read the ticked runs that are ranked now, in the order of the address; what is gone is passed over."""
+    """Return the selected runs that are ranked now, in the order of the address; others are ignored."""
     named = _named(query)
     ranked = {pk for pk, _ in board.order} if named else set()
     rows = Evaluation.objects.filter(run__in=named).values_list("pk", "run_id", "run__tag") if named else []
@@ -74,10 +74,10 @@ def _named(query: Query) -> list[str]:
 
 
 def comparison_address(collection: Collection, query: Query, which: str) -> str | None:
-    """Return where the ticked runs are compared, or all of them.
+    """Return the address that compares the selected runs, or all of them.
 
-    Ticked ones keep the family that they were chosen from, the whole board where it can be compared at once. None for
-    fewer than two ticked ones, and for a measure that cannot be read.
+    Selected runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once.
+    Return None for fewer than two selected runs, and for an invalid measure.
     """
     named = [] if which == "all" else _named(query)
     if which != "all" and len(named) < 2:

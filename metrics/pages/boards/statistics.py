@@ -1,7 +1,7 @@
-"""Which statistics stand on the leaderboard's page, and which of them come after it.
+"""The statistics that are part of the leaderboard's page, and those that follow it.
 
-Intervals of the shown means cost next to nothing. Tiers and rank intervals compare every run of the board: where that
-takes longer than the page itself, the page comes without them and asks for the board again, with them.
+Intervals of the shown means take almost no time. Tiers and rank intervals compare every run of the leaderboard: if that
+takes longer than the page itself, the page comes without them and requests the leaderboard again, with them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class BoardStatistics:
-    """The statistics of a page; `later` tells that tiers and rank intervals are still to be asked for."""
+    """The statistics of a page; `later` says that tiers and rank intervals are still to be requested."""
 
     standings: Standings
     later: bool = False
@@ -56,13 +56,13 @@ class BoardStatistics:
 
     @property
     def too_few(self) -> bool:
-        """Whether there are too few topics for a verdict."""
+        """Return whether there are too few topics for a verdict."""
         topics = self.standings.topics
         return topics is not None and topics < MIN_TOPICS
 
     @property
     def baseline_corrected(self) -> str:
-        """What stands above the p values against the baseline."""
+        """Return the heading of the p values against the baseline."""
         corrected_by = self.standings.query.corrected_by
         if corrected_by is None:
             return "p for all pairs"
@@ -70,23 +70,24 @@ class BoardStatistics:
 
     @property
     def cautions(self) -> list[str]:
-        """Each once, though several parts may have it."""
+        """Return each caution once, even if several parts have it."""
         parts = (self.standings.tiers, self.standings.baseline)
         found = [*self.standings.cautions, *(caution for part in parts if part for caution in part.cautions)]
         return list(dict.fromkeys(caution.message for caution in found))
 
 
 def asked_statistics(query: Query) -> StandingsQuery | None:
-    """Intervals, tiers and ranks unless the address names other parts, or `none`; a baseline comes on top."""
+    """Return intervals, tiers and ranks unless the address names other parts, or `none`; a baseline adds its own
+    part."""
     named = query.get("statistics") or ",".join(_QUIET)
     return standings_query({**query, "statistics": "" if named == NONE else named})
 
 
 def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardStatistics | None:
-    """What the page of a board says beside its means; where not `at_once`, only as much as holds nobody up.
+    """Return the statistics of the page; if not `at_once`, only those that take little time.
 
-    StatisticsError where the address asks for what cannot be made. What stands on every page is left out instead, and
-    a caution says so; a board without a ranked run has none.
+    Raise StatisticsError if the address requests an impossible part. Default parts that are impossible are left out
+    instead, with a caution; a leaderboard without a ranked run has none.
     """
     asked = asked_statistics(query)
     if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
@@ -118,7 +119,7 @@ def _without(asked: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery:
 
 
 def _read(board: Leaderboard, asked: StandingsQuery) -> Standings:
-    """Also of a board of so many runs that no two of them are compared."""
+    """Return the statistics, or only the intervals for a leaderboard of too many runs to compare."""
     if board.ranked <= MAX_RUNS or asked.baseline:
         return read_standings(board=board, query=asked)
     return Standings(asked, board.sort, {}, intervals=mean_intervals(board, asked.confidence))

@@ -1,4 +1,4 @@
-"""The table of the leaderboard's page: what stands in each row, and the intervals drawn on one scale."""
+"""The table of the leaderboard's page: its rows, and the intervals drawn on one scale."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ from metrics.tables import (
 from runs.models import Run
 from runs.services.runs import contradicted_ranks
 
-# How wide the scale of the intervals is drawn, in pixels.
+# The width of the scale of the intervals, in pixels.
 SCALE_WIDTH = 90.0
-# Below it most of the first ten documents are unknown, and the mean says little about the run.
+# Below this share most of the first ten documents are unjudged, and the mean says little about the run.
 LOW_JUDGED = 0.5
 _NARROW_SCALE = 0.05
 
 
 @dataclass(frozen=True)
 class Scale:
-    """From the least to the greatest end of the intervals of a page, so that the bars of all rows compare."""
+    """The range from the least to the greatest end of the intervals of a page, so that the bars of all rows are
+    comparable."""
 
     low: float
     high: float
@@ -51,7 +52,7 @@ class Scale:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """As the header says them."""
+        """Return the ends as text for the header."""
         places = 4 if self.high - self.low < _NARROW_SCALE else 2
         return with_minus(f"{self.low:.{places}f}"), with_minus(f"{self.high:.{places}f}")
 
@@ -68,11 +69,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A mean on the board: `bar` where it ranks the runs, `unjudged` and the share `judged` where few documents are.
+    """A mean on the leaderboard: `bar` if it ranks the runs, `unjudged` and the share `judged` if few documents are
+    judged.
 
-    `indented` ones stand where others have a bar, under the means of these.
+    `indented` cells are in a column where others have a bar, aligned with their means.
 
-    `plain` ones, which most are, need nothing but their text; a table of 20 measures has a thousand.
+    `plain` cells, which most are, consist of their text only; a table of 20 measures has a thousand.
     """
 
     text: str
@@ -90,7 +92,7 @@ class BoardCell:
 
 @dataclass(frozen=True)
 class Against:
-    """A run minus the baseline: `mark` is better or worse where that is significant, `note` says what it rests on."""
+    """A run minus the baseline: `mark` is better or worse if that is significant, `note` gives the reasons."""
 
     difference: str
     p_value: str
@@ -100,10 +102,10 @@ class Against:
 
 @dataclass(frozen=True)
 class BoardLine:
-    """One run on the board; what was not asked for, or has no answer, is None.
+    """One run on the leaderboard; parts that were not requested or have no result are None.
 
     `mine` is a run of the reader's, `pinned` the baseline, and `opens_tier` the first of a tier below another one.
-    `contradicted` says how the run's rank column contradicts its scores; empty where it does not.
+    `contradicted` says how the run's rank column contradicts its scores; empty if it does not.
     """
 
     row: Row
@@ -122,25 +124,26 @@ class BoardLine:
 
     @property
     def unjudged(self) -> str:
-        """What a low share of judged documents means for the run; empty where it is not low."""
+        """Return a note on a low share of judged documents; empty if the share is not low."""
         return unjudged_note(self.row.judged)
 
     @property
     def judged(self) -> str:
-        """The share of judged documents, a low one in words: a low number alone could be that of the unjudged ones."""
+        """Return the share of judged documents, in words if it is low: a number alone could be read as the share of
+        unjudged ones."""
         if self.row.judged is None:
             return ""
         return judged_share(self.row.judged) if self.unjudged else f"{self.row.judged:.2f}"
 
     @property
     def since(self) -> str:
-        """What makes a stale row stale: older judgements or, under the same ones, an older engine."""
+        """Return why a stale row is stale: older judgements or, with the same ones, an older engine."""
         evaluation = self.row.evaluation
         return f"qrels v{evaluation.qrels.version}" if not evaluation.qrels.active else "older engine"
 
     @property
     def ranks(self) -> str:
-        """The ends of the rank interval, or the one rank that they share; empty without an interval."""
+        """Return the ends of the rank interval, or the one rank if both are equal; empty without an interval."""
         if self.standing is None or self.standing.rank_low is None:
             return ""
         low, high = self.standing.rank_low, self.standing.rank_high
@@ -148,7 +151,7 @@ class BoardLine:
 
     @property
     def ranks_note(self) -> str:
-        """How often the run is first where the topics are drawn again."""
+        """Return how often the run is first when the topics are resampled."""
         share = self.standing.share_first if self.standing else None
         if share is None:
             return ""
@@ -166,7 +169,7 @@ class BoardLine:
 
 
 class BoardTable:
-    """One page of a board as a table; `own_teams` are the reader's, and `query` is that of the page's address."""
+    """One page of a leaderboard as a table; `own_teams` are the reader's, and `query` is that of the page's address."""
 
     def __init__(self, board: Leaderboard, sure: BoardStatistics | None, *, own_teams: set[int], query: Query) -> None:
         self.board = board
@@ -177,7 +180,7 @@ class BoardTable:
 
     @property
     def ranked_by(self) -> str:
-        """What the order of the rows is, or why there is none."""
+        """Return the order of the rows in words, or why there is none."""
         board = self.board
         version = f"qrels v{board.qrels.version}"
         if not board.ranked:
@@ -196,7 +199,7 @@ class BoardTable:
 
     @property
     def provisional(self) -> str:
-        """How many runs the ranks are made of while others wait; empty once none does."""
+        """Return a note on how many runs are ranked while others wait; empty once all are evaluated."""
         board = self.board
         if not (board.ranked and board.waiting):
             return ""
@@ -212,14 +215,14 @@ class BoardTable:
 
     @property
     def columns(self) -> list[Column]:
-        """The one that the board is ranked by has the ends of the scale in it."""
+        """Return the columns; that of the ranking measure has the ends of the scale."""
         columns = columns_of(self.board.measures, self.board.sort, self.board.descending)
         ends = self.scale.ends if self.scale else None
         return [replace(column, ends=ends) if column.sorting else column for column in columns]
 
     @property
     def with_judged(self) -> bool:
-        """Whether the share of judged documents needs a column: it may be one of the measures."""
+        """Return whether the share of judged documents needs a column: it may be one of the measures."""
         return JUDGED not in self.board.measures
 
     @property
@@ -236,18 +239,18 @@ class BoardTable:
 
     @cached_property
     def scale(self) -> Scale | None:
-        """None where the page has no interval of the sorting measure."""
+        """Return the scale, or None if the page has no interval of the sorting measure."""
         ends = [end for pair in self._ends.values() for end in pair]
         return Scale(min(ends), max(ends)) if ends else None
 
     @property
     def cut(self) -> str:
-        """Where bars are cut because the measure has no value beyond; empty where none is."""
+        """Return a note on bars that are cut at the range of the measure; empty if none is."""
         return cut_note(self.standings.intervals, self.board.sort) if self.standings else ""
 
     @cached_property
     def baseline(self) -> tuple[str, float] | None:
-        """Tag and mean of the run that all others are held against, which may be on another page."""
+        """Return tag and mean of the baseline, which may be on another page."""
         contrast = self.standings.baseline if self.standings else None
         if contrast is None:
             return None
@@ -257,14 +260,14 @@ class BoardTable:
 
     @cached_property
     def zero(self) -> str | None:
-        """Where the baseline's mean lies on the scale."""
+        """Return the x position of the baseline's mean on the scale."""
         if self.baseline is None or self.scale is None or not self.scale.low <= self.baseline[1] <= self.scale.high:
             return None
         return self.scale.place(self.baseline[1])
 
     @cached_property
     def pins(self) -> str:
-        """The address that lacks the id of a run to pin."""
+        """Return the address for pinning a run, up to its id."""
         kept = self.unpinned
         return f"{kept}{'&' if len(kept) > 1 else ''}baseline="
 
@@ -299,7 +302,7 @@ class BoardTable:
         )
 
     def _cell(self, row: Row, measure: Measure, best: Mapping[str, Mean]) -> BoardCell:
-        """Only a ranked run is the best, and one that is not evaluated has no values at all."""
+        """Return a cell. Only a ranked run can be the best, and one that is not evaluated has no values."""
         if not row.has_values:
             return BoardCell("")
         to_reach = best.get(measure.name) if row.rank is not None else None

@@ -1,4 +1,4 @@
-"""The page of a collection with its leaderboard: what is asked of it, the board, and how far its runs have come."""
+"""The page of a collection with its leaderboard: its parameters, its table, and the progress of its runs."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
 from runs.views import leave_out, page, problem_of, reads
 
-# Which measures a board has and how they order it.
+# The measures of a leaderboard and how they order it.
 _OF_MEASURES = ("measures", "sort", "order")
 _EXPORTS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _MOVING = ("evaluating", "queued")
-# What the page reads: the leaderboard's parameters, measures to add to its own, and runs that are ticked.
+# The parameters of the page: the leaderboard's, measures to add to its own, and selected runs.
 _READS = (*names_of(BOARD), "add", "runs", "compare")
 # The parameters of the page that its chart depends on.
 _DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "confidence", "scores")
 
 
 def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """None where the judgements are blind: a tag would tell of every change behind them."""
+    """Return the fingerprint of the page, or None while the judgements are blind: a tag would reveal every change
+    behind them."""
     found = visible_collection(request, slug)
     board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
     return board + of_listed(found) if board else None
@@ -49,7 +50,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 @reads(*_READS)
 @unchanged_page(_fingerprint, snapshot=True)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """A collection with its leaderboard; measures to `add` become part of its address, and `compare` leads on."""
+    """Show a collection with its leaderboard. Measures to `add` become part of its address, and `compare` redirects."""
     collection = counted_collection(request, slug)
     query = query_of(request)
     added = _with_added(collection, query)
@@ -60,7 +61,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
         address = comparison_address(collection, query, compared)
         if address is not None:
             return HttpResponseRedirect(address)
-        # Links of the page are of its address without the question that had no answer.
+        # Links of the page leave out the parameter that had an error.
         leave_out(request, ["compare"])
     context, status = _context(request, collection, query, at_once=False)
     context["few"] = bool(compared)
@@ -76,14 +77,14 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 @reads(*_READS)
 @unchanged_page(_fingerprint, snapshot=True)
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
-    """The board alone, with all of its statistics: what its page asks for while nobody asks for anything."""
+    """Show the leaderboard alone, with all of its statistics; its page requests this to refresh itself."""
     collection = visible_collection(request, slug)
     context, status = _context(request, collection, query_of(request), at_once=True)
     return render(request, "metrics/_board_piece.html", context, status=status)
 
 
 def _with_added(collection: Collection, query: Query) -> str | None:
-    """The address with the measures to add among the others; None where there are none, or one cannot be read."""
+    """Return the address with the added measures among the others, or None if there are none or one is invalid."""
     if "add" not in query:
         return None
     try:
@@ -98,14 +99,14 @@ def _with_added(collection: Collection, query: Query) -> str | None:
 def _context(
     request: HttpRequest, collection: Collection, query: Query, *, at_once: bool
 ) -> tuple[dict[str, Any], int]:
-    """The board's part of a page: the question, its answer and how sure that is fail each on its own."""
+    """Return the context of the leaderboard. The parameters, the result and its statistics fail independently."""
     given, (query, wrong) = query, _readable(request, collection, query)
     context: dict[str, Any] = {"collection": collection, "given": given, "wrong": wrong}
     status = fill(context, "asked", _asked, request, collection, query)
     if "asked" in context:
         status = fill(context, "board", _board, request, collection, query, context["asked"])
     if "board_problem" in context and any(query.get(name) for name in _OF_MEASURES):
-        # What these measures need is not there: the board has others.
+        # The inputs of these measures are missing; the leaderboard shows the others.
         wrong["measures"] = context.pop("board_problem")
         query = {name: text for name, text in query.items() if name not in _OF_MEASURES}
         context["asked"] = _asked(request, collection, query)
@@ -123,7 +124,7 @@ def _context(
 
 
 def _readable(request: HttpRequest, collection: Collection, query: Query) -> tuple[Query, dict[str, Problem]]:
-    """What can be read of a question, and what is wrong with each parameter that cannot: a board is shown anyway."""
+    """Return the valid parameters, and the error of each invalid one: the leaderboard is shown anyway."""
     readable, wrong = dict(query), dict[str, Problem]()
     while True:
         try:
@@ -144,7 +145,7 @@ def _chips(collection: Collection, query: Query) -> list[Chip]:
 
 
 def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
-    """What the board is ranked by is always among what it shows."""
+    """Return the measures shown, which always include the one that ranks the leaderboard."""
     check_scores(request, collection)
     measures_in(query, "add", [], collection.documents)
     asked = board_query(query, collection, request.user)
@@ -165,7 +166,7 @@ def _board(request: HttpRequest, collection: Collection, query: Query, asked: Bo
 
 
 def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dict[str, Any]:
-    """The table, and the same as a chart."""
+    """Return the table, and the same data as a chart."""
     board: Leaderboard = context["board"]["board"]
     sure: BoardStatistics | None = context.get("sure")
     shown = None
@@ -178,7 +179,7 @@ def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dic
 
 
 def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
-    """The view in other forms: name and address. The API makes statistics only where they are asked for."""
+    """Return name and address of each other format. The API computes statistics only on request."""
     query = {**query, "runs": ""}
     asked = asked_statistics(query)
     named = ",".join(part for part in asked.parts if part != "baseline") if asked else None

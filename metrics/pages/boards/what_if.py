@@ -1,4 +1,4 @@
-"""What if gains, discounts or depths were others: a page of sliders, and the board in the order that they make."""
+"""The page of sliders for other gains, discounts and depths, with the leaderboard in the resulting order."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from runs.views import page, reads
 
 FAMILIES = ("nDCG", "DCG", "nCG", "CG", "RBP")
 DISCOUNTS = {"log2": "log2(rank + 1)", "jk": "Järvelin and Kekäläinen", "session": "1 + log(rank)"}
-# Presets by the words of the page.
+# Presets by their names on the page.
 _PRESETS = {
     "linear gains": "linear", "exponential gains": "exponential", "impatient user": "impatient",
     "patient user": "patient", "patient user, binary gains": "liberal", "RBP, binary": "binary",
 }  # fmt: skip
-# So many levels have a slider of their own.
+# At most this many levels have a slider.
 _MOST_LEVELS = 6
 _GAIN_TOP = 20.0
 
 
 @dataclass(frozen=True)
 class Slider:
-    """One number to choose: `name` is that of its parameter, `step` the distance of two choices."""
+    """One number to choose: `name` is that of its parameter, `step` the distance between two values."""
 
     name: str
     label: str
@@ -57,7 +57,7 @@ class Slider:
 
 @dataclass(frozen=True)
 class Controls:
-    """What the sliders say, and the measure that they make."""
+    """The values of the sliders, and the measure that they define."""
 
     family: str
     discount: str
@@ -84,7 +84,7 @@ class Controls:
 @reads("family", "dis", "b", "depth", "p", numbered="g")
 @unchanged_page(of_visible_collection, snapshot=True)
 def what_if_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """The board of a collection by a measure made with sliders, beside the official one."""
+    """Show the leaderboard of a collection by a measure defined with sliders, beside the official one."""
     collection = visible_collection(request, slug)
     query = query_of(request)
     context: dict[str, Any] = {"collection": collection, "families": FAMILIES, "discounts": DISCOUNTS}
@@ -134,7 +134,7 @@ def _number(query: Query, name: str, default: float, low: float, high: float) ->
 
 
 def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:
-    """Where the sliders stand for a measure; those that it leaves at their default are left out."""
+    """Return the positions of the sliders for a measure, without those that it leaves at their default."""
     given = measure.parameters
     gains = np.ones(len(levels)) if given.get("rel") else given["gains"].of(np.array(levels, np.int64))
     settings = {"family": measure.definition.name, "depth": f"{measure.cutoff}"}
@@ -143,7 +143,8 @@ def _settings(measure: Measure, levels: list[int]) -> dict[str, str]:
 
 
 def _gains(levels: list[int], gains: list[float]) -> str:
-    """What the sliders say as parameters: under a name that fits all of them, which then holds for every level."""
+    """Return the gains of the sliders as a parameter: a name that fits all of them, which then applies to every level,
+    or the list of gains."""
     for name in NAMED:
         if GainMap(name).of(np.array(levels, np.int64)).tolist() == gains:
             return f"gains={name}"
@@ -152,7 +153,7 @@ def _gains(levels: list[int], gains: list[float]) -> str:
 
 @dataclass(frozen=True)
 class MovedLine:
-    """A run on the re-ordered board: where it stands, where it stood, and both means."""
+    """A run on the re-ordered leaderboard: its rank, its official rank, and both means."""
 
     place: Place
     official: Place
@@ -161,7 +162,7 @@ class MovedLine:
 
     @property
     def change(self) -> int:
-        """Ranks gained; 0 where one of the boards has none for the run."""
+        """Return the ranks gained; 0 if it has no rank on one of the leaderboards."""
         return (self.official.rank or 0) - (self.place.rank or 0) if self.place.rank and self.official.rank else 0
 
     @property

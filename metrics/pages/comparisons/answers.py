@@ -1,4 +1,4 @@
-"""A comparison that was made, as pages show it: what its parts share, whether of two runs or of many."""
+"""A finished comparison on pages: the parts that are the same for two and for many runs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from metrics.services.values.common_values import not_corrected_again, qrels_cau
 from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together
 from runs.models import Collection
 
-# Charts with a row for each run are tall from so many on.
+# Charts with a row for each run are tall from this many runs on.
 _FEW_ROWS = 12
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An answer under the measure that is looked at; the first test is the one that figures and verdicts are of."""
+    """An answer under the selected measure; its numbers and verdicts are those of the first test."""
 
     collection: Collection
     answer: Answer
@@ -47,12 +47,12 @@ class Shown:
 
     @property
     def joint_intervals(self) -> bool:
-        """Whether the intervals hold for all pairs at once."""
+        """Return whether the intervals hold for all pairs at once."""
         return TESTS[self.family.test].joint_intervals and self.family.size > 1
 
     @property
     def too_few(self) -> str:
-        """Why there are no verdicts, where there are too few topics for any."""
+        """Return why there are no verdicts, if there are too few topics."""
         return too_few(self.compared.topics) if self.compared.topics < MIN_TOPICS else ""
 
     @property
@@ -61,7 +61,7 @@ class Shown:
 
     @property
     def pair(self) -> bool:
-        """Whether two runs are compared, and both are still there."""
+        """Return whether two runs are compared that are not withdrawn."""
         return self.compared.pairs.runs == len(self.rows) == 2
 
     @property
@@ -70,7 +70,7 @@ class Shown:
 
     @property
     def asked(self) -> dict[str, str]:
-        """The question as parameters."""
+        """Return the query as parameters."""
         runs = [str(evaluation.run_id) for evaluation in self.answer.entrants.evaluations]
         return asked_of(self.answer.query, runs if self.answer.stored else None)
 
@@ -79,14 +79,14 @@ class Shown:
 
 
 def show(collection: Collection, answer: Answer, text: Text) -> Shown:
-    """The measure named by `by`, or the first one."""
+    """Return the answer under the measure named by `by`, or the first one."""
     by = measure_in(text, "by", answer.results[0].measure.name, collection.documents)
     compared = next((one for one in answer.results if one.measure == by), answer.results[0])
     return Shown(collection, answer, compared, text)
 
 
 def common_parts(shown: Shown) -> dict[str, Any]:
-    """What the pages of two and of many runs have alike."""
+    """Return the parts of the context that the pages of two and of many runs share."""
     answer, compared = shown.answer, shown.compared
     unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
     cautions = [*unsuited, *compared.cautions, *split_omnibus(compared, answer.query.rule)]
@@ -112,7 +112,7 @@ def common_parts(shown: Shown) -> dict[str, Any]:
 
 
 def files(shown: Shown) -> list[tuple[str, str]]:
-    """This comparison in every format; a table of means is of one test."""
+    """Return the addresses of this comparison in every format; a table of means is for one test."""
     stored, asked = shown.answer.stored, shown.asked
     if stored:
         kinds = ["csv", "md", "tex"] if len(shown.answer.query.tests) == 1 else ["csv"]
@@ -131,7 +131,7 @@ def files(shown: Shown) -> list[tuple[str, str]]:
 
 
 def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
-    """A chart of the comparison itself, which has a row for each run."""
+    """Return a chart of the comparison with a row for each run."""
     tall = len(shown.rows) > _FEW_ROWS
     sizes = ("tall", "narrow-tall") if tall else ("column", "narrow")
     chosen = {"measures": shown.compared.measure.name, "tests": shown.family.test}
@@ -143,7 +143,7 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
 
 
 def curves_part(shown: Shown) -> dict[str, Any]:
-    """The curves of the first runs together, under the measure and down to the rank that are asked for."""
+    """Return the curves of the first runs together, under the requested measure and to the requested rank."""
     given = {"measure": shown.text.get("curve", ""), "depth": shown.text.get("depth", "")}
     query = curve_query(given)
     evaluations = [shown.evaluation(row) for row in shown.rows[:MAX_TOGETHER]]

@@ -1,4 +1,4 @@
-"""What a comparison page is asked, and the form that asks it."""
+"""The parameters of a comparison page, and its form."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
 Text = Mapping[str, str]
-# So many runs can be ticked; a leaderboard's ticks reach the others.
+# At most this many runs are listed to select; others can be selected on a leaderboard.
 _LISTED = 300
 _NAMED = 24
 _KEPT = ("scores", "min_difference", "family")
 
-# What Wilcoxon's test does with zeros and ties: parameter, label, usual choice, choices.
+# How Wilcoxon's test treats zeros and ties: parameter, label, default, choices.
 _WILCOXON = (
     (
         "ties",
@@ -44,7 +44,7 @@ _WILCOXON = (
 
 @dataclass(frozen=True)
 class RunChoice:
-    """A run that may take part; `without` is the page without it, where it was chosen."""
+    """A run that may take part; if it is chosen, `without` is the address of the page without it."""
 
     id: str
     tag: str
@@ -65,7 +65,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Controls:
-    """The form: its fields as they are filled in."""
+    """The form, with the current values of its fields."""
 
     measures: str
     runs: list[RunChoice]
@@ -82,7 +82,7 @@ class Controls:
 
     @property
     def title(self) -> str:
-        """The two runs that are looked at closely; their teams too where one name is both's."""
+        """Return the names of the two compared runs, with their teams if both have the same name."""
         if len(self.chosen) != 2:
             return "Comparison"
         first, second = self.chosen
@@ -91,12 +91,12 @@ class Controls:
 
     @property
     def more(self) -> bool:
-        """Whether there may be runs that are not listed."""
+        """Return whether there may be runs that are not listed."""
         return len(self.runs) >= _LISTED
 
     @property
     def named(self) -> list[RunChoice]:
-        """The chosen ones, where there are few enough to name each."""
+        """Return the chosen runs if there are few enough to name each."""
         return self.chosen if len(self.chosen) <= _NAMED else []
 
     @property
@@ -105,7 +105,7 @@ class Controls:
 
 
 def make_controls(collection: Collection, text: Text) -> Controls:
-    """NotFound without judgements."""
+    """Return the form. Raise NotFound without judgements."""
     qrels = active_qrels(collection)
     tests = [part.strip() for part in (text.get("tests") or text.get("test") or "paired_t").split(",")]
     correction = text.get("correction") or "holm"
@@ -129,14 +129,14 @@ def make_controls(collection: Collection, text: Text) -> Controls:
 
 
 def _runs(collection: Collection, qrels: Qrels, text: Text) -> list[RunChoice]:
-    """The runs that are evaluated now by tag, the chosen ones among them whatever their number."""
+    """Return the evaluated runs by tag, including all chosen ones whatever their number."""
     current = Evaluation.objects.current(qrels, text.get("scores") or collection.scores).evaluated()
     columns = current.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
     rows = {str(row[0]): row for row in columns[:_LISTED]}
     try:
         chosen = run_ids_in(text)
     except InvalidInput:
-        # One of them is no id: that is said with the answer.
+        # One of them is not an id, which the answer reports.
         chosen = []
     missing = [run for run in chosen if run not in rows]
     if missing:
@@ -155,7 +155,7 @@ def _without(collection: Collection, text: Text, chosen: list[str], run: str) ->
 
 
 def address(collection: Collection, text: Text) -> str:
-    """The comparison page that says this."""
+    """Return the address of the comparison page with these parameters."""
     query = urlencode({name: value for name, value in text.items() if value})
     page = reverse("comparison-page", args=[collection.slug])
     return f"{page}?{query}" if query else page

@@ -1,4 +1,4 @@
-"""The page of what a collection can tell apart: discriminative power, topic set sizes and swap rates."""
+"""The page of the differences that a collection can detect: discriminative power, topic set sizes and swap rates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runs.views import page, reads
 @reads(*names_of(DESIGN))
 @unchanged_page(of_visible_collection, snapshot=True)
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Which differences the topics can show, and how many topics it would take."""
+    """Show which differences the topics can detect, and how many topics would be needed."""
     collection = visible_collection(request, slug)
     query = query_of(request)
     context: dict[str, Any] = {
@@ -79,7 +79,8 @@ def _detection_line(found: Detection) -> list[str]:
 
 
 def _swap_lines(one: MeasureDesign) -> list[list[str]]:
-    """For each size of the topic sets: the share of pairs turned round, and the difference from which on few are."""
+    """Return for each size of the topic sets the share of swapped pairs, and the difference from which on few are
+    swapped."""
     swaps = one.swaps
     lines = []
     for size, compared, swapped, needed in zip(

@@ -22,7 +22,7 @@ from runs.models import Collection, can_see_scores
 from runs.views import page, reads
 
 _TOPICS_OF_A_PAGE = 100
-# The figures of two versions: name, its field, and how it is read.
+# The values that compare two versions: name, field and meaning.
 _FIGURES = (
     ("Agreement", "agreement", "share of the documents judged in both that have the same level"),
     ("Cohen’s kappa", "kappa", "agreement beyond chance: 1 is complete, 0 what independent judges would have"),
@@ -34,7 +34,7 @@ _FIGURES = (
 
 @dataclass(frozen=True)
 class LevelLine:
-    """A level of a version: documents and their share of all judgements."""
+    """A level of a version: its documents and their share of all judgements."""
 
     level: int
     label: str
@@ -54,7 +54,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 @reads("qrels", "offset")
 @unchanged_page(_fingerprint)
 def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the judgements hold, and how far two versions agree."""
+    """Show the content of the judgements, and the agreement of two versions."""
     collection = visible_collection(request, slug)
     query = query_of(request)
     context: dict[str, Any] = {"collection": collection, "query": query}
@@ -88,7 +88,7 @@ def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLi
 
 
 def _topic_lines(collection: Collection, version: JudgedVersion, offset: int) -> list[dict[str, Any]]:
-    """The topics of one page of the table."""
+    """Return the topics of one page of the table."""
     titles = dict(collection.topics.values_list("topic_id", "title"))
     last = offset + _TOPICS_OF_A_PAGE
     ids, judged, relevant = version.qrels.topic_ids[offset:last], version.judged.tolist(), version.relevant.tolist()

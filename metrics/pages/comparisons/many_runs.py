@@ -1,4 +1,4 @@
-"""Many runs compared: which differ, which cannot be told apart, how sure their ranks are, and every pair."""
+"""Many runs compared: which differ, which cannot be told apart, the uncertainty of their ranks, and every pair."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OMNIBUS = {
 
 
 def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
-    """The context of the page, and its status."""
+    """Return the context of the page, and its status."""
     answer, compared, family = shown.answer, shown.compared, shown.family
     where = pair_address(answer, compared)
     spread = read_rank_intervals(compared, answer.query.options)
@@ -70,7 +70,7 @@ def _pairs(shown: Shown) -> dict[str, Any]:
 
 
 def _split(shown: Shown) -> dict[str, Any] | None:
-    """The pairs on which tests of means and of ranks come to different verdicts; None for one kind of tests."""
+    """Return the pairs on which tests of means and of ranks have different verdicts, or None for one kind of test."""
     families = shown.compared.families
     if len({TESTS[family.test].ranks for family in families}) < 2:
         return None

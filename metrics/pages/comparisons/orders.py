@@ -24,7 +24,7 @@ from runs.views import page, reads
 
 @dataclass(frozen=True)
 class PairLine:
-    """Two orders: what they are of, how many runs change their rank, and each coefficient with its interval."""
+    """Two orders: their names, how many runs change their rank, and each coefficient with its interval."""
 
     a: str
     b: str
@@ -38,7 +38,7 @@ class PairLine:
 @reads(*names_of(ORDERS))
 @unchanged_page(of_visible_collection, snapshot=True)
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the orders of the runs agree."""
+    """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)
     query = query_of(request)
     context: dict[str, Any] = {

@@ -30,13 +30,13 @@ from metrics.tables import NOTHING, figure, probability, signed, statistic
 from runs.models import Run
 
 MATRIX_RUNS = 25
-# A page lists so many runs; the API has all of them.
+# The most runs that a page lists; the API has all of them.
 RUNS_SHOWN = 200
 
 
 @dataclass(frozen=True)
 class RunLine:
-    """One compared run: its means, where its tier and groups are, and its ranks on other samples of the topics."""
+    """One compared run: its means, its tier and groups, and its rank interval."""
 
     run: Run
     name: str
@@ -50,7 +50,7 @@ class RunLine:
 
 
 def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIntervals | None) -> list[RunLine]:
-    """Best first by the measure that is shown; the first RUNS_SHOWN. Runs with equal means share a rank."""
+    """Return the first RUNS_SHOWN runs, best first by the shown measure. Runs with equal means share a rank."""
     rows = rows_of(answer, compared)
     ranks = standings(compared.values.mean(axis=1)[None, :], np.array([compared.measure.definition.lower_is_better]))[0]
     runs = {row: run_of(answer, compared, row) for row in rows}
@@ -82,7 +82,8 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
 
 @dataclass(frozen=True)
 class PairLine:
-    """A pair as figures by the first test, and its interval as x positions between 0 and 200, none without one."""
+    """The values of a pair by the first test, and its interval as x positions between 0 and 200, or None without
+    one."""
 
     pair: ShownPair
     verdict: Verdict
@@ -98,7 +99,8 @@ class PairLine:
 
 
 def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
-    """Some pairs of a comparison; every interval is drawn on the same scale, which has zero and all pairs in it."""
+    """Return some pairs of a comparison; every interval is drawn on the same scale, which contains zero and all
+    pairs."""
     result = compared.families[0].result
     low, high = (float(choose([0.0, *end])) for choose, end in ((np.nanmin, result.low), (np.nanmax, result.high)))
     scale = 200 / ((high - low) or 1.0)
@@ -127,7 +129,7 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
 
 
 def ends(verdict: Verdict) -> str:
-    """The interval of a pair as text."""
+    """Return the interval of a pair as text."""
     return NOTHING if math.isnan(verdict.low) else f"{signed(verdict.low)} to {signed(verdict.high)}"
 
 
@@ -140,7 +142,7 @@ def two_decimals(value: float) -> str:
 
 
 def bounded(size: Bounded) -> tuple[str, str]:
-    """An effect size and its interval, each as far as there is one."""
+    """Return an effect size and its interval, as far as they exist."""
     value, low, high = size.value, size.low, size.high
     interval = "" if math.isnan(low) else f"{two_decimals(low)} to {two_decimals(high)}"
     return NOTHING if math.isnan(value) else two_decimals(value), interval
@@ -148,7 +150,7 @@ def bounded(size: Bounded) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class QuestionLine:
-    """One test of two runs: what it asks, and what it answers."""
+    """One test of two runs: its question and its answer."""
 
     name: str
     title: str
@@ -182,7 +184,7 @@ def question_lines(pair: ShownPair) -> list[QuestionLine]:
 
 @dataclass(frozen=True)
 class FamilyLine:
-    """One test of many runs: what it asks, and how many pairs it finds."""
+    """One test of many runs: its question, and the number of significant pairs."""
 
     title: str
     asks: str
@@ -207,7 +209,7 @@ def family_lines(answer: Answer, compared: Compared) -> list[FamilyLine]:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """The row's run against the column's: `verdict` is better or worse where there is one."""
+    """The row's run against the column's: `verdict` is better or worse if there is one."""
 
     text: str
     verdict: str = ""
@@ -215,7 +217,7 @@ class MatrixCell:
 
 
 def matrix_lines(answer: Answer, compared: Compared, family: Family) -> list[tuple[Run, str, list[MatrixCell]]]:
-    """Every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
+    """Return every run against every other, best first; nothing with a baseline or with more runs than fit a page."""
     rows = rows_of(answer, compared)
     if compared.pairs.baseline is not None or len(rows) > MATRIX_RUNS:
         return []

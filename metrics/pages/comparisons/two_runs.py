@@ -1,4 +1,4 @@
-"""Two runs compared: who is ahead and how surely, where, and what their rankings of one topic have in common."""
+"""Two runs compared: which is better and how reliably, on which topics, and their rankings of one topic."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import figure, signed
 from runs.models import Collection
 
-# Every test of one pair by itself: asked together with whichever was asked for.
+# All tests of one pair, in addition to the requested ones.
 PAIRWISE = [name for name, test in TESTS.items() if test.paired and not (test.simultaneous or test.omnibus)]
 _TOPICS_SHOWN = 500
 _NEAR = 8
-# Rankings are in the submitted files, which are read to their end: long ones only when a topic is asked for.
+# Rankings are read from the submitted files to their end: from long ones only if a topic is requested.
 _READ_AT_ONCE = 50_000_000
 
 
 def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
-    """The context of the page, and its status."""
+    """Return the context of the page, and its status."""
     (pair,) = shown_pairs(shown.answer, shown.compared, np.array([0]))
     alpha, names = shown.answer.query.rule.alpha, names_of([pair.a, pair.b])
     context = common_parts(shown) | {
@@ -62,7 +62,7 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
 
 
 def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
-    """Name, figure, and its interval or what it means."""
+    """Return name and value of each effect size, and its interval or meaning."""
     counts = f"{pair.wins:,}, {pair.ties:,}, {pair.losses:,}"
     return [
         ("Difference of means", signed(pair.difference), "before rounding"),
@@ -76,7 +76,7 @@ def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True)
 class TopicLine:
-    """One topic: both values, their difference, and where each ranking and both are shown."""
+    """One topic: both values, their difference, and the addresses of each ranking and of both."""
 
     topic_id: str
     title: str
@@ -88,14 +88,14 @@ class TopicLine:
 
 
 def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
-    """The largest difference first."""
+    """Return the topics, the largest difference first."""
     measure, qrels = shown.compared.measure, shown.answer.entrants.qrels
     ids = [topic for topic in qrels.topic_ids if topic not in shown.compared.left_out]
     a, b = (shown.compared.values[int(side[0])].tolist() for side in shown.compared.pairs.indices())
     order = sorted(range(len(ids)), key=lambda at: -abs(a[at] - b[at]))[:_TOPICS_SHOWN]
     titles = _titles(shown.collection, [ids[at] for at in order])
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
-    # This very page, of a stored comparison or not.
+    # The address of this page, whether of a stored comparison or not.
     here = {name: value for name, value in shown.text.items() if value}
     lines = []
     for at in order:
@@ -133,7 +133,7 @@ def _differences(shown: Shown, pair: ShownPair) -> ShownFigure:
 
 @dataclass(frozen=True)
 class RankedLine:
-    """A document of one of the two rankings, with what became of it in the other."""
+    """A document of one of the two rankings, and its rank in the other."""
 
     placed: Placed
     label: str
@@ -144,7 +144,7 @@ class RankedLine:
 
 
 def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[str, Any]:
-    """One topic's rankings side by side: the topic asked for, or the one with the largest difference."""
+    """Return one topic's rankings side by side: of the requested topic, or of the one with the largest difference."""
     topic = shown.text.get("topic") or topics[0].topic_id
     near: dict[str, Any] = {
         "topics": topics,

@@ -1,4 +1,4 @@
-"""The pages of comparisons: of runs that are chosen here, and of what a worker makes."""
+"""The pages of comparisons: of runs chosen on the page, and of comparisons by a worker."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ from runs.models import Collection, Scope, can_see_scores
 from runs.pages.forms import FormPage, see
 from runs.views import page, reads
 
-# What is shown of a comparison: a measure, curves of another, a topic of two runs, a page of the pairs.
+# The parameters that select what is shown: a measure, curves of another, a topic of two runs, a page of the pairs.
 _SHOWN = ("by", "curve", "depth", "topic", "run", "sort", "offset")
 _ASKED = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
 
 def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
-    """None where the judgements are blind, and while a comparison is under way: how far it is changes by itself."""
+    """Return the fingerprint of the page, or None while the judgements are blind or a comparison is in progress,
+    because its progress changes without any request."""
     found = visible_collection(request, slug)
     if not can_see_scores(request.user, found):
         return None
@@ -59,7 +60,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 @reads(*_ASKED, *_SHOWN)
 @unchanged_page(_fingerprint)
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Chosen runs of a collection compared: two of them closely, or many."""
+    """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
     collection = visible_collection(request, slug)
     text = text_of(request.GET)
     context: dict[str, Any] = {"collection": collection, "text": text}
@@ -76,7 +77,7 @@ def _controls(request: HttpRequest, collection: Collection, text: Text) -> Contr
 
 
 def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, Any]:
-    """The answer, a comparison that a worker makes, or what asking a worker would mean."""
+    """Return the answer, a comparison that a worker computes, or the outlook for queueing one."""
     query = _query(collection, text, controls)
     found = look_up_comparison(collection=collection, query=query)
     if isinstance(found, Answer):
@@ -88,9 +89,10 @@ def _found(collection: Collection, text: Text, controls: Controls) -> dict[str, 
 
 
 def _query(collection: Collection, text: Text, controls: Controls) -> ComparisonQuery:
-    """Of two runs every test of a pair is asked, after the ones that were asked for.
+    """Return the query. For two runs it has every test of a pair, after the requested ones.
 
-    Of two that were found among others only where the whole family is tested at once: a verdict is of all of it.
+    Two runs from a larger family have every test only if the whole family is tested at once, because a verdict is about
+    all of it.
     """
     query = comparison_query(text, collection)
     named = {*query.runs, *([query.baseline] if query.runs and query.baseline else [])}
@@ -103,7 +105,7 @@ def _query(collection: Collection, text: Text, controls: Controls) -> Comparison
 
 
 def _add_parts(context: dict[str, Any], collection: Collection, text: Text) -> int:
-    """The parts of an answer, where there is one; the page's status."""
+    """Add the parts of an answer, if there is one. Return the page's status."""
     answer = context.get("found", {}).get("answer")
     if answer is None:
         return 200
@@ -116,7 +118,7 @@ def _add_parts(context: dict[str, Any], collection: Collection, text: Text) -> i
 
 
 class QueueComparison(FormPage):
-    """Leaves a long comparison to a worker; the same question finds it again."""
+    """Leave a long comparison to a worker; the same request finds it again."""
 
     scopes = {"POST": Scope.READ}
     signed_in = False
@@ -124,7 +126,7 @@ class QueueComparison(FormPage):
     fields = _ASKED
 
     def get(self, request: Request, slug: str) -> HttpResponse:
-        """Whoever comes here otherwise wanted to compare."""
+        """Redirect to the comparison itself."""
         collection = visible_collection(request, slug)
         return see(request, address(collection, text_of(request.query_params)))
 
@@ -136,7 +138,7 @@ class QueueComparison(FormPage):
 
 
 def _stored_fingerprint(request: HttpRequest, comparison: UUID) -> Fingerprint | None:
-    """None while a worker is at it."""
+    """Return the fingerprint, or None while a worker computes the comparison."""
     stored = stored_comparison(request, comparison)
     if stored.state in _UNDER_WAY:
         return None
@@ -147,7 +149,7 @@ def _stored_fingerprint(request: HttpRequest, comparison: UUID) -> Fingerprint |
 @reads("runs", *_SHOWN)
 @unchanged_page(_stored_fingerprint)
 def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpResponse:
-    """A comparison that a worker makes: how far it is, and then what it says."""
+    """Show a comparison that a worker computes: its progress, and then its result."""
     stored = stored_comparison(request, comparison)
     collection = stored.qrels.collection
     text = text_of(request.GET)
@@ -163,7 +165,7 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
 
 @page
 def stored_comparison_status(request: HttpRequest, comparison: UUID) -> HttpResponse:
-    """How far it is: a piece of its page that asks for itself until there is something to read."""
+    """Show its progress, a fragment of its page that reloads itself until there is a result."""
     stored = stored_comparison(request, comparison)
     context = {"found": {"waiting": stored, **_status(stored)}, "collection": stored.qrels.collection}
     response = render(request, "metrics/_comparison_status.html", context)

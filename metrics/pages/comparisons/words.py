@@ -1,4 +1,5 @@
-"""A comparison in words: what a test asks, who is better by how much, whether tests agree, how to report it."""
+"""A comparison in words: the question of a test, which run is better and by how much, whether tests agree, and a
+sentence for a paper."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ ASKS = {
 }
 
 
-# A p within so many times the level is close to it.
+# A p within this factor of the level is close to it.
 _NEAR = 3
 
 
 @dataclass(frozen=True)
 class Headline:
-    """Two runs: which is ahead, by how much, how sure that is, and on how many topics."""
+    """Two runs: which is better, by how much, how reliably, and on how many topics."""
 
     lead: str
     detail: str
@@ -53,7 +54,7 @@ class Headline:
 
 
 def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
-    """By the first test; the run that is ahead is named first, whichever of the two it is."""
+    """Return the headline by the first test; the better run is named first, whichever of the two it is."""
     name, verdict = compared.measure.name, pair.verdicts[0]
     names = names_of([pair.a, pair.b])
     label = f"{'significant' if verdict.significant else 'not significant'} at {answer.query.rule.alpha:g}"
@@ -73,11 +74,11 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
         lead = f"{names[ahead]} is ahead of {names[behind]} by {size} {name}{plain}"
     lead += _why_withheld(pair, verdict, compared, names)
     wins, losses = (pair.wins, pair.losses) if a_is_ahead else (pair.losses, pair.wins)
-    # As the tables below have it, whichever run is ahead and whether lower is better or not.
+    # As in the tables below, whichever run is better and whether lower is better or not.
     difference = f"{names[pair.a]} minus {names[pair.b]}{_lower(compared)}"
     interval = f"{_percent(answer)} interval {signed(verdict.low)} to {signed(verdict.high)}; "
     said = _p(verdict, answer, f" by {_the(verdict.test)}")
-    # The exact p of another test where the one asked for has none.
+    # The exact p of another test if the requested one has none.
     other = next((one for one in pair.verdicts if one.exact and one.p_value == one.p_value), None)
     if other is not None and math.isnan(verdict.p_value):
         said += f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
@@ -88,7 +89,7 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
 
 
 def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]) -> str:
-    """What stands behind the difference of means where it has no verdict."""
+    """Return why the difference of means has no verdict."""
     if verdict.withheld == TOO_FEW_TOPICS:
         return f"; {_topics(compared.topics)} are too few to tell this from chance"
     if verdict.withheld == NO_SPREAD:
@@ -104,7 +105,7 @@ def _lower(compared: Compared) -> str:
 
 
 def _p(verdict: Verdict, answer: Answer, by: str = "") -> str:
-    """The pair's p alone, and where it was tested together with others the p that decides."""
+    """Return the pair's uncorrected p and, if it was tested together with others, the p that decides."""
     if math.isnan(verdict.p_value):
         return f"no p{by}"
     text = probability(verdict.p_value)
@@ -123,7 +124,7 @@ def _percent(answer: Answer) -> str:
 
 
 def _the(test: str) -> str:
-    """The test with its article, where its name has none of its own."""
+    """Return the name of the test with an article, if it needs one."""
     name = TEST_NAMES[test]
     return name if "'s " in name and not name.endswith("unpaired") else f"the {name}"
 
@@ -133,7 +134,7 @@ def _topics(number: int) -> str:
 
 
 def agreement(pair: ShownPair, alpha: float) -> str:
-    """Whether the tests come to one verdict, and where they do not, which ones part."""
+    """Return whether all tests have the same verdict, and if not, which ones differ."""
     said = {reason: [one.test for one in pair.verdicts if one.withheld == reason] for reason in REASONS}
     if len(pair.verdicts) < 2 or said[TOO_FEW_TOPICS]:
         return ""
@@ -169,7 +170,7 @@ def _listed(tests: list[str]) -> str:
 
 
 def _why(found: list[str], missed: list[str], tested: list[Verdict], alpha: float) -> str:
-    """What it means where tests of means and of ranks are on different sides."""
+    """Return what it means if tests of means and of ranks differ."""
     sides = [{TESTS[test].ranks for test in tests} for tests in (found, missed)]
     if sides == [{False}, {True}]:
         return "The former test means, the latter ranks or signs: a few topics with large differences decide."
@@ -181,7 +182,8 @@ def _why(found: list[str], missed: list[str], tested: list[Verdict], alpha: floa
 
 
 def report(answer: Answer, compared: Compared, family: Family, pair: ShownPair | None) -> str:
-    """What an author writes: data, test, correction, B and seed, version of the judgements, and what came out."""
+    """Return the sentence for a paper: data, test, correction, B and seed, version of the judgements, and the
+    result."""
     rows = rows_of(answer, compared)
     names = names_of([run_of(answer, compared, row) for row in rows])
     who = " and ".join(names.values()) if len(rows) == 2 else f"{len(rows)} runs"

@@ -1,4 +1,4 @@
-"""The page of a collection's sessions: its session sets, the board of their systems, and the systems compared."""
+"""The page of a collection's sessions: its session sets, the leaderboard of their systems, and the systems compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DESIGNS = {
 @page
 @reads("offset", *names_of(SESSION_COMPARISON))
 def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """The session sets of a collection, and its systems ranked and compared by one session measure."""
+    """Show the session sets of a collection, and its systems ranked and compared by one session measure."""
     collection = visible_collection(request, slug)
     query = {name: value for name, value in query_of(request).items() if value}
     context: dict[str, Any] = {
@@ -49,7 +49,7 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         "ways": SessionSet.JudgedBy.values,
         "defaults": [measure.name for measure in default_measures()],
     }
-    # The states of the sets, the board and the comparison of its systems are of one moment.
+    # The states of the sets, the leaderboard and the comparison of its systems are as of one moment.
     with one_snapshot():
         status = max(
             fill(context, "sets", _sets, request, collection, query),
@@ -61,7 +61,7 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
-    """One page of the sets that the reader may know of, newest first, each with its state."""
+    """Return one page of the sets that the reader may see, newest first, each with its state."""
     seen = SessionSet.objects.visible_to(request.user).filter(collection=collection)
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     paging = Paging(offset, _SETS_OF_A_PAGE, seen.count())
@@ -75,7 +75,7 @@ def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[st
 
 @dataclass(frozen=True)
 class SystemBoardLine:
-    """One system on the board, named as it is beside those of other sets; `sessions` have a value."""
+    """One system on the leaderboard, with its name among those of other sets; `sessions` have a value."""
 
     row: SystemRow
     name: str
@@ -124,7 +124,7 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
 
 @dataclass(frozen=True)
 class SystemPairLine:
-    """Two systems as figures, and their interval as x positions between 0 and 200, none where it is unknown."""
+    """The values of two systems, and their interval as x positions between 0 and 200, or None if it is unknown."""
 
     a: str
     b: str
@@ -155,7 +155,7 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
 
 
 def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
-    """The first pairs; every interval is drawn on the same scale, which has zero and all of them in it."""
+    """Return the first pairs; every interval is drawn on the same scale, which contains zero and all of them."""
     result, names = compared.result, [system.name for system in compared.systems]
     ends = np.concatenate([[0.0], result.difference, result.low, result.high])
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))

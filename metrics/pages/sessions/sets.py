@@ -1,4 +1,4 @@
-"""The page of a session set, of one of its sessions, and how the set moves through the queue."""
+"""The page of a session set, of one of its sessions, and the progress of the set through the queue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from runs.views import page, reads
 _SESSIONS_OF_A_PAGE = 100
 _QUERIES_OF_A_PAGE = 50
 _MAX_DOCUMENTS = 1_000
-# Columns of the table of lengths; what is longer stands in the last of them.
+# The columns of the table of lengths; longer sessions are in the last one.
 _LENGTHS = 12
 _SELECTION = ("system", "topic", "searcher", "least", "qrels")
 
@@ -40,7 +40,7 @@ _SELECTION = ("system", "topic", "searcher", "least", "qrels")
 @page
 @reads("measures", "measure", "offset", *_SELECTION)
 def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
-    """A session set: what it is, its means and curves by system, its lengths and reformulations, its sessions."""
+    """Show a session set: its description, means and curves by system, lengths and reformulations, and its sessions."""
     found = visible_session_set(request, session_set)
     query = _given(request)
     context: dict[str, Any] = {
@@ -67,7 +67,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
 
 @page
 def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
-    """How far a session set has come."""
+    """Show the progress of a session set."""
     found = visible_session_set(request, session_set)
     return status_piece(request, set_subject(found.pk), detailed_statuses(found, request.user)[str(found.pk)])
 
@@ -75,7 +75,7 @@ def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
 @page
 @reads("measure", "documents", "offset", "qrels")
 def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpResponse:
-    """One session from query to query."""
+    """Show one session by query."""
     found = scored_session_set(request, session_set)
     query = _given(request)
     evaluation, measure = session_evaluation_in(query, found), session_measure_in(query)
@@ -107,7 +107,7 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
 
 
 def _given(request: HttpRequest) -> Query:
-    """What the reader filled in: an empty field of a form asks for nothing."""
+    """Return the filled fields of a form: an empty field selects nothing."""
     return {name: value for name, value in query_of(request).items() if value}
 
 
@@ -119,7 +119,7 @@ def _chosen(request: HttpRequest, found: SessionSet, query: Query) -> ChosenSess
 
 @dataclass(frozen=True)
 class SystemLine:
-    """One system's name, empty where the log has none, and its figures."""
+    """One system's name, empty if the log has none, and its values."""
 
     name: str
     cells: list[Cell]
@@ -151,13 +151,13 @@ def _values(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
 
 
 def _mean(measure: Measure, mean: tuple[float | None, int], sessions: int) -> Cell:
-    """A mean; where not all sessions have a value, the note says how many do."""
+    """Return a mean; if not all sessions have a value, the note says how many do."""
     note = f"{mean[1]} of {sessions} sessions have a value" if mean[1] != sessions else ""
     return Cell(figure(measure, mean[0]), note=note)
 
 
 def _system_lines(values: SetValues) -> list[tuple[SystemLine, int]]:
-    """The means of each system, and of how many sessions."""
+    """Return the means of each system, with the numbers of sessions."""
     judged = values.chosen.judged
     counts = np.bincount(judged.system, minlength=len(judged.systems)).tolist()
     return [
@@ -185,7 +185,7 @@ def _session_lines(values: SetValues, paging: Paging) -> list[SessionLine]:
 
 
 def _address(found: SessionSet, session: Session, place: int) -> str:
-    """By the id, or by the number where the id is nothing that an address can have."""
+    """Return the address by the id, or by the number if the id cannot be part of an address."""
     name = session.session_id.decode()
     known = str(place + 1) if "/" in name or name in (".", "..") else name
     return reverse("session-page", args=[found.pk, known])
@@ -193,7 +193,7 @@ def _address(found: SessionSet, session: Session, place: int) -> str:
 
 def _curves(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
     measure = session_measure_in(query)
-    # What the address of the chart says: what is asked for, and the judgements that it was made with.
+    # The parameters of the chart: those of the request, and the judgements of its evaluation.
     asked = {name: query[name] for name in ("measure", *_SELECTION) if name in query}
     asked |= {"qrels": str(chosen.evaluation.qrels.version)} if chosen.evaluation.qrels else {}
     drawn = SESSION_CHARTS["curves"](AskedOfSet(chosen.evaluation, asked))
@@ -201,7 +201,7 @@ def _curves(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
 
 
 def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]]:
-    """For each system how many reformulations gained, lost and did neither."""
+    """Return for each system how many reformulations gained, lost and did neither."""
     found = read_query_curves(chosen=chosen, measure=session_measure_in(query))
     lines = []
     for name, (gained, lost, same) in zip(chosen.judged.systems, found.changed, strict=True):
@@ -211,7 +211,7 @@ def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]
 
 
 def _lengths(chosen: ChosenSessions) -> dict[str, Any]:
-    """Sessions by number of queries: a column for each number, the longest in the last."""
+    """Return the sessions by number of queries: a column for each number, the longest in the last."""
     table = read_lengths(chosen=chosen)
     most = table.counts.shape[1]
     columns = [str(number) for number in range(1, min(most, _LENGTHS) + 1)]
@@ -225,7 +225,7 @@ def _lengths(chosen: ChosenSessions) -> dict[str, Any]:
 
 
 def _of_lengths(counts: Ints) -> tuple[list[int], int, str]:
-    """Sessions of each number of queries, in all, and the mean number."""
+    """Return the sessions of each number of queries, in total, and the mean number."""
     shown, sessions = counts[:_LENGTHS].copy(), int(counts.sum())
     shown[-1] += counts[_LENGTHS:].sum()
     queries = int(counts @ np.arange(1, len(counts) + 1))
@@ -234,7 +234,7 @@ def _of_lengths(counts: Ints) -> tuple[list[int], int, str]:
 
 @dataclass(frozen=True)
 class DocumentOfQuery:
-    """A document of a query's ranking as the page shows it."""
+    """A document of a query's ranking on the page."""
 
     document: ShownDocument
     label: str
@@ -247,7 +247,8 @@ class DocumentOfQuery:
 
 @dataclass(frozen=True)
 class QueryLine:
-    """A query as the page shows it: what it adds, its share of what it would at best, what its reformulation did."""
+    """A query on the page: its contribution, its share of the best possible one, and the effect of its
+    reformulation."""
 
     number: int
     shown: ShownQuery
@@ -274,7 +275,7 @@ def _query_line(found: SessionSet, query: ShownQuery, number: int) -> QueryLine:
 
 
 def _neighbours(found: SessionSet, shown: ShownSession) -> dict[str, tuple[str, str] | None]:
-    """Names and addresses of the sessions before and after this one in the log."""
+    """Return names and addresses of the sessions before and after this one in the log."""
     sides = {"before": (shown.before, shown.place - 1), "after": (shown.after, shown.place + 1)}
     return {
         side: (session.session_id.decode(), _address(found, session, place)) if session else None

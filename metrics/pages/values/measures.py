@@ -1,4 +1,4 @@
-"""Pages of measures: all of them, one of them, and what a name that somebody is typing means."""
+"""Pages of measures: all of them, one of them, and suggestions for a name while it is typed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from metrics.tables import figure
 from runs.views import page, reads
 
 _SUGGESTED = 6
-# Cutoffs to choose among while none is typed yet.
+# Suggested cutoffs while none is typed yet.
 _CUTOFFS = {Cutoff.NONE: [""], Cutoff.OPTIONAL: ["", "@5", "@10", "@20", "@100"], Cutoff.SHARE: ["@0.1", "@0.5"],
             Cutoff.REQUIRED: ["@1", "@5", "@10", "@20", "@100"]}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class MeasureLine:
-    """A measure as a page shows it."""
+    """A measure on a page."""
 
     definition: MeasureDefinition
 
@@ -48,7 +48,7 @@ class MeasureLine:
 
     @property
     def names(self) -> list[str]:
-        """What may be chosen where no parameter is given."""
+        """Return the possible names if no parameter is given."""
         return [f"{self.definition.name}{cutoff}" for cutoff in _CUTOFFS[self.definition.cutoff]]
 
     @property
@@ -64,7 +64,7 @@ class MeasureLine:
 @reads("search", "of")
 @unchanged_page(of_measures)
 def measures_page(request: HttpRequest) -> HttpResponse:
-    """Every measure there is, of runs or of sessions where `of` says which, or those that a search finds."""
+    """Show every measure, of runs or of sessions by `of`, or those that a search finds."""
     query = query_of(request)
     text, of = query.get("search", ""), cast(Of | None, choice_in(query, "of", tuple(OF)))
     measures = [MeasureLine(definition) for definition in search_measures(text, of)]
@@ -75,7 +75,7 @@ def measures_page(request: HttpRequest) -> HttpResponse:
 @page
 @unchanged_page(of_measures)
 def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
-    """One measure, by any of its names: what it is, and what it gives for a small ranking."""
+    """Show one measure, by any of its names: its definition, and its values for a small ranking."""
     try:
         definition = find_measure(measure)
     except MeasureError as error:
@@ -94,7 +94,7 @@ def measure_page(request: HttpRequest, measure: str) -> HttpResponse:
 @page
 @reads("add", "measures", "measure", "by", "of")
 def measure_suggestions(request: HttpRequest) -> HttpResponse:
-    """A piece of a page: what the last name of a list means, or which names it may become.
+    """Show a fragment of a page: the meaning of the last name of a list, or the names that complete it.
 
     The names are those of measures of runs, or of sessions with `of`.
     """
@@ -103,15 +103,15 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
         text for name in ("add", "measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()
     ]
     last = _last_name(names[0]) if names else ""
-    # A form that adds measures takes them from buttons: what was typed before the last name stays.
+    # A form that adds measures gets them from buttons: the text before the last name is kept.
     before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""
     context: dict[str, object] = {"typed": last, "choose": "add" in request.GET, "before": before, "of": of}
     parse = parse_session_measure if of == "sessions" else parse_measure
     try:
-        # Any number of documents will do: which one the collection has is not known here.
+        # Any number of documents will do, because the collection's is not known here.
         measure, other = (parse(last, number) if last else None for number in (1, 2))
     except MeasureError as error:
-        # What stands before its parameters says which measures a name not yet complete may mean.
+        # The text before its parameters says which measures an incomplete name may mean.
         similar = search_measures(last.partition("(")[0].partition("@")[0], cast(Of, of))[:_SUGGESTED]
         context |= {"problem": error.message, "found": [MeasureLine(one) for one in similar]}
     else:

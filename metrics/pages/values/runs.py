@@ -1,4 +1,4 @@
-"""The page of a run, of one of its rankings, and how it moves through the queue."""
+"""The page of a run, of one of its rankings, and its progress through the queue."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ _MAX_VERSION = 10**6
 
 
 def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
-    """None where the judgements are blind; a run's page names the runs beside it."""
+    """Return the fingerprint, or None while the judgements are blind. It covers the other runs that a run's page
+    names."""
     found = visible_run(request, run_id)
     collection = found.collection
     if not can_see_scores(request.user, collection):
@@ -70,7 +71,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
 @reads("measures", "sort", "order", "offset", "by", "other", "measure", "depth", "rel", "level", "qrels", "scores")
 @unchanged_page(_fingerprint)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """A run: what it is, its means, its values topic by topic, and its charts."""
+    """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)
     query = query_of(request)
     context = _about(request, run) | {
@@ -97,7 +98,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
-    """The values by topic in other forms: name and address, with what the page was asked of them."""
+    """Return name and address of each other format of the values by topic, with the parameters of the page."""
     asked = changed({name: query.get(name, "") for name in ("measures", "qrels", "scores")})
     names = {"csv": "CSV", "trec_eval": "trec_eval"}
     files = [(name, reverse("run-values-export", args=[run.pk, kind]) + asked) for kind, name in names.items()]
@@ -106,7 +107,7 @@ def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
 
 @page
 def run_status(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """How far a run has come."""
+    """Show the progress of a run."""
     run = visible_run(request, run_id)
     return status_piece(request, run_subject(run.pk), detailed_statuses(run, request.user)[str(run.pk)])
 
@@ -114,7 +115,7 @@ def run_status(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @page
 @reads("topic", "offset", "qrels", "scores")
 def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """What a run answers to one topic, document by document."""
+    """Show the documents of a run for one topic."""
     run = scored_run(request, run_id)
     query = query_of(request)
     evaluation = _evaluation(request, run, query)
@@ -183,7 +184,7 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 
 
 def _means(values: RunValues) -> list[tuple[str, str, Any]]:
-    """Name, definition's name and mean of each measure."""
+    """Return name, definition's name and mean of each measure."""
     judged, found = len(values.topic_ids), []
     for measure in values.measures:
         cell = mean_cell(measure, values.means[measure.name], judged)
@@ -194,7 +195,7 @@ def _means(values: RunValues) -> list[tuple[str, str, Any]]:
 
 
 def _kept(query: Query, **asked: Any) -> dict[str, str]:
-    """What the address of a chart says: the score type, and what is asked for."""
+    """Return the parameters of a chart's address: the score precision, and those of the request."""
     return {"scores": query.get("scores", ""), **{name: str(value) for name, value in asked.items() if value}}
 
 
@@ -203,7 +204,8 @@ def _drawn(chart: str, run: Run, evaluation: Evaluation, asked: Mapping[str, str
 
 
 def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """One measure over the topics: how its values are distributed, and a bar for each, alone or against another run."""
+    """Return the charts of one measure over the topics: the distribution of its values, and a bar for each topic, alone
+    or against another run."""
     measure = measure_in(query, "by", run.collection.measures[0], run.collection.documents)
     asked = _kept(query, measure=measure.name, qrels=evaluation.qrels.version)
     paired = {**asked, "other": query.get("other", "")}
@@ -224,7 +226,7 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 
 
 def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    """The curve of a level and all above it, or of `level` alone where that is given."""
+    """Return the curve of a level and all above it, or of `level` alone if that is given."""
     alone = query.get("level") or ""
     rel = query.get("rel") or ("" if alone else "1")
     asked = _kept(query, rel=rel, level=alone, qrels=evaluation.qrels.version)
@@ -240,7 +242,7 @@ def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DocumentLine:
-    """A document of a ranking as the page shows it."""
+    """A document of a ranking on the page."""
 
     rank: int
     doc_id: str
