@@ -1,4 +1,4 @@
-"""Letting accounts in and keeping them out."""
+"""Disable and enable accounts, and change passwords."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from runs.services.audit import SYSTEM, Origin, record
 
 
 def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
-    """Keep an account out: its password, sessions and tokens open nothing from now on; what it submitted stays.
+    """Disable an account: its password, sessions and tokens no longer work; its submissions stay.
 
-    Conflict for one's own account and one that is disabled; NotAllowed for superusers' and staff's, unless one is a
-    superuser.
+    Raise Conflict for one's own account and one that is disabled, and NotAllowed for accounts of superusers and staff
+    unless the actor is a superuser.
     """
     if origin.actor and origin.actor.pk == user.pk:
         raise Conflict("you cannot disable your own account")
@@ -22,7 +22,7 @@ def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:
 
 
 def enable_user(*, user: User, origin: Origin = SYSTEM) -> None:
-    """Let an account in again, with the tokens it had and without its sessions. Conflict where it is not disabled."""
+    """Enable an account again, with its tokens and without its sessions. Raise Conflict if it is not disabled."""
     _switch(user, True, origin)
 
 
@@ -30,7 +30,7 @@ def _switch(user: User, active: bool, origin: Origin) -> None:
     if (user.is_superuser or user.is_staff) and origin.actor and not origin.actor.is_superuser:
         raise NotAllowed(f"{user} is {'a superuser' if user.is_superuser else 'staff'}; only a superuser can do this")
     with transaction.atomic():
-        # Sessions that were open before stay closed, also when the account is enabled again.
+        # Earlier sessions stay closed, also when the account is enabled again.
         changes = {"is_active": active, "sessions_ended": F("sessions_ended") + 1}
         if not User.objects.filter(pk=user.pk, is_active=not active).update(**changes):
             raise Conflict(f"{user} is {'active' if active else 'disabled'} already")
@@ -39,7 +39,7 @@ def _switch(user: User, active: bool, origin: Origin) -> None:
 
 
 def change_password(*, user: User, password: str, origin: Origin = SYSTEM) -> None:
-    """Set a password that was checked before; it ends the account's sessions, and leaves its tokens."""
+    """Set a password that was validated before. This ends the account's sessions, but not its tokens."""
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])

@@ -1,4 +1,4 @@
-"""Writing the audit trail."""
+"""Write the audit trail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.models import AuditEvent, Collection, User
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who does something and through what: the key of a token, the id and the address of a request."""
+    """The actor of a change and the way it was made: the key of a token, the id and the address of a request."""
 
     actor: User | None = None
     token: str = ""
@@ -21,9 +21,9 @@ class Origin:
     address: str | None = None
 
 
-# Commands and scripts on the server itself.
+# The origin of commands and scripts on the server itself.
 SYSTEM = Origin()
-# What names an object in the trail where its text does not.
+# The attribute that names an object in the trail, if its text does not.
 _IDS = {"run": "pk", "sessionset": "pk", "apitoken": "key", "comparison": "pk"}
 
 
@@ -36,7 +36,7 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add one event; to be called inside the transaction of the change, so that both or neither are there."""
+    """Add one event. Call this inside the transaction of the change, so that both or neither are stored."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{action} is recorded outside the transaction of its change")
     name = target._meta.model_name or ""
@@ -56,6 +56,6 @@ def record(
 
 
 def changed(target: models.Model, changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What changes would change: the fields that differ, before and after."""
+    """Return the fields that differ, with their values before and after."""
     fields = [name for name, value in changes.items() if getattr(target, name) != value]
     return {name: getattr(target, name) for name in fields}, {name: changes[name] for name in fields}

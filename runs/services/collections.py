@@ -1,4 +1,4 @@
-"""Creating, changing and releasing collections, and giving them topics."""
+"""Create, change and release collections, and give them topics."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BATCH = 1000
 _INSERT_TOPIC = """
     INSERT INTO runs_topic (collection_id, topic_id, "position", title, fields) VALUES (%s, %s, %s, %s, %s)
 """
-# Topics are read whole; as many as a run may have fit.
+# Topics are read into memory; a collection may have as many as a run.
 _MAX_BYTES = 64 * 1024 * 1024
 # The largest files take almost half a gigabyte: a process reads one at a time.
 _READING = threading.Lock()
 
 
 def create_collection(*, origin: Origin = SYSTEM, **fields: Any) -> Collection:
-    """A new, empty collection; Conflict where the slug is taken."""
+    """Return a new, empty collection. Raise Conflict if the slug is taken."""
     try:
         with transaction.atomic():
             collection = Collection.objects.create(**fields)
@@ -50,7 +50,7 @@ def change_collection(
 ) -> None:
     """Change a collection that is locked; `enqueue` is called for the active judgements.
 
-    Conflict where it would become blind after its judgements were open, or open without a release.
+    Raise Conflict if it would become blind after its judgements were open, or open without a release.
     """
     _check_blind(collection, changes.get("blind", collection.blind))
     before, after = changed(collection, changes)
@@ -65,9 +65,9 @@ def change_collection(
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
-    """Show what was blind, for good. Conflict where nothing is blind, or there are no active judgements to show."""
+    """Make a blind collection permanently open. Raise Conflict if it is not blind, or has no active judgements."""
     with transaction.atomic():
-        # The row lock of PostgreSQL keeps an activation away; what decides is the conditional update.
+        # The row lock of PostgreSQL blocks a simultaneous activation; the conditional update decides.
         locked = Collection.objects.select_for_update().get(pk=collection.pk)
         qrels, now = locked.active_qrels, timezone.now()
         if locked.blind and qrels is None:
@@ -99,7 +99,7 @@ def _check_blind(collection: Collection, wanted: bool) -> None:
 def import_topics(
     *, collection: Collection, upload: Path, format: str | None = None, origin: Origin = SYSTEM
 ) -> tuple[str, int, FileReport]:
-    """Replace the collection's topics by those of a file; returns the format found, their number and the report."""
+    """Replace the collection's topics by those of a file. Return the format found, their number and the report."""
     with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
         found, topics, report = read_topics(stream.read(), format)
     with transaction.atomic():
@@ -114,8 +114,8 @@ def import_topics(
 
 
 def _insert_topics(collection: Collection, topics: list[TopicText]) -> None:
-    """Insert the topics without a model object for each, which takes twice as long: meanwhile nobody else can write to
-    SQLite."""
+    """Insert the topics without a model object for each, which would take twice as long while other connections cannot
+    write to SQLite."""
     with connection.cursor() as cursor:
         for start in range(0, len(topics), _BATCH):
             batch = enumerate(topics[start : start + _BATCH], start)

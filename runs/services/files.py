@@ -27,20 +27,21 @@ from runs.services.marker import check_store
 
 T = TypeVar("T")
 
-# One per process: whoever wants to make ids collide would have to guess it.
+# One seed per process: an attacker who wants ids to collide would have to guess it.
 HASH_SEED = secrets.randbits(63)
 _STEP = 1024 * 1024
 
 
 def upload_limits() -> Limits:
-    """The limits of the settings."""
+    """Return the limits of the settings."""
     return Limits(bytes_in=settings.EVALHUB_MAX_UPLOAD_BYTES)
 
 
 def upload_folder() -> Path:
-    """Where uploads wait until they are checked: on the store's own file system, so that keeping one is a link.
+    """Return the folder where uploads wait until they are checked, on the store's own file system, so that keeping a
+    file only needs a link.
 
-    StorageUnavailable where the store is not there, or is another install's.
+    Raise StorageUnavailable if the store does not exist or belongs to another install.
     """
     check_store()
     folder: Path = settings.EVALHUB_DATA / "uploads"
@@ -54,7 +55,7 @@ def stored_path(sha256: str) -> Path:
 
 
 class HashingReader:
-    """A reader that knows the SHA-256 and size of what went through it."""
+    """A reader that computes the SHA-256 and size of the bytes read."""
 
     def __init__(self, stream: BoundedReader) -> None:
         self._stream = stream
@@ -77,7 +78,7 @@ class HashingReader:
 
 
 class FileSource:
-    """A file that can be opened again and again; remembers the hash of its last reading."""
+    """A file that can be opened repeatedly and remembers the hash of its last reading."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
@@ -95,7 +96,7 @@ class FileSource:
 
     @property
     def sha256(self) -> str:
-        """Of the decompressed bytes of the last complete reading."""
+        """Return the SHA-256 of the decompressed bytes of the last complete reading."""
         return self.last.sha256 if self.last else ""
 
     @property
@@ -105,14 +106,15 @@ class FileSource:
 
 @contextlib.contextmanager
 def storing() -> Iterator[None]:
-    """Keeps the sweeper away from a file between `keep_file` and the commit of the row that names it."""
+    """Keep the sweeper away from a file between `keep_file` and the commit of the row that names it."""
     with _lock(fcntl.LOCK_SH):
         yield
 
 
 @contextlib.contextmanager
 def sweeping() -> Iterator[None]:
-    """Deletes nothing that is being stored; BlockingIOError where something is. The kernel frees both on any death."""
+    """Delete only while no file is being stored; raise BlockingIOError otherwise. The kernel frees both locks if a
+    process dies."""
     with _lock(fcntl.LOCK_EX | fcntl.LOCK_NB):
         yield
 
@@ -125,16 +127,16 @@ def _lock(kind: int) -> Iterator[None]:
             lock = stack.enter_context((settings.EVALHUB_DATA / "store.lock").open("w"))
             fcntl.flock(lock, kind)
         except OSError as error:
-            # Of a disk that became read-only nobody deletes anything, and a backup of it can be made.
+            # A disk that became read-only allows no deletion, and can be backed up without a lock.
             if error.errno != errno.EROFS:
                 raise
         yield
 
 
 def keep_file(upload: Path, sha256: str) -> None:
-    """Put a checked upload into the store, durably, before any row names it; a sound file already there stays.
+    """Put a checked upload into the store, durably, before any row names it; a sound existing file stays.
 
-    A stored file that is not what its name says, or cannot be read, is replaced. Call it inside `storing`, which lasts
+    An existing file that differs from its name or cannot be read is replaced. Call this inside `storing`, which lasts
     until the row is committed.
     """
     target = stored_path(sha256)
@@ -148,23 +150,23 @@ def keep_file(upload: Path, sha256: str) -> None:
         with contextlib.suppress(FileExistsError):
             os.link(upload, target)
     elif state != "sound":
-        # In one step: whoever reads the damaged one now reads it to its end, everybody else the new one.
+        # In one step: current readers of the damaged file read it to its end, all others the new one.
         aside = upload_folder() / f"{secrets.token_hex(16)}.upload"
         os.link(upload, aside)
         os.replace(aside, target)
-    # Also of a file already there: who linked it may not have come so far yet.
+    # Also for an existing file: the process that linked it may not have synced the folder yet.
     _sync(target.parent)
 
 
 def missing_file(sha256: str) -> StoredFileMissing:
-    """Return the error for a stored file that is not there; StorageUnavailable where no file of ours can be."""
+    """Return the error for a missing stored file, which is StorageUnavailable if the whole store is missing."""
     check_store()
     return StoredFileMissing(f"the stored file {sha256[:12]} is missing")
 
 
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
-    """What `read` makes of a stored file; StoredFileMissing where it is not there, StoredFileCorrupt where it is not
-    what its name says, StorageUnavailable where the whole store is not there or not ours."""
+    """Return the result of `read` for a stored file. Raise StoredFileMissing if it does not exist, StoredFileCorrupt if
+    it differs from its name, StorageUnavailable if the store does not exist or belongs to another install."""
     source = FileSource(stored_path(sha256), Limits())
     try:
         result = read(source.open)
@@ -178,7 +180,7 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
         # It was read to its end without a problem before it was stored.
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} cannot be read: {error.message}") from error
     except Exception as error:
-        # What its row says of it, that its topics are grouped, may be true of it no more.
+        # The properties in its row, such as grouped topics, may no longer be true.
         if examine_stored(sha256).state == "sound":
             raise
         raise StoredFileCorrupt(f"the stored file {sha256[:12]} no longer has its SHA-256") from error
@@ -191,7 +193,8 @@ def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
 
 @dataclass(frozen=True)
 class Examined:
-    """What was found of a stored file: `size` is that of its decompressed bytes, `reason` why it cannot be read."""
+    """The result of checking a stored file: `size` is that of its decompressed bytes, `reason` why it cannot be
+    read."""
 
     state: Literal["sound", "missing", "altered", "unreadable"]
     size: int = 0
@@ -220,10 +223,10 @@ def examine_stored(sha256: str) -> Examined:
 
 
 class StoredFile:
-    """A stored file's content, decompressed, for a download; StoredFileCorrupt where it is not what its name says.
+    """A stored file's decompressed content for a download. Raise StoredFileCorrupt if it differs from its name.
 
-    The last megabyte is given only when all of it has the SHA-256: of a small file nothing is, of a large one the
-    answer ends in the middle, which no client takes for the whole.
+    The last megabyte is returned only if the whole file has the SHA-256. A damaged small file therefore returns
+    nothing, and the answer of a large one ends in the middle, which no client takes for the whole.
     """
 
     def __init__(self, sha256: str) -> None:
@@ -241,7 +244,7 @@ class StoredFile:
             raise
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return at most `size` bytes, all where it is negative."""
+        """Return at most `size` bytes, or all if it is negative."""
         if size < 0:
             return b"".join(iter(lambda: self.read(_STEP), b""))
         content = self._given.read(size)
@@ -251,7 +254,7 @@ class StoredFile:
         return content
 
     def _take(self) -> bytes:
-        """Read the next megabyte; less is the end, where all of it must have the SHA-256."""
+        """Read the next megabyte. A shorter one is the end, where the whole file must have the SHA-256."""
         pieces, size = [], 0
         try:
             while size < _STEP and (piece := self._reader.read(_STEP - size)):
@@ -270,7 +273,7 @@ class StoredFile:
 
 
 def try_store() -> None:
-    """Do what storing a file takes, and leave nothing behind; OSError where it fails."""
+    """Do the steps of storing a file, and remove it. Raise OSError if one fails."""
     with tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload", buffering=0) as file:
         file.write(b"ready?")
         os.fsync(file.fileno())
@@ -282,7 +285,7 @@ def try_store() -> None:
 
 
 def stored_files() -> Iterator[Path]:
-    """Every file of the store."""
+    """Yield every file of the store."""
     return (settings.EVALHUB_DATA / "files").glob("[0-9a-f][0-9a-f]/*")
 
 

@@ -1,4 +1,4 @@
-"""Known documents that come with a run: check, read."""
+"""Check and read the known documents that come with a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CheckedKnown:
 
 
 def check_known(*, upload: Path) -> CheckedKnown:
-    """Read the file to its end; InvalidFile with every problem. What is refused points to the field it came in."""
+    """Read the file to its end. Raise InvalidFile with every problem, which points to the field of the file."""
     limits = known_limits(upload_limits())
     source = FileSource(upload, limits)
     try:
@@ -38,5 +38,5 @@ def check_known(*, upload: Path) -> CheckedKnown:
 
 
 def load_known(sha256: str) -> KnownDocuments:
-    """The known documents of a stored file."""
+    """Return the known documents of a stored file."""
     return read_stored(sha256, lambda opener: read_known(opener, seed=HASH_SEED)).known

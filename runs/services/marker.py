@@ -1,4 +1,4 @@
-"""The store's marker: the id of its install in a file among the stored ones, looked at before anything is written."""
+"""The store's marker: the id of its install in a file among the stored ones, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KNOWN = Known()
 
 
 def check_store() -> None:
-    """Raise StorageUnavailable where the data folder is not there, WrongStore where it is another install's."""
+    """Raise StorageUnavailable if the data folder does not exist, WrongStore if it belongs to another install."""
     if KNOWN.install is None and not KNOWN.unmarked:
         KNOWN.install = Install.objects.values_list("uuid", flat=True).first()
     found = read_marker()
@@ -45,12 +45,12 @@ def check_store() -> None:
 
 
 def remember(*, unmarked: bool) -> None:
-    """Forget the id that this process knows, and say whether a store without a marker is accepted."""
+    """Forget the known id, and set whether a store without a marker is accepted."""
     KNOWN.install, KNOWN.unmarked = None, unmarked
 
 
 def read_marker() -> UUID | None:
-    """Return the id of the install that the store belongs to; None where it has none, or is not there."""
+    """Return the id of the install to which the store belongs, or None if it has none or does not exist."""
     try:
         return UUID((settings.EVALHUB_DATA / "files" / MARKER).read_text().strip())
     except (FileNotFoundError, NotADirectoryError):
@@ -60,7 +60,7 @@ def read_marker() -> UUID | None:
 
 
 def write_marker(install: UUID, *, replace: bool = False) -> None:
-    """Put the id into the store, whole at every moment; an id that is there stays unless `replace` is given."""
+    """Write the id into the store atomically; an existing id stays unless `replace` is given."""
     folder: Path = settings.EVALHUB_DATA / "files"
     folder.mkdir(parents=True, exist_ok=True)
     aside = folder / f".{secrets.token_hex(8)}.id"

@@ -1,7 +1,7 @@
-"""Whether database and store belong together.
+"""Check that database and store belong together.
 
-The database has the id of its install in a row, the store in a file among the stored ones. A store that is another's,
-was emptied, or is not there is never written to or swept.
+The database has the id of its install in a row, the store in a file among the stored ones. EvalHub never writes to or
+sweeps a store that belongs to another install, was emptied, or does not exist.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from runs.models import Install, Qrels, Run, SessionSet
 from runs.services.files import stored_files, stored_path
 from runs.services.marker import check_store, read_marker, remember, write_marker
 
-# How many of the stored files that rows name are looked for, of each kind, where a store has no marker.
+# For a store without a marker: how many stored files of each kind that rows name are looked for.
 _LOOKED_FOR = 50
 
 Standing = Literal["ours", "unmarked", "new"]
 
 
 class WrongPlace(Exception):
-    """Database, store or Redis are not those of one install; the message says what to do."""
+    """Database, store and Redis do not belong to one install; the message says what to do."""
 
 
 def settle() -> UUID:
-    """Mark database and store as one install where both are new or fit each other; WrongPlace where they do not.
+    """Mark database and store as one install if both are new or fit each other, and return its id. Raise WrongPlace
+    otherwise.
 
-    Returns its id. Safe in several processes at once.
+    Several processes can call this at once.
     """
     if judge() != "ours":
         install, _ = Install.objects.get_or_create(pk=1, defaults={"uuid": read_marker() or uuid4()})
@@ -42,7 +43,7 @@ def settle() -> UUID:
 
 
 def require_place() -> None:
-    """The same without writing anything, for what must also work on a disk that became read-only."""
+    """Return the id of the install without writing anything, for commands that must work on a read-only disk."""
     standing = judge()
     if not settings.EVALHUB_DATA.is_dir():
         raise WrongPlace(
@@ -54,7 +55,7 @@ def require_place() -> None:
 def adopt(*, new: bool = False) -> tuple[UUID, int, int]:
     """Make database and store one install whatever they were; with `new` under a new id, as for a copy.
 
-    Returns the id, and of so many stored files that rows name how many are there: (id, there, named).
+    Return the id and, of a sample of stored files that rows name, how many exist: (id, existing, named).
     """
     install, _ = Install.objects.get_or_create(pk=1)
     if new:
@@ -67,9 +68,9 @@ def adopt(*, new: bool = False) -> tuple[UUID, int, int]:
 
 
 def judge() -> Standing:
-    """Say how database and store stand to each other: `ours`, both `new`, or `unmarked` but with files of our rows.
+    """Return how database and store relate: `ours`, both `new`, or `unmarked` but with files of our rows.
 
-    WrongPlace where they do not belong together.
+    Raise WrongPlace if they do not belong together.
     """
     install = Install.objects.values_list("uuid", flat=True).first()
     marker = read_marker()
@@ -91,7 +92,7 @@ def judge() -> Standing:
             "mounted, and is EVALHUB_DATA right? If the files are lost, restore a backup; to go on without them, run "
             "evalhub adopt."
         )
-    # Nothing is lost where both lie in one folder and neither holds anything.
+    # Nothing is lost if both are in one folder and both are empty.
     if any(stored_files()) or (marker and connection.vendor != "sqlite"):
         raise WrongPlace(
             f"the data folder {data} holds the stored files of another database: the database {database} names none "
@@ -102,7 +103,7 @@ def judge() -> Standing:
 
 
 def _named() -> Iterator[str]:
-    """Yield the SHA-256 of stored files that rows name, some of every kind first."""
+    """Yield the SHA-256 of stored files that rows name, with some of every kind first."""
     rows = (
         Qrels.objects.order_by("pk").values_list("sha256", flat=True),
         Run.objects.filter(deleted_at=None).order_by("pk").values_list("sha256", flat=True),

@@ -24,11 +24,11 @@ from runs.services.reports import report_as_json
 def check_qrels(
     *, collection: Collection, upload: Path, keyed_by: str = Qrels.KeyedBy.TOPIC, iteration: str | None = None
 ) -> tuple[QrelsSummary, FileSource]:
-    """Read a qrels file to its end; InvalidFile with every problem.
+    """Read a qrels file to its end. Raise InvalidFile with every problem.
 
-    Judgements of a session's queries are keyed by query: the number of the query stands in the second column, which is
-    no iteration then. Without an `iteration`, it is what `read_qrels` finds likely; judgements of which the version
-    before has subtopics have some too.
+    Judgements of a session's queries are keyed by query: the second column is the number of the query instead of an
+    iteration. Without an `iteration`, its use is the one that `read_qrels` finds likely; if the previous version has
+    subtopics, this one has them too.
     """
     if keyed_by == Qrels.KeyedBy.QUERY and iteration is not None:
         message = "with keyed_by=query the second column is a query number: leave out iteration"
@@ -66,11 +66,11 @@ def import_qrels(
     origin: Origin = SYSTEM,
     accept: Callable[[Qrels, bool], object] | None = None,
 ) -> tuple[Qrels, bool]:
-    """Store a new version of the judgements; returns it and whether it is new.
+    """Store a new version of the judgements. Return it and whether it is new.
 
-    The bytes of an earlier version, keyed the same way, are that version, unless another `iteration` is named than
-    it was taken for. Called in the same transaction: `enqueue` when the version becomes active, `accept` with what is
-    returned.
+    The same bytes with the same key as an earlier version are that version, unless another `iteration` is named than
+    the earlier one has. In the same transaction, `enqueue` is called when the version becomes active, and `accept` with
+    the values returned.
     """
     summary, source = check_qrels(collection=collection, upload=upload, keyed_by=keyed_by, iteration=iteration)
     existing = _same(collection, source, keyed_by, iteration).order_by("-version").first()
@@ -88,7 +88,7 @@ def import_qrels(
 
 
 def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
-    """Make a version the one that counts; evaluations under the others become stale."""
+    """Activate a version; evaluations under the others become stale."""
     with transaction.atomic():
         before = {"active": _activate(qrels, enqueue)}
         after = {"active": qrels.version, "sha256": qrels.sha256}
@@ -97,15 +97,15 @@ def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: 
 
 
 def record_reading(*, qrels: Qrels, origin: Origin) -> None:
-    """Note that somebody takes away the file of judgements that are blind."""
+    """Record a download of blind judgements."""
     with transaction.atomic():
         after = {"sha256": qrels.sha256}
         record(origin, AuditEvent.Action.QRELS_READ, qrels, collection=qrels.collection, after=after)
 
 
 def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object]) -> int | None:
-    """Switch to a version; returns the one that was active."""
-    # The row lock of PostgreSQL keeps two activations apart; SQLite has one writer anyway.
+    """Switch to a version. Return the one that was active."""
+    # The row lock of PostgreSQL serialises two activations; SQLite has only one writer.
     collection = Collection.objects.select_for_update().get(pk=qrels.collection_id)
     active = collection.active_qrels
     Qrels.objects.filter(collection=collection, active=True).exclude(pk=qrels.pk).update(active=False)
@@ -125,7 +125,8 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
 
 @lru_cache(maxsize=4)
 def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
-    """The judgements of a stored file; kept in memory, as one worker judges many runs by the same ones."""
+    """Return the judgements of a stored file. They are cached, because a worker evaluates many runs by the same
+    ones."""
     return read_stored(sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)).judgements
 
 

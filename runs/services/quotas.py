@@ -1,4 +1,4 @@
-"""How many runs and session sets a team may submit to a collection in a day."""
+"""The quota of runs and session sets that a team may submit to a collection in a day."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from runs.models import QuotaCounter, Run, SessionSet
 
 
 def take_quota(made: Run | SessionSet) -> None:
-    """Count what was just created against its team's quota of the day; call it inside that transaction.
+    """Count a new run or session set against its team's quota of the day. Call this inside its transaction.
 
-    LimitReached where the quota is used up, which takes it back. What is refused before, checked only or
-    submitted again never comes here; what is deleted stays counted.
+    Raise LimitReached if the quota is used up, which rolls the submission back. Refused, dry-run and repeated
+    submissions never reach this function; withdrawn ones stay counted.
     """
     limit = made.collection.daily_submissions
     if limit is None:
@@ -23,7 +23,7 @@ def take_quota(made: Run | SessionSet) -> None:
     day = made.created_at.astimezone(UTC).date()
     midnight = datetime.combine(day, time(tzinfo=UTC))
     identity = {"collection": made.collection, "team": made.team, "day": day}
-    # What came before the collection had a quota counts as well.
+    # Submissions from before the collection had a quota count as well.
     earlier = {"collection": made.collection, "team": made.team, "created_at__gte": midnight}
     used = sum(kind._default_manager.filter(**earlier).exclude(pk=made.pk).count() for kind in (Run, SessionSet))
     QuotaCounter.objects.get_or_create(**identity, defaults={"used": used})

@@ -1,7 +1,7 @@
-"""How often something may be done in a minute, counted across processes without a cache between them.
+"""Rate limits per minute, counted across processes without a shared cache.
 
-Every process counts by itself and adds to the row that all share once it has a fiftieth of the limit: a limit below a
-hundred is exact, a larger one is passed by at most a fiftieth for each process, and reading costs hardly any writes.
+Every process counts in memory and adds a fiftieth of the limit at a time to a shared row. A limit below a hundred is
+exact, a larger one is exceeded by at most a fiftieth per process, and reading needs hardly any writes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Rates:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, key: str, limit: int) -> float:
-        """Count once; returns 0 where that is allowed, else the seconds until the next minute. No limit is 0."""
+        """Count one request. Return 0 if it is allowed, else the seconds until the next minute. A limit of 0 means no
+        limit."""
         now = time.time()
         minute = int(now // MINUTE)
         wait = (minute + 1) * MINUTE - now
@@ -71,7 +72,8 @@ RATES = Rates()
 
 
 def _tell(key: str, minute: int, more: int) -> int:
-    """Add to the shared row; returns what all processes have told. A silent database limits nobody."""
+    """Add to the shared row, and return the sum of all processes. If the database does not respond, no request is
+    limited."""
     try:
         row = RateCounter.objects.filter(key=key, minute=minute)
         if not row.update(used=F("used") + more):

@@ -1,4 +1,4 @@
-"""A file's report as stored and answered."""
+"""A file's report, as it is stored and returned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TOPICS_NAMED = 10
 
 
 class FileWarning(TypedDict):
-    """Everything odd of one kind in a file."""
+    """All irregularities of one kind in a file."""
 
     line: Annotated[int, "the first one; 0 where it concerns the whole file"]
     code: str
@@ -22,7 +22,7 @@ class FileWarning(TypedDict):
 
 
 class FileReport(TypedDict):
-    """What is odd in a file; empty where there was no file."""
+    """The irregularities in a file; empty if there was no file."""
 
     warnings: NotRequired[list[FileWarning]]
     counts: NotRequired[Annotated[dict[str, int], "by code"]]
@@ -44,8 +44,8 @@ def report_as_json(report: errors.FileReport) -> FileReport:
 
 
 def grouped(stored: dict[str, Any]) -> FileReport:
-    """Return a stored report. Those of earlier releases have an entry for each of the first 50 lines: bring these
-    together."""
+    """Return a stored report. Reports of earlier releases have an entry for each of the first 50 lines, which are
+    grouped by kind."""
     if all("count" in entry for entry in stored.get("warnings", [])):
         return cast(FileReport, stored)
     kinds: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def grouped(stored: dict[str, Any]) -> FileReport:
 
 
 def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: list[str]) -> None:
-    """Name the topics of a file that its collection does not list; say more where it lists none of them."""
+    """Warn of the topics of a file that its collection does not list, in more detail if it lists none of them."""
     found, there = list(topics), set(listed)
     outside = [topic for topic in found if topic not in there]
     if not warn_where_none_matches(report, found, listed, "in the collection's topic list") and outside:
@@ -67,7 +67,7 @@ def warn_of_outside(report: errors.FileReport, topics: Iterable[str], listed: li
 
 
 def warn_where_none_matches(report: errors.FileReport, topics: list[str], known: list[str], where: str) -> bool:
-    """Warn where a file has no topic of those known; returns whether that is so."""
+    """Warn if a file has none of the known topics, and return whether this is so."""
     there = set(known)
     if not topics or not there or not there.isdisjoint(topics):
         return False
@@ -80,12 +80,12 @@ def warn_where_none_matches(report: errors.FileReport, topics: list[str], known:
 
 
 def named(topics: list[str]) -> str:
-    """The first of some topics, to be read in a sentence."""
+    """Return the first of some topics as part of a sentence."""
     return ", ".join(topics[:_TOPICS_NAMED]) + (", ..." if len(topics) > _TOPICS_NAMED else "")
 
 
 def _alike(outside: list[str], listed: set[str]) -> str:
-    """Which of the topics differ from a listed one in case or leading zeros only."""
+    """Return the topics that differ from a listed one only in case or leading zeros."""
     known = {_plain(topic): topic for topic in listed}
     for topic in outside:
         if other := known.get(_plain(topic)):

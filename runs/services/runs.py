@@ -1,4 +1,4 @@
-"""Runs as they are submitted, and what is said of those that are stored."""
+"""Submitting runs, and notes on stored runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 @dataclass(frozen=True, kw_only=True)
 class RunUpload(Upload[Run]):
-    """A run, perhaps with a file of the documents that its user knew."""
+    """A run, possibly with a file of the documents that its user knew."""
 
     known: Path | None = None
 
@@ -62,13 +62,14 @@ class RunUpload(Upload[Run]):
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:
-    """What is to be said of those runs whose rank column contradicts their scores."""
+    """Return a note for each run whose rank column contradicts its scores."""
     rows = Run.objects.filter(pk__in=runs).values_list("pk", _CONTRADICTED, "documents")
     return {pk: say_contradicted(lines, documents) for pk, lines, documents in rows if lines}
 
 
 def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedKnown | None) -> None:
-    """Compare with the collection's topic list, which is public; never with judgements that are or may become blind."""
+    """Compare with the collection's topic list, which is public, but never with judgements that are or may become
+    blind."""
     report, found = summary.report, list(summary.topics)
     listed = list(collection.topics.order_by("position").values_list("topic_id", flat=True))
     if not listed:
@@ -77,7 +78,7 @@ def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedK
         try:
             judged = active.topic_ids if active else []
         except StoredValueCorrupt:
-            # A run is right without this warning.
+            # The run is valid without this warning.
             return
         warn_where_none_matches(report, found, judged, "judged in the collection")
         return

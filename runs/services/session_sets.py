@@ -1,4 +1,4 @@
-"""Session sets as they are submitted, changed and read again."""
+"""Submitting, changing and reading session sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runs.services.files import HASH_SEED, FileSource, missing_file, read_stored
 from runs.services.reports import report_as_json, warn_of_outside
 from runs.services.submissions import Upload, change
 
-# Every system is a row of a board.
+# Every system is a row of a leaderboard.
 MAX_SYSTEMS = 1_000
 # The largest logs take more than half a gigabyte: a process reads one at a time.
 _READING = threading.Lock()
@@ -28,13 +28,13 @@ _BY = SessionSet.JudgedBy
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSetUpload(Upload[SessionSet]):
-    """A session log; no format means to recognise it."""
+    """A session log; without a format it is recognised."""
 
     format: str | None = None
     judged_by: str = _BY.TOPIC
 
     def check(self) -> SessionSet:
-        """InvalidInput where it is to be judged by its own judgements and has none."""
+        """Raise InvalidInput if the set is to be judged by its own judgements and has none."""
         source = FileSource(self.file, upload_limits())
         try:
             with _READING:
@@ -51,7 +51,7 @@ class SessionSetUpload(Upload[SessionSet]):
             message = "judged_by=own needs judgements in the log ('judged' of a query in JSON), which has none"
             raise InvalidInput(message, code="no_own_judgements", pointer="/judged_by")
         topics = _names(session.topic_id for session in summary.sessions)
-        # As for runs: compared with the collection's topic list, never with the judgements.
+        # As for runs: compare with the collection's topic list, never with the judgements.
         listed = list(self.collection.topics.order_by("position").values_list("topic_id", flat=True))
         if listed and self.judged_by == _BY.TOPIC:
             warn_of_outside(summary.report, topics, listed)
@@ -87,8 +87,8 @@ class SessionSetUpload(Upload[SessionSet]):
 def change_session_set(
     *, made: SessionSet, changes: dict[str, Any], enqueue: Callable[[SessionSet], object], origin: Origin = SYSTEM
 ) -> None:
-    """Change what is said of a set, or what it is judged by; InvalidInput where its own judgements are asked for and it
-    has none."""
+    """Change the description of a set, or its `judged_by`. Raise InvalidInput if its own judgements are requested and
+    it has none."""
     if changes.get("judged_by") == _BY.OWN and not made.judged_documents:
         message = f"session set {made} has no judgements of its own"
         raise InvalidInput(message, code="no_own_judgements", pointer="/judged_by")
@@ -96,14 +96,15 @@ def change_session_set(
 
 
 def read_session_set(session_set: SessionSet, use: Callable[[Iterator[SessionBlock]], Any]) -> Any:
-    """What `use` makes of the blocks of a stored set, which it must read to the end; StoredFileCorrupt otherwise."""
+    """Return the result of `use` for the blocks of a stored set, which it must read to the end. Raise StoredFileCorrupt
+    otherwise."""
     form = _form(session_set)
     return read_stored(session_set.sha256, lambda opener: use(read_sessions(opener, **form, seed=HASH_SEED)))
 
 
 def find_session(session_set: SessionSet, place: int) -> tuple[SessionBlock, int]:
-    """A block of a stored set with the session at a place, from 0, and which of its sessions that is; the file is read
-    no further. StoredFileCorrupt where it cannot be read."""
+    """Return the block of a stored set that has the session at a place, from 0, and its index in the block. The file is
+    read no further. Raise StoredFileCorrupt if it cannot be read."""
     source = FileSource(stored_path(session_set.sha256), Limits())
     try:
         found = read_session_at(source.open, place, **_form(session_set))
@@ -129,5 +130,5 @@ def _count_judged(blocks: Iterator[SessionBlock]) -> int:
 
 
 def _names(names: Iterator[bytes]) -> list[str]:
-    """Each name once, in order of first appearance; those that the log leaves out are no names."""
+    """Return each name once, in order of first appearance, without missing names."""
     return [name.decode() for name in dict.fromkeys(names) if name]

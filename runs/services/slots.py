@@ -1,7 +1,7 @@
-"""How many requests compute something dear at once, counted across the processes of all web servers.
+"""Limit how many requests compute something expensive at once, across the processes of all web servers.
 
-A place is a lock on a small file in the data folder: whatever ends a process, the system lets go of its locks, and
-nothing has to be cleared up or to expire.
+A place is a lock on a small file in the data folder. The system releases the locks of a process however it ends, so
+nothing has to be cleaned up or to expire.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _WAIT_SECONDS, _LOOK_SECONDS = 2.0, 0.05
 
 
 class Slots:
-    """The places of one process, and its share of those that all processes have together."""
+    """The places of one process, and its share of those of all processes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._used = 0
-        # One request of the process may wait for a place; more would take the threads of those who need none.
+        # One request of the process may wait for a place; more would occupy the threads of requests that need none.
         self._waiting = threading.Lock()
 
     def take(self, limits: Mapping[str, int], here: int) -> tuple[ExitStack | None, str]:
-        """Take one of `here` places of this process and one under each of the keys, of which there are so many.
+        """Take one of `here` places of this process and one of the given number of places under each key.
 
-        Returns what gives them back when it is closed; None, and the key that has no place, empty for the process,
-        where somebody else waits already or none became free in two seconds.
+        Return the stack that frees them when it is closed. Return None and the key without a free place (empty for the
+        process) if another request is already waiting or none became free in two seconds.
         """
         held, full = self._try(limits, here)
         if held is None and self._waiting.acquire(blocking=False):
@@ -51,7 +51,8 @@ class Slots:
         return held, full
 
     def take_one(self, key: str, places: int) -> ExitStack | None:
-        """Take one of the places under a key, whatever else the process does; None at once where there is none."""
+        """Take one of the places under a key, independently of other places of the process. Return None immediately if
+        there is none."""
         with ExitStack() as stack:
             return stack.pop_all() if _lock_any(stack, key, places) else None
 
@@ -80,10 +81,10 @@ def _lock_any(stack: ExitStack, key: str, places: int) -> bool:
 
 
 def _lock(stack: ExitStack, key: str, number: int) -> bool:
-    """Lock one place of a key until the stack is closed; False where somebody has it.
+    """Lock one place of a key until the stack is closed. Return False if another request holds it.
 
-    The file goes with its lock, or there would be one for every address that ever asked. Where none can be made, on a
-    full or read-only disk, the places of the process are all that limits.
+    The file is deleted together with its lock; otherwise there would be one for every address that ever sent a request.
+    If none can be created, on a full or read-only disk, only the places of the process limit requests.
     """
     folder: Path = settings.EVALHUB_DATA / _FOLDER
     path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.{number}"
@@ -94,7 +95,7 @@ def _lock(stack: ExitStack, key: str, number: int) -> bool:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever had it may have deleted the file since it was opened here: then the lock is on nothing.
+        # The previous holder may have deleted the file since it was opened here: then the lock has no effect.
         ours = os.stat(path).st_ino == os.fstat(descriptor).st_ino
     except OSError:
         ours = False

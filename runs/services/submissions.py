@@ -1,4 +1,4 @@
-"""Submitting, changing, withdrawing and restoring what teams submit: runs and session sets alike."""
+"""Submit, change, withdraw and restore submissions: runs and session sets alike."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Made = TypeVar("Made", Run, SessionSet)
 
 @dataclass(frozen=True, kw_only=True)
 class Upload(Generic[Made]):
-    """What somebody sends: a file for a collection, in the name of a team."""
+    """An upload: a file for a collection, in the name of a team."""
 
     collection: Collection
     team: Team
@@ -34,24 +34,24 @@ class Upload(Generic[Made]):
 
     @property
     def paths(self) -> list[Path]:
-        """Its files, in the order of the `files` of what is made of it."""
+        """Return its files, in the order of the `files` of the object made from it."""
         return [self.file]
 
     def check(self) -> Made:
-        """Read the files to their ends and return what would be stored, not yet saved, with every warning.
+        """Read the files to their ends and return the object to store, not yet saved, with every warning.
 
-        InvalidFile with every problem of a file.
+        Raise InvalidFile with every problem of a file.
         """
         raise NotImplementedError
 
     def check_same(self, there: Made, made: Made) -> None:
-        """Conflict where what the team has under the tag is not what is made of this."""
+        """Raise Conflict if the team's object with this tag differs from this upload."""
         if there.sha256 != made.sha256:
             message = f"team {self.team} already has another {made.noun()} with tag {made.tag!r}; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
 
     def columns(self) -> dict[str, Any]:
-        """What is stored as it was sent."""
+        """Return the values that are stored as they were sent."""
         return {
             "collection": self.collection,
             "team": self.team,
@@ -66,15 +66,15 @@ def submit(
 ) -> tuple[Made, bool]:
     """Check and store a run or session set; `enqueue` is called in the same transaction.
 
-    `again` is called with what is already there, whose stored files are sound from now on.
-    Returns it and whether it is new: the same files under the same tag by the same team, judged the same way, are what
-    is already there. Raises what `check` does, FileTooLarge, Conflict (the tag names others) or LimitReached (the
-    team's quota of the day is used up); then nothing is stored.
+    Return it and whether it is new: the same files under the same tag by the same team, judged the same way, are the
+    existing object. `again` is called with an existing object, whose stored files are now sound. Raise the errors of
+    `check`, FileTooLarge, Conflict (the tag names another object) or LimitReached (the team's quota of the day is used
+    up); then nothing is stored.
     """
     made = upload.check()
     existing = _existing(upload, made)
     with storing():
-        # Of an existing one this heals the store where the file has gone missing or was damaged.
+        # For an existing object this repairs the store if the file was missing or damaged.
         for path, sha256 in zip(upload.paths, made.files, strict=True):
             keep_file(path, sha256)
         if existing:
@@ -83,8 +83,8 @@ def submit(
             return existing, False
         try:
             with transaction.atomic():
-                # Against an activation or a change of the collection in this moment: whoever comes second sees the
-                # other.
+                # Lock against a simultaneous activation or change of the collection: the second one sees the first
+                # one's effect.
                 made.collection = Collection.objects.select_for_update().get(pk=upload.collection.pk)
                 made.created_at = timezone.now()
                 made.save(force_insert=True)
@@ -92,7 +92,7 @@ def submit(
                 _record(made, "submitted", upload.origin, after=_identity(made))
                 enqueue(made)
         except IntegrityError:
-            # Perhaps because another request has stored the same meanwhile.
+            # Possibly another request has stored the same object meanwhile.
             existing = _existing(upload, made)
             if existing is None:
                 raise
@@ -101,8 +101,8 @@ def submit(
 
 
 def change(*, made: Made, changes: dict[str, Any], enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
-    """Change what is said of a run or session set; where the way it is judged is changed, `enqueue` is called in the
-    same transaction."""
+    """Change the description of a run or session set; if the way it is judged changes, `enqueue` is called in the same
+    transaction."""
     with transaction.atomic():
         before, after = changed(made, changes)
         type(made).objects.filter(pk=made.pk).update(**after)
@@ -114,8 +114,8 @@ def change(*, made: Made, changes: dict[str, Any], enqueue: Callable[[Made], obj
 
 
 def withdraw(*, made: Made, cancel: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
-    """Withdraw a run or session set: its tag becomes free, its files go with the last reference. `cancel` is called in
-    the same transaction."""
+    """Withdraw a run or session set: its tag becomes free, and its files are deleted with the last reference. `cancel`
+    is called in the same transaction."""
     with transaction.atomic():
         if type(made).objects.filter(pk=made.pk, deleted_at=None).update(deleted_at=timezone.now()):
             _record(made, "deleted", origin, before=_identity(made))
@@ -123,10 +123,10 @@ def withdraw(*, made: Made, cancel: Callable[[Made], object], origin: Origin = S
 
 
 def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
-    """Restore what was withdrawn; `enqueue` is called in the same transaction.
+    """Restore a withdrawn run or session set; `enqueue` is called in the same transaction.
 
-    Conflict where it was not withdrawn, where one of its files is gone, or where its team has given the tag to another
-    since.
+    Raise Conflict if it was not withdrawn, if one of its files is missing, or if its team has used the tag for another
+    one.
     """
     with storing():
         if missing := [sha256 for sha256 in made.files if not stored_path(sha256).exists()]:
@@ -153,7 +153,7 @@ def _existing(upload: Upload[Made], made: Made) -> Made | None:
 
 
 def _namesake(made: Made) -> Made | None:
-    """What the team already has under this tag in the collection."""
+    """Return the team's existing object with this tag in the collection."""
     named = type(made).objects.filter(collection=made.collection_id, team=made.team_id, tag=made.tag, deleted_at=None)
     return named.first()
 

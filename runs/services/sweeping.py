@@ -1,4 +1,4 @@
-"""What nobody needs any longer: files without a row, uploads left behind, answers that were remembered long enough."""
+"""Delete what is no longer needed: files without a row, abandoned uploads, and old answers with idempotency keys."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from runs.services.files import stored_files, sweeping
 from runs.services.marker import check_store
 
 AGE = timedelta(hours=24)
-# So many stored files may go in any sweep.
+# Any sweep may delete this many stored files.
 LEAST_MOST = 20
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep took away; `spared` stored files would have gone, but were too many to go unasked."""
+    """The result of a sweep; `spared` is the number of unused stored files that were too many to delete."""
 
     files: int
     uploads: int
@@ -32,10 +32,11 @@ class Swept:
 
 
 def sweep(most: int | None = None) -> Swept:
-    """Take away what is older than 24 hours and needed by nothing. Safe at any moment, in several processes at once.
+    """Delete unused files and keys older than 24 hours. Safe at any moment, in several processes at once.
 
-    More than `most` stored files are not taken, not even one of them: so many are more likely to miss their rows than
-    to be waste. Unless it is given it is 20, or a tenth of the store. StorageUnavailable where the store is not ours.
+    If more than `most` stored files are unused, delete none of them, because their rows are more likely to be missing.
+    The default is 20, or a tenth of the store if that is more. Raise StorageUnavailable if the store belongs to another
+    install.
     """
     check_store()
     found = list(orphans())
@@ -48,24 +49,24 @@ def sweep(most: int | None = None) -> Swept:
 
 
 def takes_too_many(files: int) -> bool:
-    """Whether so many stored files are more than a sweep deletes unasked."""
+    """Return whether this is more stored files than a sweep deletes by default."""
     return files > LEAST_MOST and files > sum(1 for _ in stored_files()) // 10
 
 
 def is_named(sha256: str) -> bool:
-    """Whether a row still needs the stored file: judgements, or a run or session set not taken away."""
+    """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn."""
     runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256), deleted_at=None)
     sets = SessionSet.objects.filter(sha256=sha256, deleted_at=None)
     return runs.exists() or sets.exists() or Qrels.objects.filter(sha256=sha256).exists()
 
 
 def orphans() -> Iterator[Path]:
-    """Stored files, older than 24 hours, that no row needs."""
+    """Yield stored files older than 24 hours that no row needs."""
     return (path for path in stored_files() if _is_old(path) and not is_named(path.name))
 
 
 def young_strangers() -> Iterator[Path]:
-    """Stored files of the last 24 hours that no row names, not even one that was withdrawn: submissions that were
+    """Yield stored files of the last 24 hours that no row names, not even a withdrawn one: submissions that were
     interrupted, or whose rows were lost."""
     for path in stored_files():
         runs = Run.objects.filter(Q(sha256=path.name) | Q(known_sha256=path.name))
@@ -75,14 +76,15 @@ def young_strangers() -> Iterator[Path]:
 
 
 def left_behind() -> Iterator[Path]:
-    """Uploads, older than 24 hours, whose request died."""
+    """Yield uploads older than 24 hours, whose request died."""
     return (path for path in (settings.EVALHUB_DATA / "uploads").glob("*") if _is_old(path))
 
 
 def delete_uploads_left_behind() -> int:
-    """Delete every upload at once. Only where no other process serves this data folder: each belongs to a dead request.
+    """Delete every upload immediately. Call this only if no other process serves this data folder: each upload then
+    belongs to a dead request.
 
-    PostgreSQL may serve several web servers that share a folder: there uploads wait for `sweep`.
+    With PostgreSQL several web servers may share a folder, whose uploads wait for `sweep`.
     """
     if settings.EVALHUB_DATABASE_URL:
         return 0
@@ -90,12 +92,13 @@ def delete_uploads_left_behind() -> int:
 
 
 def delete_orphan(path: Path) -> bool:
-    """Delete a stored file unless a row needs it. Asked again under the lock: the same bytes may come in right now."""
+    """Delete a stored file unless a row needs it. This is checked again under the lock, because the same bytes may be
+    submitted at this moment."""
     try:
         with sweeping():
             return not is_named(path.name) and _delete(path)
     except BlockingIOError:
-        # Something is being stored at this moment; the next sweep will find the file again.
+        # A file is being stored at this moment; the next sweep will find this one again.
         return False
 
 

@@ -1,4 +1,4 @@
-"""Teams, who is in them, and who is invited."""
+"""Teams, their members, and invitations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HOLDINGS: tuple[type[models.Model], ...] = (Collection, Run, SessionSet)
 
 
 def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -> Team:
-    """Return a new team with its first owner; Conflict where the slug is taken or the user is in many teams already."""
+    """Return a new team with its first owner. Raise Conflict if the slug is taken or the user is in too many teams."""
     try:
         with transaction.atomic():
             _check_room(owner)
@@ -30,7 +30,8 @@ def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -
 
 
 def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
-    """Delete a team with its memberships and invitations; Conflict where it holds anything, and for a team of one."""
+    """Delete a team with its memberships and invitations. Raise Conflict if it holds anything, and for a personal
+    team."""
     try:
         with transaction.atomic():
             _lock(team)
@@ -38,12 +39,13 @@ def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
                 raise _not_empty(team)
             _delete(team, origin)
     except IntegrityError as error:
-        # Something was submitted in its name at this moment.
+        # A submission in its name was stored at this moment.
         raise _not_empty(team) from error
 
 
 def invite(*, team: Team, username: str, role: str, by: User, origin: Origin = SYSTEM) -> Invitation:
-    """Offer a user a place in a team; Conflict for a team of one, and for who is in it or invited already."""
+    """Invite a user to a team. Raise Conflict for a personal team, and for a user who is a member or already
+    invited."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInput(f"there is no user {username!r}", code="unknown_user", pointer="/username")
@@ -59,11 +61,12 @@ def invite(*, team: Team, username: str, role: str, by: User, origin: Origin = S
 
 
 def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
-    """Make the invited user a member; NotFound where the invitation is gone, Conflict for who is in many teams."""
+    """Make the invited user a member. Raise NotFound if the invitation no longer exists, Conflict for a user in too
+    many teams."""
     with transaction.atomic():
         _check_room(invitation.user)
         _lock(invitation.team)
-        # As it is now: it may have been withdrawn meanwhile.
+        # Its current state: it may have been withdrawn meanwhile.
         found = Invitation.objects.select_related("team", "user").filter(pk=invitation.pk).first()
         if found is None:
             raise NotFound(f"you are not invited to team {invitation.team}")
@@ -74,14 +77,14 @@ def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Mem
 
 
 def end_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> None:
-    """Decline an invitation, or take it back."""
+    """Decline an invitation, or withdraw it."""
     with transaction.atomic():
         if Invitation.objects.filter(pk=invitation.pk).delete()[0]:
             record(origin, AuditEvent.Action.INVITATION_ENDED, invitation, before={"role": invitation.role})
 
 
 def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -> None:
-    """Make a member an owner or the other way round; Conflict where no owner would be left."""
+    """Make a member an owner or the other way round. Raise Conflict if no owner would be left."""
     with transaction.atomic():
         before, others = _roles(membership)
         if role != _OWNER:
@@ -94,9 +97,9 @@ def change_role(*, membership: Membership, role: str, origin: Origin = SYSTEM) -
 
 
 def remove_member(*, membership: Membership, origin: Origin = SYSTEM) -> None:
-    """Take a user out of a team, whose runs stay the team's; Conflict where no owner would be left.
+    """Remove a user from a team, which keeps the runs. Raise Conflict if no owner would be left.
 
-    Who is alone in a team that holds nothing may leave, and the team goes.
+    The last member of a team that holds nothing may leave, and the team is deleted.
     """
     with transaction.atomic():
         before, others = _roles(membership)
@@ -111,7 +114,8 @@ def remove_member(*, membership: Membership, origin: Origin = SYSTEM) -> None:
 
 
 def _roles(membership: Membership) -> tuple[str, list[str]]:
-    """Return the role that a membership has now, and those of the team's others; Conflict where it is no more."""
+    """Return the current role of a membership, and those of the team's others. Raise Conflict if it no longer
+    exists."""
     team = membership.team
     _lock(team)
     roles = dict(team.memberships.values_list("pk", "role"))
@@ -130,31 +134,32 @@ def _not_empty(team: Team) -> Conflict:
 
 
 def _is_empty(team: Team) -> bool:
-    """Say whether nothing is the team's, not even what was withdrawn."""
+    """Return whether the team holds nothing, not even anything withdrawn."""
     return not any(kind._default_manager.filter(team=team).exists() for kind in _HOLDINGS)
 
 
 def _delete(team: Team, origin: Origin) -> None:
     record(origin, AuditEvent.Action.TEAM_DELETED, team, before={"name": team.name})
-    # By its key: the object still says which team it was.
+    # By its key: the object keeps the name of its team.
     Team.objects.filter(pk=team.pk).delete()
 
 
 def _end_invitations_by(membership: Membership) -> None:
-    """Who is no owner any more lets nobody in."""
+    """Delete the invitations that a user sent who is no longer an owner."""
     Invitation.objects.filter(team=membership.team, invited_by=membership.user).delete()
 
 
 def _check_room(user: User) -> None:
-    """Conflict for who is in as many teams as one may be, the own one among them. Locks the user's row."""
+    """Raise Conflict for a user who is in the largest permitted number of teams, the personal one included. Lock the
+    user's row."""
     User.objects.select_for_update().get(pk=user.pk)
     if Team.objects.of(user).count() >= MAX_TEAMS:
         raise Conflict(f"you are in {MAX_TEAMS} teams already; leave one first", code="too_many_teams")
 
 
 def _lock(team: Team) -> None:
-    """Against two changes at once, of which each would leave the other's owner; Conflict for a team of one, NotFound
-    for one that was deleted meanwhile."""
+    """Lock a team against two simultaneous changes, each of which would leave the other's owner. Raise Conflict for a
+    personal team, NotFound for one that was deleted meanwhile."""
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()
     if locked is None:
         raise NotFound(f"there is no team {team}")

@@ -1,4 +1,4 @@
-"""Making and revoking API tokens."""
+"""Create and revoke API tokens."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def issue_token(
     maker: ApiToken | None = None,
     origin: Origin = SYSTEM,
 ) -> tuple[ApiToken, str]:
-    """A new token of the user and its text, which cannot be had again; Conflict where the user has too many.
+    """Return a new token of the user and its text, which cannot be read again. Raise Conflict if the user has too many.
 
-    NotAllowed where the token that makes it could do less, or would end before it.
+    Raise NotAllowed if the token that creates it has fewer scopes or ends earlier.
     """
     scopes = list(scopes)
     if maker:
@@ -44,9 +44,10 @@ def issue_token(
 
 
 def revoke_token(*, user: User, key: str, origin: Origin = SYSTEM) -> None:
-    """End a token of the user's and those that it made, and so on; NotFound where there is none that works."""
+    """Revoke a token of the user, the tokens that were created with it, and so on. Raise NotFound if there is no active
+    one."""
     with transaction.atomic():
-        # Against a token that is made with this one at the same time.
+        # Lock against another token that is created with this one at the same time.
         User.objects.select_for_update().get(pk=user.pk)
         ended = list(ApiToken.objects.filter(user=user, key=key, revoked_at=None))
         if not ended:
