@@ -1,8 +1,8 @@
-"""Finding what a request names: what its user may not see does not exist.
+"""Find the objects that a request names: objects that its user cannot see do not exist.
 
-An endpoint that answers with anything that depends on judgements begins with `scored_collection`, `scored_run` or
-`scored_session_set`, or with `check_scores` behind one of the others; tests/web/test_blind.py and
-tests/web/test_matrix.py hold all to it.
+An endpoint whose answer depends on judgements begins with `scored_collection`, `scored_run` or `scored_session_set`, or
+calls `check_scores` after one of the others; tests/web/test_blind.py and tests/web/test_matrix.py check this for all
+endpoints.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Made = TypeVar("Made", Run, SessionSet)
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
-    """Visible collections with their numbers of topics and of the runs and session sets that the user sees, and the
-    active qrels version with its number of topics, which are None where they are blind."""
+    """Return visible collections with their numbers of topics and of the runs and session sets that the user sees, and
+    the active qrels version with its number of topics, which are None where they are blind."""
     topics = Topic.objects.filter(collection=OuterRef("pk")).order_by().values("collection")
     live = Run.objects.filter(collection=OuterRef("pk"), deleted_at=None)
     runs = live.unveiled_for(user).order_by().values("collection")
@@ -56,25 +56,25 @@ def _the(collections: QuerySet[Collection], slug: str) -> Collection:
 
 
 def check_scores(request: HttpRequest | Request, collection: Collection) -> None:
-    """Blind where nothing that depends on the collection's judgements may reach the user."""
+    """Raise Blind if the user must not see anything that depends on the collection's judgements."""
     if not can_see_scores(request.user, collection):
         raise Blind
 
 
 def scored_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    """A visible collection whose judgements the user may see the effects of; Blind where not."""
+    """Return a visible collection whose scores the user may see. Raise Blind otherwise."""
     found = visible_collection(request, slug)
     check_scores(request, found)
     return found
 
 
 def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    """The same with its numbers of topics and runs and its active qrels version."""
+    """Return a visible collection with its numbers of topics and runs and its active qrels version."""
     return _the(collections_of(request.user), slug)
 
 
 def managed_collection(request: Request, slug: str) -> Collection:
-    """A collection whose organiser the user is; NotAllowed where the user may only see it."""
+    """Return a collection of which the user is an organiser. Raise NotAllowed if the user may only see it."""
     found = visible_collection(request, slug)
     if not Collection.objects.managed_by(request.user).filter(pk=found.pk).exists():
         raise NotAllowed(f"only owners of team {found.team} can do this with collection {slug}")
@@ -82,7 +82,7 @@ def managed_collection(request: Request, slug: str) -> Collection:
 
 
 def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
-    """A run or session set that the user may see."""
+    """Return a run or session set that the user may see."""
     found = model.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
     if found is None:
         raise Http404(f"there is no {model.noun()} {pk}")
@@ -90,14 +90,14 @@ def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made
 
 
 def scored(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
-    """A visible one whose values the user may see; Blind where the judgements are."""
+    """Return a visible one whose values the user may see. Raise Blind if the judgements are blind."""
     found = visible(request, model, pk)
     check_scores(request, found.collection)
     return found
 
 
 def owned(request: Request, model: type[Made], pk: UUID) -> Made:
-    """A visible one that the user may change; NotAllowed where the user may only see it."""
+    """Return a visible one that the user may change. Raise NotAllowed if the user may only see it."""
     found = visible(request, model, pk)
     if not model.objects.owned_by(request.user).filter(pk=pk).exists():
         raise NotAllowed(f"only members of team {found.team} may change this {model.noun()}")
@@ -132,7 +132,7 @@ def visible_team(request: Request, slug: str) -> Team:
 
 
 def led_team(request: Request, slug: str) -> Team:
-    """A team whose members the user decides; NotAllowed where the user is only one of them."""
+    """Return a team that the user owns. Raise NotAllowed if the user is only a member."""
     found = visible_team(request, slug)
     if not (request.user.is_staff or Team.objects.led_by(request.user).filter(pk=found.pk).exists()):
         raise NotAllowed(f"only owners of team {slug} can do this")

@@ -65,7 +65,7 @@ class Token(TypedDict):
 
 
 class NewToken(Token):
-    """A token just made: the only answer that holds its text."""
+    """A new token: the only answer that contains its text."""
 
     token: str
 
@@ -127,7 +127,7 @@ class ScopesField(serializers.ListField):
 
 
 class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
-    """A token as it is asked for."""
+    """A token to create."""
 
     answered = Token
     scopes = ScopesField(required=False, help_text="scopes of the token; default: read and submit")
@@ -143,7 +143,7 @@ class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
 
 
 class TeamList(AnswerList[models.Team]):
-    """The caller's teams; POST makes one, whose first owner is the caller."""
+    """The caller's teams; POST creates one, whose first owner is the caller."""
 
     serializer_class = shape(Team)
     answer = staticmethod(team_answer)
@@ -164,7 +164,7 @@ class TeamList(AnswerList[models.Team]):
 
 
 class MemberList(AnswerList[models.Membership]):
-    """Who is in a team; POST invites a user by name. Owners of the team invite, members read."""
+    """The members of a team; POST invites a user by name. Owners of the team invite, members read."""
 
     serializer_class = shape(Membership)
     answer = staticmethod(membership_answer)
@@ -200,7 +200,7 @@ class TeamDetail(APIView):
 
 
 class TeamInvitationList(AnswerList[models.Invitation]):
-    """Who is invited into a team and has not answered yet."""
+    """The users who are invited to a team and have not answered yet."""
 
     serializer_class = shape(Invitation)
     answer = staticmethod(invitation_answer)
@@ -214,7 +214,7 @@ class TeamInvitationList(AnswerList[models.Invitation]):
 
 
 class TeamInvitationDetail(APIView):
-    """One invitation into a team; DELETE takes it back."""
+    """One invitation to a team; DELETE withdraws it."""
 
     scopes = {"DELETE": Scope.MANAGE}
 
@@ -228,7 +228,7 @@ class TeamInvitationDetail(APIView):
 
 
 class InvitationList(AnswerList[models.Invitation]):
-    """The caller's invitations into teams."""
+    """The caller's invitations to teams."""
 
     serializer_class = shape(Invitation)
     answer = staticmethod(invitation_answer)
@@ -267,7 +267,7 @@ def _invitations(**of: Any) -> QuerySet[models.Invitation]:
 
 
 class MemberDetail(APIView):
-    """One member of a team: PATCH changes the role, DELETE takes the user out. A member may leave, too."""
+    """One member of a team: PATCH changes the role, DELETE removes the user. Members can leave, too."""
 
     scopes = {"PATCH": Scope.MANAGE, "DELETE": Scope.MANAGE}
 
@@ -295,7 +295,7 @@ def _membership(team: models.Team, username: str) -> models.Membership:
 
 
 class TokenList(AnswerList[ApiToken]):
-    """The caller's tokens that are not revoked; POST makes one and shows its text, this once."""
+    """The caller's tokens that are not revoked; POST creates one and shows its text once."""
 
     serializer_class = shape(Token)
     answer = staticmethod(token_answer)

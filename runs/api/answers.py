@@ -1,4 +1,4 @@
-"""What the API of collections, judgements and submissions answers; `shape` of each is its description."""
+"""The API's answers for collections, judgements and submissions; `shape` of each is its description."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Qrels(TypedDict):
 
 
 class CheckedQrels(TypedDict):
-    """What a dry run answers."""
+    """The answer to a dry run."""
 
     sha256: str
     iteration: Annotated[Iteration, "how it would be read"]
@@ -124,7 +124,7 @@ class Run(TypedDict):
 
 
 class CheckedRun(TypedDict):
-    """What a dry run answers."""
+    """The answer to a dry run."""
 
     tag: str
     sha256: str
@@ -167,7 +167,7 @@ class SessionSet(TypedDict):
 
 
 class CheckedSessions(TypedDict):
-    """What a dry run answers."""
+    """The answer to a dry run."""
 
     tag: str
     sha256: str
@@ -185,7 +185,7 @@ class CheckedSessions(TypedDict):
 
 
 def collection(counted: Any) -> Collection:
-    """Describe a collection with its numbers, as `collections_of` finds it."""
+    """Return the description of a collection with its numbers, as `collections_of` finds it."""
     return Collection(
         slug=counted.slug,
         name=counted.name,

@@ -1,4 +1,4 @@
-"""The API of the audit trail: it is read here and nowhere changed."""
+"""The API of the audit trail, which only reads it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runs.api.shapes import shape
 
 
 class CollectionAudit(TypedDict):
-    """An event without the address it came from, which is not the organisers' to know."""
+    """An event without the address of its request, which organisers must not see."""
 
     time: datetime
     action: str
@@ -69,7 +69,7 @@ class AuditList(AnswerList[models.AuditEvent]):
 
 
 class CollectionAuditList(AnswerList[models.AuditEvent]):
-    """What was changed of a collection and its runs, newest first; for its organisers."""
+    """Changes of a collection and its runs, newest first; for its organisers."""
 
     serializer_class = shape(CollectionAudit)
     answer = staticmethod(collection_audit)

@@ -20,10 +20,10 @@ _SEEN_EVERY = timedelta(minutes=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """One answer for unknown, expired and revoked tokens, so that none can be told from another.
+    """Give one answer for unknown, expired and revoked tokens, so that they cannot be told apart.
 
-    An address that keeps trying is told to wait. A token that works is never refused for what others behind the same
-    address try: to guess one of 256 random bits takes longer than any limit.
+    An address that keeps trying has to wait. A valid token is never refused because of attempts from the same address:
+    guessing 256 random bits takes longer than any limit.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
@@ -46,7 +46,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 def refuse_often(network: str) -> None:
-    """Count a failed login; LimitReached for a network that has too many of them in this minute."""
+    """Count a failed login. Raise LimitReached for a network with too many of them in this minute."""
     wait = RATES.take(f"login:{network}", settings.EVALHUB_LOGIN_RATE)
     if wait:
         raise LimitReached("too many failed logins from this address; try again later", wait=wait)

@@ -1,4 +1,4 @@
-"""Fields that refuse what one of the databases would refuse later."""
+"""Fields that refuse values that one of the databases would refuse later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_DEPTH = 20
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
 class JSONObjectField(serializers.Field[Any, Any, Any, Any]):
-    """A JSON object, or its text in a form; no NUL, no lone surrogate, no NaN, bounded in size and depth."""
+    """A JSON object, or its text in a form, without NUL, lone surrogates and NaN, and with limited size and depth."""
 
     default_error_messages = {
         "invalid": "must be a JSON object",
@@ -58,7 +58,7 @@ JSONObject = Annotated[dict[str, Any], Kind(JSONObjectField)]
 
 
 def _depth(value: Any) -> int:
-    """Levels of nesting, counted without recursion and no further than needed."""
+    """Return the levels of nesting, counted without recursion and no further than needed."""
     depth, layer = 0, [value]
     while layer and depth <= _MAX_DEPTH:
         depth += 1
@@ -68,7 +68,8 @@ def _depth(value: Any) -> int:
 
 
 class MeasureField(serializers.CharField):
-    """A measure name in any spelling; kept in the canonical one, with `documents` only where a number is written."""
+    """A measure name in any spelling, converted to the canonical one, with `documents` only if the name has a number of
+    them."""
 
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)

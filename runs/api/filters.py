@@ -14,7 +14,8 @@ from runs.models import AuditEvent, Collection, Run, SessionSet
 
 
 class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
-    """A moment that is one: an empty parameter would be taken for none, and answer with everything."""
+    """A date-time that must not be empty: an empty parameter would be ignored, and the answer would contain
+    everything."""
 
     def clean(self, value: Any) -> Any:
         if value == "":
@@ -23,7 +24,7 @@ class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
 
 
 class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
-    """A moment, taken to UTC first: one that has no UTC is out of range on every database alike."""
+    """A date-time, converted to UTC first: one without a UTC equivalent is out of range on every database alike."""
 
     field_class = MomentField
 
@@ -40,9 +41,9 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
     submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     def with_status(self, made: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Those whose evaluation that counts is in a state; without one they are queued.
+        """Return those whose current evaluation is in a state; without one they are queued.
 
-        Blind ones are received, whatever became of them.
+        Blind ones are received, whatever the state of their evaluation.
         """
         scored = Collection.objects.scored_for(self.request.user)
         if value == RECEIVED:

@@ -1,7 +1,8 @@
-"""The Idempotency-Key header: a creating request that is sent again, because its answer was lost, is done once.
+"""The Idempotency-Key header: a creating request takes effect once, even if it is sent again because its answer was
+lost.
 
-The answer is stored in the transaction that does what is asked for: either both are there after a crash or neither
-is. Of two requests at once the second meets the first one's key when it commits, and answers the same.
+The answer is stored in the transaction of the effect: after a crash either both exist or neither does. Of two
+simultaneous requests, the second one finds the key of the first one when it commits, and returns the same answer.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True)
 class RequestKey:
-    """Who asks with which key for what; `digest` is the SHA-256 of the request's meaning."""
+    """The user, the key and the request; `digest` is the SHA-256 of the request's meaning."""
 
     user_id: int
     key: str
@@ -45,10 +46,11 @@ class RequestKey:
 
 
 def idempotent(allowed: Callable[..., bool]) -> Callable[[View], View]:
-    """Make a view answer once that creates something and calls `remember` with its answer in the same transaction.
+    """Decorate a view so that it takes effect once. It creates something and calls `remember` with its answer in the
+    same transaction.
 
-    `allowed` says of the request, the remembered body and the parameters of the address whether the user may still do
-    what was asked. Who may no longer is answered as without a key: with the refusal of the view.
+    `allowed` takes the request, the stored body and the parameters of the address, and returns whether the user still
+    has the permission. A user without it gets the view's own refusal, as without a key.
     """
 
     def decorate(post: View) -> View:
@@ -76,7 +78,7 @@ def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Respons
     try:
         return answer()
     except (IntegrityError, Conflict):
-        # Perhaps because the same request has been done meanwhile.
+        # Possibly the same request has been done meanwhile.
         remembered = _find(key)
         if remembered is None:
             raise
@@ -84,7 +86,7 @@ def _answer_once(request: Request, key: RequestKey, answer: Callable[[], Respons
 
 
 def remember(request: Request, answer: Callable[[], Response]) -> None:
-    """Store the answer to a request that has a key; IntegrityError where another request with the key was faster."""
+    """Store the answer to a request that has a key. Raise IntegrityError if another request with the key was faster."""
     key: RequestKey | None = getattr(request._request, "idempotency_key", None)
     if key is None:
         return
@@ -112,7 +114,8 @@ def _key_of(request: Request) -> RequestKey:
 
 
 def _parts(request: Request) -> Iterator[bytes]:
-    """What makes two requests the same: not the bytes of the body, as a form has another boundary every time."""
+    """Return the parts that make two requests the same: not the bytes of the body, because a form has another boundary
+    every time."""
     yield f"{request.method} {request.get_full_path()}".encode()
     data = dict(request.data.lists()) if hasattr(request.data, "lists") else request.data
     fields = {name: value for name, value in data.items() if name not in request.FILES} if request.FILES else data

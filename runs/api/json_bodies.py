@@ -1,4 +1,4 @@
-"""JSON bodies: text that cannot be stored or sent back is refused before a field sees it."""
+"""JSON bodies: text that cannot be stored or returned is refused before a field reads it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from rest_framework import parsers
 from runs.errors import InvalidInput
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-# All but tab and the ends of lines. NUL in a value is for its field to refuse, as in a form.
+# All except tab and line ends. A field refuses NUL in its value, as in a form.
 _CONTROL = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _IN_NAMES = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class JSONParser(parsers.JSONParser):
-    """JSON without control characters and half surrogate pairs, which no encoding of an answer could repeat."""
+    """JSON without control characters and half surrogate pairs, which no encoding of an answer could contain."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the decoded body; InvalidInput points to the text that has what it must not have."""
+        """Return the decoded body. Raise InvalidInput, which points to the text with a forbidden character."""
         decoded = super().parse(stream, media_type, dict(parser_context or {}))
         rest = [("", decoded)]
         while rest:

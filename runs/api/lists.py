@@ -13,7 +13,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class AnswerList(generics.ListAPIView[Row]):
-    """A page of a list: `answer` makes a TypedDict of each row, and `serializer_class` is the shape of that."""
+    """A page of a list: `answer` makes a TypedDict of each row, and `serializer_class` is its shape."""
 
     answer: staticmethod[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""Where a request comes from: its address, its id, who sends it."""
+"""The origin of a request: its address, its id and its client."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from runs.services.audit import Origin
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _NETWORK_BITS = 64
-# As some proxies write an address: 192.0.2.1:443, [2001:db8::1]:443, [2001:db8::1].
+# The forms in which some proxies write an address: 192.0.2.1:443, [2001:db8::1]:443, [2001:db8::1].
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
 def origin_of(request: HttpRequest | Request) -> Origin:
-    """Who to write into the audit trail."""
+    """Return the origin for the audit trail."""
     token = getattr(request, "auth", None)
     actor = request.user if request.user.is_authenticated else None
     key = token.key if isinstance(token, ApiToken) else ""
@@ -32,7 +32,7 @@ def origin_of(request: HttpRequest | Request) -> Origin:
 
 
 def request_id_of(request: HttpRequest | Request) -> str:
-    """The id that a middleware or a proxy gave the request, or one made now and kept with it."""
+    """Return the id that a middleware or a proxy gave the request, or a new one that the request keeps."""
     given = request.META.get("HTTP_X_REQUEST_ID", "")
     if not _REQUEST_ID.fullmatch(str(given)):
         given = uuid.uuid4().hex
@@ -41,18 +41,18 @@ def request_id_of(request: HttpRequest | Request) -> str:
 
 
 def address_of(request: HttpRequest | Request) -> str | None:
-    """Return the client's address without port and zone, or None where what names the client is no address."""
+    """Return the client's address without port and zone, or None if the client is not named by an address."""
     address = _parsed(sender_of(request))
     return str(address) if address else None
 
 
 def sender_of(request: HttpRequest | Request) -> str:
-    """Return what names the client: the connection, or what the outermost of EVALHUB_PROXIES proxies saw."""
+    """Return the name of the client: the connection's, or the one that the outermost of EVALHUB_PROXIES proxies saw."""
     return sender_in(request.META)
 
 
 def sender_in(meta: Mapping[str, Any]) -> str:
-    """Return the same of a request's headers, before there is a request of Django's."""
+    """Return the name of the client from a request's headers, before there is a Django request."""
     if settings.EVALHUB_PROXIES:
         seen = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")
         if said := seen[-min(settings.EVALHUB_PROXIES, len(seen))].strip():
@@ -61,8 +61,8 @@ def sender_in(meta: Mapping[str, Any]) -> str:
 
 
 def network_of(sender: str) -> str:
-    """Return what limits count a client by: its IPv4 address, the 64 bits of an IPv6 address that a provider gives one
-    customer, or a digest of what is no address."""
+    """Return the key by which limits count a client: its IPv4 address, the 64 bits of an IPv6 address that a provider
+    gives one customer, or a digest of a name that is not an address."""
     address = _parsed(sender)
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((address, _NETWORK_BITS), strict=False))
@@ -72,7 +72,7 @@ def network_of(sender: str) -> str:
 
 
 def _parsed(sender: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Read an address, with or without a port; one of IPv4 that came as IPv6 is one of IPv4."""
+    """Return an address, read with or without a port; IPv4 written as IPv6 becomes IPv4."""
     host = found[1] or found[2] if (found := _WITH_PORT.fullmatch(sender)) else sender
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(host.partition("%")[0])

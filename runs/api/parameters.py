@@ -1,6 +1,6 @@
-"""Which query parameters and which fields a request may have: nothing that is asked for is passed over.
+"""The query parameters and fields that a request may have: unknown ones are refused.
 
-What an address reads is what its OpenAPI description declares; there is no second list.
+An address reads the parameters that its OpenAPI description declares; there is no second list.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from metrics.engine.spelling import meant
 from runs.errors import InvalidInput
 
 _NAMED = "measures runs sets systems tests family dis b depths preset rel statistics sizes differences qrels scopes"
-# Parameters whose values add up where they are repeated, with what stands between the values of one: gain maps have
-# commas of their own. An address that reads one value of these refuses the others by what it reads.
+# Parameters whose values are joined if they are repeated, with the separator: gain maps contain commas. An address that
+# reads one value of these refuses several when it reads the value.
 LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}
 
 
-# Rows to pass over, of any list.
+# The largest offset of any list.
 MAX_OFFSET = 1_000_000
 
 
 def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    """The whole number of a parameter, or the default; InvalidInput where it is none or not from `low` to `high`."""
+    """Return the whole number of a parameter, or the default. Raise InvalidInput if it is not one from `low` to
+    `high`."""
     text = parameters.get(name) or str(default)
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
         raise InvalidInput(f"{name}={text[:40]}: {name} is a whole number from {low} to {high}", pointer=name)
@@ -35,14 +36,15 @@ def integer_in(parameters: Mapping[str, str], name: str, default: int, low: int,
 
 
 class KnownParameters(BasePermission):
-    """Refuses a query parameter that the address does not read, or reads once and is given twice.
+    """Refuse a query parameter that the address does not read, or that is given twice and read once.
 
-    Not about who asks: a permission is what every view of the API has without saying so.
+    This is a permission class, although it is not about the user, because every view of the API has it without naming
+    it.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
         method = request.method or ""
-        # Where the view has no such method it answers 405.
+        # If the view has no such method it answers 405.
         if hasattr(view, method.lower()):
             for refusal in refusals(request.query_params, parameters_read(view, method)):
                 raise refusal
@@ -52,7 +54,7 @@ class KnownParameters(BasePermission):
 
 
 def parameters_read(view: Any, method: str) -> list[str]:
-    """The names of the query parameters that the view declares for a method, in the order of the description."""
+    """Return the names of the query parameters that the view declares for a method, in the order of the description."""
     declared = getattr(getattr(view, method.lower()), "kwargs", {}).get("schema")
     reading = method in ("GET", "HEAD")
     names = list(getattr(view, "reads", ())) if reading else []
@@ -67,7 +69,7 @@ def parameters_read(view: Any, method: str) -> list[str]:
 
 
 def refusals(given: QueryDict, known: Collection[str], kind: str = "parameter") -> Iterator[InvalidInput]:
-    """What is wrong with the names of a query string, or of the fields of a form; each points to the name."""
+    """Return the errors in the names of a query string, or of the fields of a form; each points to the name."""
     for name, values in given.lists():
         if name not in known:
             message = f"unknown {kind} {name[:40]!r}; {meant(name, known, 'this address reads')}"
@@ -78,14 +80,14 @@ def refusals(given: QueryDict, known: Collection[str], kind: str = "parameter") 
 
 
 def text_of(parameters: QueryDict) -> dict[str, str]:
-    """Parameters as text; repeated lists add up."""
+    """Return parameters as text; repeated lists are joined."""
     joined = {name: separator.join(parameters.getlist(name)) for name, separator in LISTS.items()}
     last = {name: str(parameters.get(name, "")) for name in parameters}
     return {**last, **{name: text for name, text in joined.items() if text}}
 
 
 def check_fields(given: Any, fields: Collection[str], answered: Collection[str] = ()) -> None:
-    """InvalidInput for the first field of a body that nobody reads, or that only an answer has."""
+    """Raise InvalidInput for the first field of a body that is unknown, or that only an answer has."""
     if not isinstance(given, Mapping):
         return
     for name in given:
@@ -98,10 +100,10 @@ def check_fields(given: Any, fields: Collection[str], answered: Collection[str] 
         raise InvalidInput(message, code="unknown_field", pointer=f"/{str(name)[:200]}")
 
 
-# Its docstring would describe every serializer that has none.
+# A docstring would become the description of every serializer without one.
 class KnownFields:
-    # Of a serializer of what comes in: it refuses what is none of its fields. `answered` is the TypedDict of the
-    # answer: its other fields cannot be set, which the refusal says.
+    # A mixin for serializers of input: it refuses unknown fields. `answered` is the TypedDict of the answer: its other
+    # fields cannot be set, which the refusal says.
     answered: ClassVar[type[Any] | None] = None
 
     def to_internal_value(self, data: Any) -> Any:

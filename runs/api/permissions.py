@@ -1,4 +1,4 @@
-"""What a token may be used for: one permission class for every view of the API."""
+"""The permissions of a token: one permission class for every view of the API."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from runs.models import ApiToken, Scope
 
 
 class Scoped(BasePermission):
-    """Reading needs the scope `read`, any other method the one that the view's `scopes` names for it.
+    """Require the scope `read` for reading, and for any other method the one that the view's `scopes` names.
 
-    A method that changes something and is not named there is refused to everybody: `scopes = {"POST": "submit"}`.
-    Reading is open to anybody unless the view says `signed_in = True`; changing never is. Which objects a user may
-    reach is decided in runs/api/access.py.
+    A changing method that is not named there is always refused: `scopes = {"POST": "submit"}`. Reading needs no login
+    unless the view says `signed_in = True`; changing always does. runs/api/access.py decides which objects a user may
+    reach.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:

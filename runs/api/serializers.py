@@ -1,4 +1,4 @@
-"""What comes in, with the checks of each field; what goes out is in `answers`."""
+"""Input with the checks of each field; `answers` has the output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.models.collections import check_labels, check_measures
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
-    """One of the caller's own teams, by its slug; the caller's personal team where none is named."""
+    """One of the caller's own teams, by its slug; by default the caller's personal team."""
 
     default_error_messages = {"not_owner": "only owners of team {team} can do this on its behalf"}
 
@@ -35,7 +35,7 @@ class TeamField(serializers.SlugRelatedField[Team]):
 
 
 class PersonalTeam:
-    """Default of a team field."""
+    """The default of a team field."""
 
     requires_context = True
 
@@ -50,7 +50,7 @@ class PersonalTeam:
 
 
 class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection]):
-    """A collection as it is sent."""
+    """A collection to create."""
 
     answered = answers.Collection
     team = TeamField(default=PersonalTeam(), as_owner=True)
@@ -79,7 +79,7 @@ class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection])
 
 
 class CollectionChangeSerializer(CollectionSerializer):
-    """What can be changed of a collection."""
+    """The fields of a collection that can be changed."""
 
     class Meta(CollectionSerializer.Meta):
         fields = (
@@ -111,7 +111,7 @@ class TopicsUploadSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class UploadSerializer(KnownFields, serializers.Serializer[Any]):
-    """A submission as it is sent."""
+    """A submission to create."""
 
     file = serializers.FileField(allow_empty_file=True)
     tag = serializers.RegexField(
@@ -124,13 +124,13 @@ class UploadSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class RunUploadSerializer(UploadSerializer):
-    """A run as it is sent."""
+    """A run to create."""
 
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
 
 
 class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
-    """What can be changed of a run."""
+    """The fields of a run that can be changed."""
 
     answered = answers.Run
     metadata = JSONObjectField(required=False)

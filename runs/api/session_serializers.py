@@ -1,4 +1,4 @@
-"""Session sets as they come in."""
+"""Input for session sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.models import SessionSet
 
 
 class SessionUploadSerializer(UploadSerializer):
-    """A session log as it is sent."""
+    """A session log to create."""
 
     format = serializers.ChoiceField(choices=tuple(FORMATS), required=False, default=None, allow_null=True)
     judged_by = serializers.ChoiceField(
@@ -25,7 +25,7 @@ class SessionUploadSerializer(UploadSerializer):
 
 
 class SessionSetSerializer(KnownFields, serializers.ModelSerializer[SessionSet]):
-    """What can be changed of a session set."""
+    """The fields of a session set that can be changed."""
 
     answered = answers.SessionSet
     metadata = JSONObjectField(required=False)

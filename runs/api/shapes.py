@@ -34,34 +34,35 @@ _FIELDS: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
 
 
 class Kind:
-    """For `Annotated`: the field or serializer that describes a value, where its type says too little."""
+    """In `Annotated`: the field or serializer that describes a value, if its type is not specific enough."""
 
     def __init__(self, field: Callable[..., Any], **options: Any) -> None:
         self.field, self.options = field, options
 
 
 class OneOf(Kind):
-    """For `Annotated`: the choices that a value is one of."""
+    """In `Annotated`: the choices of a value."""
 
     def __init__(self, choices: Iterable[Any]) -> None:
         super().__init__(serializers.ChoiceField, choices=tuple(choices))
 
 
 Url = Annotated[str, Kind(serializers.URLField)]
-# A UUID that is held as text.
+# A UUID that is stored as text.
 Id = Annotated[str, Kind(serializers.UUIDField)]
 
 
 @cache
 def shape(answer: type[Any]) -> type[serializers.Serializer[Any]]:
-    """Return the serializer that describes a TypedDict, for `extend_schema`; TypeError for what has no description."""
+    """Return the serializer that describes a TypedDict, for `extend_schema`. Raise TypeError for a type without a
+    description."""
     fields = {name: _field(hint) for name, hint in get_type_hints(answer, include_extras=True).items()}
     members = {**fields, "__doc__": answer.__doc__, "__module__": answer.__module__}
     return cast(type[Any], type(f"{answer.__name__}Serializer", (serializers.Serializer,), members))
 
 
 def _field(hint: Any) -> Any:
-    """Take off what stands around a type, and return the field of the type with the options that it says."""
+    """Unwrap a type, and return the field for it with the options of the wrappers."""
     options: dict[str, Any] = {}
     kind = None
     while (origin := get_origin(hint)) in (NotRequired, Annotated, Union, UnionType):

@@ -1,4 +1,4 @@
-"""The API of runs and session sets: uploaded, listed, changed, withdrawn."""
+"""The API of runs and session sets: upload, list, change, withdraw."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Made = TypeVar("Made", Run, SessionSet)
 
 @dataclass(frozen=True)
 class Kind(Generic[Made]):
-    """One kind of submission: what is stored and what is sent, what of it can be changed and how, and what is answered:
-    for one of them, and to a dry run, each with its shape."""
+    """One kind of submission: its model and upload, the fields that can be changed and how, and the answers for an
+    object and for a dry run, each with its shape."""
 
     model: type[Made]
     upload: type[Upload[Made]]
@@ -53,7 +53,7 @@ class Kind(Generic[Made]):
     def response(
         self, request: Request, made: Made, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
     ) -> Response:
-        """Answer with one of them with its status, and say where to ask for it again."""
+        """Answer with one object, its status and its address."""
         found = known or statuses([made], request.user)
         data = self.answer(request, made, found[str(made.pk)])
         return Response(data, code, headers={"Location": data["url"]})
@@ -70,7 +70,7 @@ class Kind(Generic[Made]):
         )
 
     def detail_schema(self) -> dict[str, Any]:
-        """Describe the methods of one of them."""
+        """Describe the methods of one object."""
         return {
             "get": extend_schema(responses=self.shape),
             "patch": extend_schema(request=self.change_serializer, responses=self.shape),
@@ -108,7 +108,7 @@ def _may_submit(request: Request, body: Any, collection: str) -> bool:
 
 
 class SubmissionList(generics.ListAPIView[Any]):
-    """The submissions of a collection, newest first; POST makes one."""
+    """The submissions of a collection, newest first; POST creates one."""
 
     kind: ClassVar[Kind[Any]]
     scopes = {"POST": Scope.SUBMIT}
@@ -131,7 +131,7 @@ class SubmissionList(generics.ListAPIView[Any]):
         kind, found = self.kind, visible_collection(request, collection)
 
         def accept(made: Any) -> None:
-            """In the transaction that stores it: queue its evaluation, remember what the request is answered."""
+            """In the transaction that stores it, queue its evaluation and store the answer to the request."""
             queue_submitted(made)
             idempotency.remember(request, lambda: kind.response(request, made, status.HTTP_202_ACCEPTED))
 
@@ -196,7 +196,7 @@ class SubmissionDetail(APIView):
 class RunDetail(SubmissionDetail):
     """One run with its status and, while it waits, its place in the queue.
 
-    PATCH changes its description and metadata, DELETE takes it away.
+    PATCH changes its description and metadata, DELETE withdraws it.
     """
 
     kind = RUNS
@@ -206,7 +206,7 @@ class RunDetail(SubmissionDetail):
 class SessionSetDetail(SubmissionDetail):
     """One session set with its status and, while it waits, its place in the queue.
 
-    PATCH changes its description and metadata and what it is judged by, DELETE takes it away.
+    PATCH changes its description, metadata and `judged_by`, DELETE withdraws it.
     """
 
     kind = SESSION_SETS

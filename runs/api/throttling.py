@@ -1,4 +1,4 @@
-"""How many requests a minute a user may make; what an address may is decided in evalhub/operating/middleware.py."""
+"""The rate limit of a user; evalhub/operating/middleware.py has that of an address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runs.services.rates import RATES
 
 
 class UserRate(BaseThrottle):
-    """EVALHUB_USER_RATE requests a minute for each signed-in user, over all their tokens."""
+    """Allow EVALHUB_USER_RATE requests a minute for each signed-in user, over all their tokens."""
 
     _wait = 0.0
 

@@ -1,4 +1,4 @@
-"""Receiving files: multipart or raw bodies, never more than the limit, straight to the store's file system."""
+"""Receive files: multipart or raw bodies, never more than the limit, directly on the store's file system."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from runs.errors import FileTooLarge
 from runs.services.files import upload_folder
 
 _CHUNK = 1024 * 1024
-# The last boundary is within this much of a body's end.
+# The last boundary is within this many bytes of a body's end.
 _TAIL = 4096
-# What a multipart body may hold beside the file.
+# The bytes that a multipart body may have beside the file.
 _FORM_ROOM = 1024 * 1024
 # The fields of the only form with two files.
 _TWO_FILES = ["file", "known"]
 
 
 class StoredUpload(UploadedFile):
-    """An upload in a file of its own, deleted when closed unless the store has linked it."""
+    """An upload in its own file, which is deleted when it is closed unless the store has linked it."""
 
     def __init__(self, name: str, content_type: str | None = None) -> None:
         file = tempfile.NamedTemporaryFile(dir=upload_folder(), suffix=".upload")  # noqa: SIM115
@@ -46,7 +46,7 @@ class StoredUpload(UploadedFile):
         return Path(self.file.name)  # type: ignore[union-attr]
 
     def append(self, chunk: bytes) -> None:
-        """Add a chunk, or raise FileTooLarge where the limit is passed."""
+        """Add a chunk. Raise FileTooLarge beyond the limit."""
         self.size = (self.size or 0) + len(chunk)
         try:
             check_size(self.size)
@@ -57,7 +57,7 @@ class StoredUpload(UploadedFile):
 
 
 class UploadTooLarge(FileTooLarge, RequestDataTooBig):
-    """FileTooLarge that Django, too, answers where a form outside the API is posted."""
+    """FileTooLarge in a form that Django also answers when a form outside the API is posted."""
 
 
 def check_size(size: int) -> None:
@@ -103,13 +103,13 @@ class BoundedFileUploadHandler(FileUploadHandler):
         return self.field_name or ""
 
     def abandon(self) -> None:
-        """Let go of what was received."""
+        """Delete the bytes received so far."""
         for upload in self.uploads.values():
             upload.close()
 
 
 class _WatchedStream:
-    """A request's body that remembers how it ended."""
+    """A request's body that records how it ended."""
 
     def __init__(self, stream: IO[Any]) -> None:
         self._stream = stream
@@ -122,13 +122,13 @@ class _WatchedStream:
 
 
 class MultiPartParser(parsers.MultiPartParser):
-    """Multipart bodies that are whole: Django would take a file cut short by a lost connection for the file."""
+    """Parse multipart bodies that are complete: Django would accept a file cut short by a lost connection."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> parsers.DataAndFiles[Any, Any]:
         context = dict(parser_context or {})
-        # Names and fields are UTF-8 whatever charset a request claims: Python knows some that raise on any text.
+        # Names and fields are UTF-8 whatever charset a request declares: Python has charsets that raise on any text.
         context["encoding"] = "utf-8"
         watched: Any = _WatchedStream(stream)
         try:
@@ -144,7 +144,7 @@ class MultiPartParser(parsers.MultiPartParser):
 
 
 class RawFileParser(parsers.BaseParser):
-    """A request whose whole body is the file."""
+    """Parse a request whose whole body is the file."""
 
     media_type = "application/octet-stream"
 
@@ -173,7 +173,7 @@ def _received(stream: IO[Any], length: int, media_type: str | None) -> StoredUpl
 
 
 def empty_body(request: Request) -> StoredUpload | None:
-    """The file of no byte that a request brings whose body is the file; parsers see only bodies that have one."""
+    """Return the empty file of a request whose body is the file; parsers only see bodies that are not empty."""
     raw = {parser.media_type for parser in FILE_PARSERS if issubclass(parser, RawFileParser)}
     named = (request.content_type or "").partition(";")[0].strip().lower()
     if named not in raw or request.FILES:
@@ -206,7 +206,7 @@ FILE_PARSERS = (MultiPartParser, RawFileParser, PlainTextParser, GzipParser, Zst
 
 
 def query_fields(serializer: type[serializers.Serializer[Any]]) -> list[OpenApiParameter]:
-    """The fields of an upload as parameters, which they are where the whole body is the file."""
+    """Return the fields of an upload from the query parameters, which hold them if the whole body is the file."""
     return [
         OpenApiParameter(
             name,

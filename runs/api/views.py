@@ -47,15 +47,16 @@ FILE = OpenApiResponse(OpenApiTypes.BINARY, "the file, decompressed")
 
 
 def either(name: str, *shapes: Any) -> PolymorphicProxySerializer:
-    """One of several answers, for the description: what was there already, or what a dry run says."""
+    """Return a description of one of several answers: the existing object, or the result of a dry run."""
     return PolymorphicProxySerializer(component_name=name, serializers=list(shapes), resource_type_field_name=None)
 
 
 @contextlib.contextmanager
 def upload_fields(request: Request, serializer_class: Any) -> Iterator[dict[str, Any]]:
-    """The checked fields of an upload: of the form in a multipart request, of the query string beside a raw body.
+    """Return the checked fields of an upload: of the form in a multipart request, of the query string beside a raw
+    body.
 
-    The uploaded file is gone afterwards, unless the store has linked it.
+    The uploaded file is deleted afterwards, unless the store has linked it.
     """
     with contextlib.ExitStack() as uploads:
         for upload in request.FILES.values():
@@ -83,7 +84,7 @@ def _may_judge(request: Request, body: Any, collection: str) -> bool:
 
 
 class CollectionList(AnswerList[Collection]):
-    """Collections that the caller may see; POST makes one that belongs to one of the caller's teams."""
+    """Collections that the caller may see; POST creates one that belongs to one of the caller's teams."""
 
     serializer_class = shape(answers.Collection)
     answer = staticmethod(answers.collection)
@@ -109,7 +110,7 @@ class CollectionList(AnswerList[Collection]):
 
 
 class CollectionDetail(APIView):
-    """One collection; PATCH changes its description and the way its runs are judged."""
+    """One collection; PATCH changes its description and the way its runs are evaluated."""
 
     scopes = {"PATCH": Scope.MANAGE}
 
@@ -130,7 +131,7 @@ class CollectionDetail(APIView):
 
 
 class CollectionRelease(APIView):
-    """Show the scores of a blind collection to everybody who sees it, for good."""
+    """Show the scores of a blind collection permanently to everyone who can see it."""
 
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
@@ -245,7 +246,7 @@ class QrelsDetail(APIView):
 
 
 class QrelsActivation(APIView):
-    """Make a version the one that counts; every run is evaluated again under it."""
+    """Activate a version of the judgements; every run is evaluated again under it."""
 
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
@@ -269,8 +270,9 @@ class QrelsFile(APIView):
 
 
 def download(sha256: str, name: str) -> FileResponse:
-    """A stored file, decompressed, under a name of its own."""
+    """Return a stored file, decompressed, with a file name."""
     response = FileResponse(StoredFile(sha256), as_attachment=True, filename=name, content_type="text/plain")
-    # The web server stores what is read slowly: a quarter of a thousand times the calls cost it more than the bytes.
+    # In large blocks, because the web server stores answers that are read slowly, and many small calls take longer than
+    # the bytes.
     response.block_size = 1024 * 1024
     return response
