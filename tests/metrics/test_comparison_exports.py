@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from rest_framework.test import APIClient
+from scipy import stats
 
-from metrics.exports.comparisons import EXPORTS, comma_separated
+from metrics.engine.steps import Matrix
+from metrics.exports.comparisons import EXPORTS, comma_separated, differences
 from runs.models import Run, Team, User
 from tests.metrics.scored import make_scored, simulated
 from tests.web.worlds import body_of
@@ -144,10 +146,104 @@ def test_a_markdown_table(api: APIClient, ids: list[str]) -> None:
 
 def test_a_table_is_of_one_test(api: APIClient, ids: list[str]) -> None:
     for kind in ("md", "tex"):
-        refused = api.get(f"{SCORED}export/{kind}/", {"tests": "paired_t,sign"})
-        assert (refused.status_code, refused.json()["code"]) == (400, "one_test_only")
-        assert refused["Content-Type"] == "application/problem+json"
+        for tests in ("paired_t,tukey_hsd", "wilcoxon,sign", "paired_t,sign,conover"):
+            refused = api.get(f"{SCORED}export/{kind}/", {"tests": tests})
+            assert (refused.status_code, refused.json()["code"]) == (400, "one_test_only")
+            assert refused["Content-Type"] == "application/problem+json"
     assert api.get(f"{SCORED}export/xls/").status_code == 404
+
+
+BOTH = {"measures": "AP,P(rel=2)@5", "tests": "conover,tukey_hsd", "correction": "none"}
+
+
+def post_hoc(values: Matrix) -> dict[tuple[int, int], tuple[float, float]]:
+    """p of each pair by Conover's and by Tukey's test, with SciPy's ranks and distributions.
+
+    Conover (1980): |R_i - R_j| over sqrt(2 (n A - sum of R^2) / ((n - 1)(k - 1))) is t of (n - 1)(k - 1) degrees of
+    freedom. Tukey: |mean_i - mean_j| over sqrt(MS(residual) / n) is a studentized range of k means.
+    """
+    runs, topics = values.shape
+    freedom = (topics - 1) * (runs - 1)
+    ranks = stats.rankdata(values, axis=0)
+    sums = ranks.sum(axis=1)
+    spread = np.sqrt(2 * (topics * (ranks**2).sum() - (sums**2).sum()) / freedom)
+    means = values.mean(axis=1)
+    rest = values - means[:, None] - values.mean(axis=0) + values.mean()
+    error = np.sqrt((rest**2).sum() / freedom / topics)
+    return {
+        (a, b): (
+            float(2 * stats.t.sf(abs(sums[a] - sums[b]) / spread, freedom)),
+            float(stats.studentized_range.sf(abs(means[a] - means[b]) / error, runs, freedom)),
+        )
+        for a in range(runs)
+        for b in range(runs)
+        if a != b
+    }
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_differences_marked_by_ranks_and_by_means(api: APIClient, alice: User, alpha: float) -> None:
+    values = np.stack([simulated(4, 30), simulated(4, 30, seed=9)])
+    make_scored("scored", Team.objects.get(personal_of=alice), values, ["AP", "P(rel=2)@5"])
+    text = export(api, "md", **BOTH, alpha=alpha)
+    rows = [[cell.strip().replace("\\", "") for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:-2]]
+    means, differences, tests = rows[:4], rows[4:10], rows[10:]
+    assert [name for name, *_ in means] == [f"r{row}" for row in np.argsort(-values[0].mean(axis=1))]
+    expected = [post_hoc(one) for one in values]
+    seen = set()
+    for name, *cells in differences:
+        a, b = (int(tag.strip()[1:]) for tag in name.split("\N{MINUS SIGN}"))
+        for one, found, cell in zip(values, expected, cells, strict=True):
+            marks = [sum(p < level for level in {alpha, 0.01}) for p in found[a, b]]
+            marks = [2 if count and p < 0.01 else count for count, p in zip(marks, found[a, b], strict=True)]
+            means_mark = f" ({'#' * marks[1]})" if marks[1] else ""
+            figure = f"{one[a].mean() - one[b].mean():.4f}"
+            assert cell == " ".join(f"{figure} {'*' * marks[0]}{means_mark}".split())
+            seen.add(tuple(marks))
+    assert len(seen) > 2
+    assert [name for name, *_ in tests] == ["analysis of variance, p", "Friedman's test, p"]
+    ours = [float(cell.removeprefix("< ")) for cell in tests[1][1:]]
+    assert ours == pytest.approx([stats.friedmanchisquare(*one).pvalue for one in values], abs=1e-4)
+    legend = text.splitlines()[-1].replace("\\", "")
+    assert ("* p < 0.05, ** p < 0.01; Conover's test, no correction over 6 pairs" in legend) == (alpha == 0.05)
+    assert ("By means: (##) p < 0.01; Tukey's HSD test, accounting for all 6 pairs at once" in legend) == (
+        alpha == 0.01
+    )
+
+
+def test_a_latex_table_of_differences(api: APIClient, ids: list[str]) -> None:
+    caption, cells = structure_of(export(api, "tex", **BOTH))
+    assert r"\textless{} 0.01" in caption
+    assert r"$\alpha$ = 0.05" in caption
+    marked = [cell for row in cells for cell in row[1:] if "^{**}" in cell]
+    assert marked
+    assert all(re.fullmatch(r"(\$-\$)?0\.\d{4}\$\^{\*\*}\$( \((\\#){1,2}\))?", cell) for cell in marked)
+    assert sum(row[0].startswith(r"\midrule") for row in cells) == 2
+
+
+def test_differences_against_a_baseline_and_their_limit(
+    api: APIClient, ids: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    against = export(api, "md", **BOTH, baseline=ids[0])
+    assert re.findall(r"^\| (r\d) \N{MINUS SIGN} (r\d) \|", against, re.MULTILINE) == [
+        (name, "r0") for name in re.findall(r"^\| (r[1-3]) \|", against, re.MULTILINE)
+    ]
+    monkeypatch.setattr(differences, "MOST_PAIRS", 5)
+    refused = api.get(f"{SCORED}export/tex/", BOTH)
+    assert (refused.status_code, refused.json()["code"]) == (400, "too_many_rows")
+
+
+@pytest.mark.parametrize(
+    ("topics", "tests", "said"),
+    [
+        (3, "conover,tukey_hsd", "No verdicts: 3 topics are too few"),
+        (40, "paired_t,conover", "AP: friedman finds no difference of the runs"),
+    ],
+)
+def test_the_caption_says_what_marks_are_worth(api: APIClient, alice: User, topics: int, tests: str, said: str) -> None:
+    values = np.random.default_rng(3).random((3, topics)) * 0.3
+    make_scored("scored", Team.objects.get(personal_of=alice), values)
+    assert said in export(api, "md", tests=tests).replace("\\", "")
 
 
 def test_runs_of_one_tag_have_their_teams_beside_it(api: APIClient, bob: User, ids: list[str]) -> None:

@@ -13,6 +13,7 @@ from runs.models import Collection, Run
 from tests.conftest import GOOD
 from tests.web.comparing import SMALL, Submit, asked, browser, ids, many, pair
 from tests.web.test_pages import HOSTILE, SCRIPT_OR_STYLE, new_qrels, page, text_of
+from tests.web.worlds import body_of
 
 __all__ = ["browser", "many", "pair"]
 
@@ -281,3 +282,20 @@ def test_more_compared_runs_need_no_more_queries(
         submit(GOOD, tag=f"run-{number}")
     with django_assert_max_num_queries(21):
         page(browser, SMALL)
+
+
+def test_ranks_and_means_stand_side_by_side(browser: Client, many: list[Run]) -> None:
+    usual = page(browser, "/collections/many/comparison/", measures="nDCG@10,AP")
+    asking = re.search(r'<a href="([^"]+)#differences">Ranks and means side by side', usual)
+    assert asking
+    html = browser.get(markup.unescape(asking[1])).content.decode()
+    table = re.search(r'<table aria-describedby="differences-caption".*?</table>', html, re.DOTALL)
+    assert table
+    rows = [text_of(row).split() for row in re.findall(r"<tr>.*?</tr>", table[0], re.DOTALL)]
+    assert rows[0] == ["Run", "nDCG@10", "AP"]
+    assert len(rows) == 1 + len(many) + len(many) * (len(many) - 1) // 2 + 2
+    exported = re.search(r'href="([^"]+export/md/[^"]+)"', html)
+    assert exported
+    written = body_of(browser.get(markup.unescape(exported[1]))).decode().replace("\\", "").casefold()
+    lines = [line.replace("|", " ").split() for line in written.splitlines()[2:-2]]
+    assert [[markup.unescape(word).casefold() for word in row] for row in rows[1:]] == lines

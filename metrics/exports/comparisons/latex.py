@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from metrics.exports.comparisons.differences import DifferenceTable, MarkedDifference, difference_table, two_kinds
 from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanTable, table_of
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import Answer
@@ -19,7 +20,9 @@ _NO_MARK = r"\phantom{$^{\uparrow}$}"
 
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
-    """Render a table environment."""
+    """Render a table environment; of two kinds of tests, with the differences."""
+    if two_kinds(answer.query):
+        return iter([_differences(difference_table(collection, answer), collection.slug)])
     return iter([written(table_of(collection, answer), collection.slug)])
 
 
@@ -31,8 +34,12 @@ def escaped(text: str) -> str:
 def written(table: MeanTable, label: str) -> str:
     """Render a table environment, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
-    caption = " ".join(map(escaped, table.caption)).replace("alpha =", r"$\alpha$ =")
-    caption = caption.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)")
+    head = _row(*table.before, "Run", *map(escaped, table.measures), *table.after)
+    body = [_line(table, place) for place in range(len(table.lines))]
+    return _environment(form, _caption(table.caption), label, head, body)
+
+
+def _environment(form: str, caption: str, label: str, head: str, body: list[str]) -> str:
     lines = [
         "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, "
         "\\usepackage[T1]{fontenc}",
@@ -42,14 +49,39 @@ def written(table: MeanTable, label: str) -> str:
         rf"  \label{{tab:{label}}}",
         rf"  \begin{{tabular}}{{{form}}}",
         r"    \toprule",
-        rf"    {_row(*table.before, 'Run', *map(escaped, table.measures), *table.after)}",
+        f"    {head}",
         r"    \midrule",
-        *(_line(table, place) for place in range(len(table.lines))),
+        *body,
         r"    \bottomrule",
         r"  \end{tabular}",
         r"\end{table}",
     ]
     return "\n".join([*lines, ""])
+
+
+def _differences(table: DifferenceTable, label: str) -> str:
+    """Render runs, differences and tests of all runs, with a rule between them."""
+    body = [f"    {_row(escaped(name), *means)}" for name, means in table.means]
+    body.append(r"    \midrule")
+    body += [
+        f"    {_row(f'{escaped(a)} $-$ {escaped(b)}', *map(_marked, cells))}" for (a, b), cells in table.differences
+    ]
+    if table.omnibus:
+        body.append(r"    \midrule")
+    body += [f"    {_row(f'{escaped(name)}, $p$', *map(escaped, found))}" for name, found in table.omnibus]
+    head = _row("Run", *map(escaped, table.measures))
+    return _environment(f"l{'l' * len(table.measures)}", _caption(table.caption), label, head, body)
+
+
+def _caption(sentences: list[str]) -> str:
+    text = " ".join(map(escaped, sentences)).replace("alpha =", r"$\alpha$ =")
+    return text.replace("(up)", r"($\uparrow$)").replace("(down)", r"($\downarrow$)")
+
+
+def _marked(cell: MarkedDifference) -> str:
+    by_ranks = "$^{" + "*" * cell.by_ranks + "}$" if cell.by_ranks else ""
+    by_means = f" ({escaped('#' * cell.by_means)})" if cell.by_means else ""
+    return cell.text.replace("-", "$-$") + by_ranks + by_means
 
 
 def _line(table: MeanTable, place: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from metrics.exports.comparisons.differences import DifferenceTable, difference_table, two_kinds
 from metrics.exports.comparisons.table import BETTER, WORSE, MeanCell, MeanTable, table_of
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import Answer
@@ -16,7 +17,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
 
 def render(collection: Collection, answer: Answer, selection: PairSelection) -> Iterator[str]:
-    """Yield the table, an empty line and the caption."""
+    """Yield the table, an empty line and the caption; of two kinds of tests, the table of differences."""
+    if two_kinds(answer.query):
+        return iter([_differences(difference_table(collection, answer))])
     return iter([written(table_of(collection, answer))])
 
 
@@ -37,6 +40,23 @@ def written(table: MeanTable) -> str:
         name = escaped(line.name) + (" (baseline)" if line.baseline else "")
         lines.append(_row(*line.before, name, *map(_cell, line.cells), *line.after))
     return "\n".join([*head, *lines, "", " ".join(map(escaped, table.caption)), ""])
+
+
+def _differences(table: DifferenceTable) -> str:
+    lines = [
+        _row("Run", *map(escaped, table.measures)),
+        _row("---", *["---:"] * len(table.measures)),
+        *(_row(escaped(name), *means) for name, means in table.means),
+        *(
+            _row(
+                f"{escaped(a)} \N{MINUS SIGN} {escaped(b)}",
+                *(f"{cell.text} {escaped(cell.marks)}".rstrip() for cell in cells),
+            )
+            for (a, b), cells in table.differences
+        ),
+        *(_row(f"{name}, p", *map(escaped, found)) for name, found in table.omnibus),
+    ]
+    return "\n".join([*lines, "", " ".join(map(escaped, table.caption)), ""])
 
 
 def _row(*cells: str) -> str:

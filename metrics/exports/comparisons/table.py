@@ -61,9 +61,15 @@ class MeanTable:
 
 
 def table_of(collection: Collection, answer: Answer) -> MeanTable:
-    """Build the table; InvalidInput for several tests, because it marks the results of one."""
+    """Build the table; InvalidInput for several tests, because it marks the results of one.
+
+    `differences.difference_table` is the one of two kinds of tests.
+    """
     if len(answer.query.tests) > 1:
-        message = "a table marks the results of one test: name one with tests=, or use csv, which has all of them"
+        message = (
+            "a table marks the results of one test, or of one of ranks and one of means: name them with tests=, or use "
+            "csv, which has all of them"
+        )
         raise InvalidInput(message, code="one_test_only", pointer="tests")
     columns = [_column(answer, compared) for compared in answer.results]
     runs = [run_of(answer, answer.results[0], row) for row in rows_of(answer, answer.results[0])]

@@ -23,6 +23,11 @@ TEST_NAMES = {
     "welch_t": "Welch's t test, unpaired",
     "mann_whitney": "Mann-Whitney U test, unpaired",
 }
+OMNIBUS_NAMES = {
+    "anova": "analysis of variance",
+    "friedman": "Friedman's test",
+    "kruskal_wallis": "Kruskal and Wallis's test",
+}
 CORRECTION_NAMES = {
     "holm": "Holm's correction",
     "hochberg": "Hochberg's correction",

@@ -14,6 +14,7 @@ from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.comparisons.differences import two_kinds
 from metrics.exports.comparisons.words import named_family, too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
@@ -112,15 +113,19 @@ def common_parts(shown: Shown) -> dict[str, Any]:
 
 
 def files(shown: Shown) -> list[tuple[str, str]]:
-    """Return the addresses of this comparison in every format; a table of means is for one test."""
-    stored, asked = shown.answer.stored, shown.asked
+    """Return the addresses of this comparison in every format.
+
+    A table is for one test, or for one of ranks and one of means.
+    """
+    stored, asked, query = shown.answer.stored, shown.asked, shown.answer.query
+    tabled = len(query.tests) == 1 or two_kinds(query)
     if stored:
-        kinds = ["csv", "md", "tex"] if len(shown.answer.query.tests) == 1 else ["csv"]
-        some = f"?{urlencode({'runs': ','.join(shown.answer.query.runs)})}" if shown.answer.narrowed else ""
+        kinds = ["csv", "md", "tex"] if tabled else ["csv"]
+        some = f"?{urlencode({'runs': ','.join(query.runs)})}" if shown.answer.narrowed else ""
         addresses = {kind: reverse("stored-comparison-export", args=[stored.pk, kind]) + some for kind in kinds}
         addresses["json"] = reverse("stored-comparison", args=[stored.pk]) + some
     else:
-        slug, one = shown.collection.slug, {**asked, "tests": shown.family.test}
+        slug, one = shown.collection.slug, asked if tabled else {**asked, "tests": shown.family.test}
         addresses = {
             kind: f"{reverse('comparison-export', args=[slug, kind])}?{urlencode(asked if kind == 'csv' else one)}"
             for kind in ("csv", "md", "tex")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from django.urls import reverse
 
 from metrics.charts.boards.ranks import first_on_note, ranks_figure
 from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
+from metrics.exports.comparisons.differences import MOST_PAIRS, difference_table, two_kinds
+from metrics.exports.comparisons.words import OMNIBUS_NAMES
 from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
@@ -21,11 +27,6 @@ from metrics.tables import Paging, probability
 
 _PAIRS_OF_A_PAGE = 100
 _SPLIT_SHOWN = 20
-_OMNIBUS = {
-    "anova": "analysis of variance",
-    "friedman": "Friedman's test",
-    "kruskal_wallis": "Kruskal and Wallis's test",
-}
 
 
 def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
@@ -40,8 +41,9 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "ranked": spread is not None,
         "first_on": first_on_note(spread) if spread else "",
         "families": family_lines(answer, compared),
-        "omnibus": [(_OMNIBUS[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
+        "omnibus": [(OMNIBUS_NAMES[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
         "split": _split(shown),
+        "differences": _differences(shown),
         "matrix": matrix_lines(answer, compared, family),
         "pair_address": where,
         "report": report(answer, compared, family, None),
@@ -67,6 +69,18 @@ def _pairs(shown: Shown) -> dict[str, Any]:
         "paging": Paging(selection.offset, _PAIRS_OF_A_PAGE, number),
         "sort": selection.sort,
     }
+
+
+def _differences(shown: Shown) -> dict[str, Any]:
+    """The means and differences of all measures with the marks of two kinds of tests, where two kinds were asked for;
+    else where they are, with the two that follow up Friedman's test and the analysis of variance."""
+    if two_kinds(shown.answer.query):
+        few = np.count_nonzero(visible_pairs(shown.answer, shown.compared)) <= MOST_PAIRS
+        return {"table": difference_table(shown.collection, shown.answer) if few else None, "most": MOST_PAIRS}
+    if shown.answer.stored:
+        return {}
+    asked = {**shown.asked, "tests": "conover,tukey_hsd"}
+    return {"address": f"{reverse('comparison-page', args=[shown.collection.slug])}?{urlencode(asked)}#differences"}
 
 
 def _split(shown: Shown) -> dict[str, Any] | None:
