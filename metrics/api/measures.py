@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from metrics.engine.curves import CURVES
 from metrics.engine.measures.definition import MeasureDefinition, show
+from metrics.engine.sessions.grammar import VECTORS
 from metrics.models import Evaluation
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import choice_in, query_of
@@ -90,7 +91,7 @@ def _measure(definition: MeasureDefinition) -> Measure:
         default_cutoff=definition.default_cutoff,
         aggregate=definition.aggregate.value,
         lower_is_better=definition.lower_is_better,
-        curve=definition.name in CURVES,
+        curve=definition.name in CURVES or definition.name in VECTORS,
         aliases=list(definition.aliases),
         trec_eval=definition.trec_eval,
         parameters=[Parameter(name=p.name, default=show(p.default), text=p.text) for p in definition.parameters],

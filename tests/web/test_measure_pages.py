@@ -9,9 +9,11 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from metrics.engine.curves import CURVES
 from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import MeasureDefinition
 from metrics.engine.measures.finding import find_measures, names_of
+from metrics.engine.sessions.grammar import VECTORS, parse_session_measure, setting_of
 from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.services.values.examples import example_values
 from metrics.services.values.known_measures import OF, search_measures
@@ -35,6 +37,16 @@ def test_every_measure_is_listed_and_has_a_page(browser: Client, db: None) -> No
             assert f"<code>{parameter.name}</code>" in own, name
         for other in names_of(definition)[1:]:
             assert f"<code>{other}</code>" in own, name
+
+
+def test_what_has_a_curve_says_so(anonymous: APIClient) -> None:
+    """Measures of runs over ranks, those of sessions over the places of the session's vector."""
+    listed = anonymous.get("/api/v1/measures/").json()
+    assert {one["name"] for one in listed if one["curve"]} == {*CURVES, *VECTORS}
+    html = page(anonymous, "/measures/sDCG/")
+    assert '<span class="label">curve</span>' in html
+    for name in VECTORS:
+        assert setting_of(parse_session_measure(name))
 
 
 @pytest.mark.parametrize("name", ["ndcg_cut_10", "map", "P(rel=2)@5", "MRR", "nDCG@10"])

@@ -19,6 +19,8 @@ from metrics.engine.sessions.measures import SESSION_MEASURES
 from metrics.engine.sessions.settings import DEFAULT_DEPTH, Ideal, Norm, Setting
 from metrics.engine.spelling import meant_measure
 
+# Those that are a vector of the session, which can be drawn.
+VECTORS = ("sDCG", "nsDCG", "sDCG_shifted", "nsDCG_shifted")
 _ALIASES = {alias: d.name for d in SESSION_MEASURES.values() for alias in d.aliases}
 _SPELLINGS = dict(zip(SESSION_MEASURES, SESSION_MEASURES, strict=True)) | _ALIASES
 
@@ -56,8 +58,8 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
     MeasureError for a measure that is no vector.
     """
     name = measure.definition.name
-    if name not in _VECTORS:
-        known = ", ".join(_VECTORS)
+    if name not in VECTORS:
+        known = ", ".join(VECTORS)
         raise MeasureError(f"{measure} has no curve; these have: {known}", code="no_curve")
     given: dict[str, Any] = {"short": "pad", "dup": "every", "scan": "fixed", "ideal": "repeated", "norm": "session"}
     given |= measure.parameters
@@ -66,9 +68,6 @@ def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:
         given["scan"], "shifted" if name.endswith("_shifted") else "source",
     )  # fmt: skip
     return setting, (given["ideal"], given["norm"]) if name.startswith("n") else None
-
-
-_VECTORS = ("sDCG", "nsDCG", "sDCG_shifted", "nsDCG_shifted")
 
 
 def _check_short(measure: Measure) -> None:

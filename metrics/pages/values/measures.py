@@ -13,7 +13,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure, split_names
 from metrics.engine.measures.definition import Cutoff, MeasureDefinition, Parameter, show
 from metrics.engine.measures.finding import names_of
-from metrics.engine.sessions.grammar import parse_session_measure
+from metrics.engine.sessions.grammar import VECTORS, parse_session_measure
 from metrics.pages.parts import query_of
 from metrics.questions.parameters import choice_in
 from metrics.questions.unchanged import of_measures, unchanged_page
@@ -57,7 +57,7 @@ class MeasureLine:
 
     @property
     def curve(self) -> bool:
-        return self.definition.name in CURVES
+        return self.definition.name in CURVES or self.definition.name in VECTORS
 
 
 @page
