@@ -176,7 +176,10 @@ def _check_runs(collection: Collection, wanted: list[str], complete: dict[str, d
     if len(wanted) > MAX_RUNS:
         raise too_many_runs(MAX_RUNS)
     if len(wanted) < 2:
-        message = f"an ordering needs at least two runs evaluated against all of these judgements; found {len(wanted)}"
+        message = (
+            f"an ordering needs at least two runs evaluated against all of these judgements; found {len(wanted)}: runs "
+            "are evaluated against a version when it is activated"
+        )
         raise StatisticsError(message, code="too_few_runs")
 
 
