@@ -1,1 +1,1 @@
-"""The processes of the service: web server, worker, and what supervises them."""
+"""The processes of the service: web server, worker, and their supervisor."""

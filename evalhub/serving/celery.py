@@ -1,4 +1,5 @@
-"""The Celery application. Messages are hints: the database is the queue, and every worker runs a dispatcher."""
+"""The Celery application. Messages only announce work: the database is the queue, and every worker runs a
+dispatcher."""
 
 import os
 from logging.config import dictConfig
@@ -8,7 +9,7 @@ from celery import Celery, signals
 from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-# Its Django part would load every page to check it; the worker's own step checks what matters to it.
+# Celery's Django part would load every page to check it; the worker's own step checks what matters to it.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
 app = Celery("evalhub")
@@ -18,5 +19,5 @@ app.autodiscover_tasks(["metrics"])
 
 @signals.setup_logging.connect
 def set_up_logging(**options: Any) -> None:
-    """The service's own log, in the worker and in each process of its pool; Celery sets up none then."""
+    """Configure the service's own log in the worker and in each process of its pool, instead of Celery's."""
     dictConfig(settings.LOGGING)

@@ -1,4 +1,5 @@
-"""How long a web process waits for the database. Commands and workers, whose statements may be long, wait on."""
+"""Limit how long a web process waits for the database. Commands and workers may have long statements and have no
+limit."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 from psycopg2 import extensions
 
-# SQLite asks this often, in steps of its machine, a millisecond or less apart, whether it should go on.
+# SQLite asks whether to continue after this many steps of its virtual machine, which take a millisecond or less.
 _STEPS = 100_000
 
 
 def limit_statements() -> None:
-    """Let every statement of this process fail after EVALHUB_STATEMENT_SECONDS; call it before the first connection."""
+    """Let every statement of this process fail after EVALHUB_STATEMENT_SECONDS. Call this before the first
+    connection."""
     seconds = settings.EVALHUB_STATEMENT_SECONDS
     if not seconds:
         return
@@ -31,9 +33,9 @@ def limit_statements() -> None:
 
 
 def wait_for_postgres(connection: Any) -> None:
-    """Wait for PostgreSQL as psycopg2 asks for it, but not for one that has long missed its own limit.
+    """Wait for PostgreSQL as psycopg2 requests, but not much beyond the statement's own limit.
 
-    A server that hangs keeps its connections alive, so that no timeout of the network ends the wait.
+    A server that hangs keeps its connections alive, so no network timeout ends the wait.
     """
     connecting = connection.status not in (extensions.STATUS_READY, extensions.STATUS_BEGIN)
     silence = settings.EVALHUB_DATABASE_SILENCE_SECONDS
@@ -47,7 +49,8 @@ def wait_for_postgres(connection: Any) -> None:
 
 
 def limit_sqlite(connection: Any, **created: Any) -> None:
-    """Let statements of a connection to SQLite fail when they have taken so long; others are left alone."""
+    """Let statements of a connection fail beyond the limit if its database is SQLite; other databases are left
+    alone."""
     if connection.vendor != "sqlite":
         return
     began = [time.monotonic()]

@@ -1,4 +1,4 @@
-"""A worker's log: which evaluation or comparison every line is about, and a line for each that ended."""
+"""A worker's log: every line names its evaluation or comparison, and each that ends has a line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.tasks import compare, evaluate, evaluate_sessions
 
 _log = logging.getLogger("evalhub.evaluation")
-# A pool's process works on one task at a time.
+# A process of the pool works on one task at a time.
 _began = {"at": 0.0}
 
 
 @dataclass(frozen=True)
 class _Logged:
-    """A kind of job as the log names it; `about` is the column of what it is about."""
+    """A kind of job in the log; `about` is the column of the object that it is about."""
 
     kind: type[Job]
     noun: str
@@ -31,7 +31,7 @@ class _Logged:
     about: str = ""
 
 
-# By the argument that a task is called with.
+# By the argument of the task.
 _JOBS = {
     "evaluation_id": _Logged(Evaluation, "evaluation", begin_evaluation, "run_id"),
     "session_evaluation_id": _Logged(
@@ -42,7 +42,7 @@ _JOBS = {
 
 
 def connect() -> None:
-    """Listen to this process's evaluations and comparisons."""
+    """Connect to the signals of this process's evaluations and comparisons."""
     for task in (evaluate, evaluate_sessions, compare):
         signals.task_prerun.connect(_begin, sender=task)
         signals.task_postrun.connect(_end, sender=task)
@@ -55,7 +55,7 @@ def _begin(kwargs: dict[str, Any], **signal: Any) -> None:
 
 
 def _end(kwargs: dict[str, Any], **signal: Any) -> None:
-    """Say how the job stands; what could not be asked is not said."""
+    """Log the state of the job, if it can be read."""
     if _log.isEnabledFor(logging.INFO):
         seconds = round(time.perf_counter() - _began["at"], 4)
         key, pk = next(iter(kwargs.items()))

@@ -1,9 +1,9 @@
-"""What a web process does with its connections: one thread receives whole requests, answers probes, and sends answers.
+"""The connections of a web process: one thread receives complete requests, answers probes, and sends answers.
 
-Threads that compute never wait for a network. They get a request when its last byte is there (a large body is in a
-file by then), and what they answer goes to memory or to a file, from which this thread sends it as fast as its reader
-takes it. waitress does this; here are the limits: how slowly a client may send and read, how many connections and large
-transfers an address may have, and who gives way where there are too many.
+Threads that compute never wait for a network. They get a request when its last byte has arrived (a large body is in a
+file by then). Their answers go to memory or to a file, from which this thread sends them as fast as the client reads.
+waitress does this; this module adds the limits: how slowly a client may send and read, how many connections and large
+transfers an address may have, and which connection is closed when there are too many.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from evalhub.serving.requests import LARGE, AliveTask, Refusal, RefusalTask, Req
 from evalhub.serving.threads import FairThreads
 from runs.api.origin import network_of, sender_in
 
-# The slowest line that is waited for, sending and reading.
+# The slowest permitted rate of sending and reading.
 BYTES_PER_SECOND = 1024
 KEEP_ALIVE_SECONDS = 30.0
-# How long a refused client may go on sending before the connection ends: what ends at once takes the answer with it.
+# How long a refused client may continue to send before the connection ends: ending it immediately would lose the
+# answer.
 _LINGER_SECONDS = 3.0
-# How long a process with more to do than another one leaves it a new connection.
+# How long a process with more work than another one leaves it a new connection.
 _YIELD_SECONDS = 0.02
 _LOOP_SECONDS = 0.5
 _LAST_SECONDS = 1.0
@@ -44,13 +45,13 @@ _access = logging.getLogger("evalhub.access")
 
 
 class Progress:
-    """Whether bytes get on: in each EVALHUB_PATIENCE_SECONDS a kilobyte for each second."""
+    """Check whether bytes make progress: in each EVALHUB_PATIENCE_SECONDS at least a kilobyte per second."""
 
     def __init__(self) -> None:
         self.since, self._count = time.monotonic(), 0
 
     def is_too_slow(self, count: int) -> bool:
-        """Tell of the number of bytes since the beginning; called every second."""
+        """Record the number of bytes since the beginning, and return whether they are too slow. Called every second."""
         now, patience = time.monotonic(), settings.EVALHUB_PATIENCE_SECONDS
         if now - self.since < patience:
             return False
@@ -60,7 +61,7 @@ class Progress:
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
-    """One client's connection: how long it has been sending, how much it has read."""
+    """One client's connection, with its time of sending and its number of bytes read."""
 
     parser_class = Request
     request: Request | None
@@ -68,9 +69,9 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         now = time.monotonic()
-        # Who asks: the address of the connection, or whom a proxy names.
+        # The client: the address of the connection, or the one that a proxy names.
         self.network = self.client = network_of(str(addr[0]))
-        # Of the request that arrives, and of the answer that is sent where there is one.
+        # The progress of the request that arrives, and of the answer if one is being sent.
         self.receiving, self.came, self.began = Progress(), 0, now
         self.sending: Progress | None = None
         self.sent = 0
@@ -87,7 +88,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     def handle_read(self) -> None:
         if self.lingers_until:
-            # Thrown away: recv() closes the connection when its client is done.
+            # The bytes are discarded: recv() closes the connection when its client is done.
             self._read_or_close()
             return
         super().handle_read()
@@ -143,7 +144,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         super().handle_write()
 
     def _begin_lingering(self) -> None:
-        """Say that this was all, and read on for a moment, so that the client gets to read the answer."""
+        """End the answer, but continue to read for a moment, so that the client can read the answer."""
         self.close_when_flushed = False
         self.lingers_until = time.monotonic() + _LINGER_SECONDS
         try:
@@ -161,7 +162,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     # Limits
 
     def check(self, now: float) -> None:
-        """Cut off a client that sends or reads too slowly, or is silent for too long; called every second."""
+        """Disconnect a client that sends or reads too slowly, or is silent for too long. Called every second."""
         if self.lingers_until:
             if now > self.lingers_until:
                 self.handle_close()
@@ -171,7 +172,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
                 self.sending, self.sent = Progress(), 0
             elif self.sending.is_too_slow(self.sent - self._unread()):
                 _access.info("a client that reads too slowly was cut off")
-                # At once: `will_close` is looked at when the client takes more, which may be never.
+                # Immediately: `will_close` is only checked when the client reads more, which may never happen.
                 self.handle_close()
             return
         self.sending = None
@@ -186,7 +187,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         return KEEP_ALIVE_SECONDS if self.served else float(settings.EVALHUB_PATIENCE_SECONDS)
 
     def _unread(self) -> int:
-        """Return how many of the bytes that were sent the kernel still has: it takes megabytes that nobody reads."""
+        """Return how many of the sent bytes are still in the kernel, which buffers megabytes that the client does not
+        read."""
         waiting = array.array("i", [0])
         with contextlib.suppress(OSError):
             fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, waiting)
@@ -194,10 +196,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     @property
     def pace(self) -> tuple[int, float]:
-        """How soon this connection gives way to a new one; the smallest goes first.
+        """Return how soon this connection is closed for a new one; the smallest value comes first.
 
-        First whoever says nothing, then who has not sent a whole head, who sends a body most slowly, who reads an
-        answer most slowly. Nobody whose answer is being made gives way.
+        The order is: silent clients, clients that have not sent a complete head, the slowest senders of a body, the
+        slowest readers of an answer. A connection whose answer is being computed is never closed.
         """
         now = time.monotonic()
         if self.requests:
@@ -217,12 +219,12 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
     def __init__(self, listening: socket.socket, application: Any, adj: Any, threads: FairThreads) -> None:
         self._io_thread = 0
         self._own: list[Connection] = []
-        # One for the questions of machines: they are answered also where all others wait for a database.
+        # One thread for probes: they are answered even while all others wait for a database.
         self._probes = FairThreads("probe", 1, 1)
         self._yielding_until = 0.0
         self.stopping = False
         self.answered = 0
-        # Whether another process has less to do, and should have a new connection.
+        # Whether another process has less work, and should get a new connection.
         self.others_are_free: Callable[[], bool] = lambda: False
         self.beat: Callable[[], None] = lambda: None
         sockinfo = (listening.family, listening.type, listening.proto, listening.getsockname())
@@ -242,7 +244,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
 
     @property
     def at_rest(self) -> bool:
-        """Whether no request is in hand: none arrives, is answered or has an answer that is still being sent."""
+        """Return whether no request is in progress: none arrives, is computed or has an answer that is being sent."""
         return all(channel.idle for channel in self.active_channels.values())
 
     def readable(self) -> bool:
@@ -251,9 +253,9 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
         return time.monotonic() >= self._yielding_until
 
     def fix_addr(self, addr: Any) -> Any:
-        """Make room for a new connection; called with each before it is one of ours."""
+        """Make room for a new connection. Called for each one before it is added."""
         network = network_of(str(addr[0]))
-        # Behind a proxy all connections have its address, and it has limits of its own.
+        # Behind a proxy all connections have its address, and the proxy has limits of its own.
         if not settings.EVALHUB_PROXIES:
             same = [one for one in self.active_channels.values() if one.network == network]
             if len(same) >= settings.EVALHUB_ADDRESS_CONNECTIONS:
@@ -270,7 +272,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
     # Requests
 
     def add_task(self, channel: Connection) -> None:
-        """Give a request to a thread, unless the answer is this thread's own."""
+        """Give a request to a thread, unless this thread answers it."""
         request = channel.requests[0]
         channel.client = self.client_of(channel, request)
         if (request.error or request.asks_alive) and threading.get_ident() == self._io_thread:
@@ -281,18 +283,18 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
             self.task_dispatcher.add_task(channel)
 
     def client_of(self, channel: Connection, request: Request) -> str:
-        """Return whose request it is: the connection's, or that of whom the proxies name."""
+        """Return the client of a request: the connection's address, or the one that the proxies name."""
         said = request.headers.get("X_FORWARDED_FOR", "")
         return network_of(sender_in({"REMOTE_ADDR": channel.addr[0], "HTTP_X_FORWARDED_FOR": said}))
 
     def answer_own(self, channel: Connection) -> None:
-        """Answer what `add_task` kept for this thread; the channel's lock is free again."""
+        """Answer the requests that `add_task` kept for this thread; the channel's lock is free again."""
         while channel in self._own:
             self._own.remove(channel)
             channel.service()
 
     def may_transfer(self, channel: Connection) -> bool:
-        """Whether the client of a connection has fewer large transfers than an address may have."""
+        """Return whether the client of a connection has fewer large transfers than an address may have."""
         others = (
             one for one in [*self.active_channels.values()] if one is not channel and one.client == channel.client
         )
@@ -304,7 +306,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
     # The loop
 
     def pull_trigger(self) -> None:
-        """Wake the loop, from any thread; there is none any more where the server has ended, this moment perhaps."""
+        """Wake the loop, from any thread. It may already be gone if the server has just ended."""
         if self._map:
             with contextlib.suppress(OSError):
                 super().pull_trigger()
@@ -318,7 +320,7 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
                 channel.handle_close()
 
     def run_until_stopped(self, grace: float) -> None:
-        """Serve until `stopping` is set; then finish what is in hand, for `grace` seconds at most."""
+        """Serve until `stopping` is set, then finish the requests in progress, for `grace` seconds at most."""
         self._io_thread = threading.get_ident()
         checked, ends = 0.0, 0.0
         while True:
@@ -335,12 +337,12 @@ class Front(TcpWSGIServer):  # type: ignore[misc]
                 continue
             if not ends:
                 ends = now + grace
-                # The kernel gives what waits there to the other processes.
+                # The kernel gives the waiting connections to the other processes.
                 self.accepting = False
                 self.del_channel()
                 self.socket.close()
             for channel in [*self.active_channels.values()]:
-                # What has just been accepted may be about to ask.
+                # A connection that was just accepted may be about to send a request.
                 if channel.idle and (channel.served or now - channel.began > _LAST_SECONDS):
                     channel.handle_close()
             if now > ends or not self.active_channels:

@@ -1,4 +1,5 @@
-"""The secret key of an installation that is given none: made by the first web server, and kept beside its data."""
+"""The secret key of an install without EVALHUB_SECRET_KEY: the first web server makes it and keeps it beside its
+data."""
 
 from __future__ import annotations
 
@@ -16,36 +17,36 @@ LEAST_KEY = 32
 
 
 def new_key() -> str:
-    """Return a key that nobody has seen."""
+    """Return a new random key."""
     return secrets.token_urlsafe(50)
 
 
 def read_key(folder: Path) -> str:
-    """Return the key that a data folder keeps; empty where it keeps none, or is not there."""
+    """Return the key in a data folder; empty if it has none, or does not exist."""
     try:
         return (folder / _NAME).read_text().strip()
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
-        # Refused by `keep_key`, where it would be used.
+        # `keep_key` refuses it where it would be used.
         return ""
 
 
 def keep_key() -> None:
-    """Keep this process's key in the data folder, or take the one kept there; what the environment names stays.
+    """Keep this process's key in the data folder, or use the one kept there; a key in the environment takes precedence.
 
-    The web server calls it before it answers: nothing else signs what another process must believe.
+    The web server calls this before it serves: only its processes sign data that others must verify.
     """
     if settings.EVALHUB_SECRET_KEY:
         return
     folder: Path = settings.EVALHUB_DATA
     if not (folder / _NAME).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        # Written aside and linked: of several processes that start at once, all take the key of the first.
+        # Written aside and linked: if several processes start at once, all use the key of the first one.
         with tempfile.NamedTemporaryFile("w", dir=folder) as file, contextlib.suppress(FileExistsError):
             file.write(settings.SECRET_KEY)
             file.flush()
-            # A machine that loses its power must not be left with an empty key.
+            # A power cut must not leave an empty key.
             os.fsync(file.fileno())
             os.link(file.name, folder / _NAME)
     key = read_key(folder)

@@ -1,8 +1,8 @@
-"""Static files under names that have a digest of their content in them: a browser keeps them for good, and an update
-gives them other names.
+"""Static files whose names contain a digest of their content, so that browsers cache them permanently and an update
+changes the names.
 
-Nothing is collected or written: what is installed is read when it is first asked for, and kept compressed in memory.
-So there is no step to forget on a fresh machine, in a test, or in a container whose disk is read-only.
+Files are not collected or written: an installed file is read at its first request, and kept compressed in memory. So
+there is no step to forget on a fresh machine, in a test, or in a container whose disk is read-only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file as it was when it was first asked for, and compressed where that makes it smaller."""
+    """A file as it was at its first request, compressed if that makes it smaller."""
 
     content: bytes
     compressed: bytes | None
@@ -39,23 +39,24 @@ class StaticFile:
     digest: str
 
 
-# By name; None where no app has such a file. What is named and what is served come from one reading of a file: one
-# that is replaced under a running process never goes out under the other's name.
+# By name; None if no app has such a file. The name and the content come from one reading of a file: a file that is
+# replaced under a running process never goes out under the other's name.
 _files: dict[str, StaticFile | None] = {}
 
 
 class DigestStorage(StaticFilesStorage):
-    """What `{% static %}` asks for addresses."""
+    """The storage from which `{% static %}` gets addresses."""
 
     def url(self, name: str | None) -> str:
         return super().url(name if settings.DEBUG or not name else with_digest(name))
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
-    """Serves every file under its own name, which a browser asks for again each time, and under that with its digest.
+    """Serve every file under its own name, for which a browser asks again each time, and under the name with its
+    digest.
 
-    A digest that is not the file's own is another release's, whose page a visitor still has while servers are replaced:
-    it gets what there is, not to be kept.
+    Another digest belongs to another release, whose page a visitor still has while servers are replaced: the answer is
+    the current file, which must not be cached.
     """
 
     def __call__(self, request: HttpRequest) -> Any:
@@ -73,14 +74,14 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
 
 
 def with_digest(name: str) -> str:
-    """Return the name under which a file may be kept for good; as it is, where there is no such file."""
+    """Return the name under which a file can be cached permanently, or the same name if there is no such file."""
     file = find_file(name)
     stem, ending = splitext(name)
     return f"{stem}.{file.digest}{ending}" if file else name
 
 
 def find_file(name: str) -> StaticFile | None:
-    """Return a static file as it was when this process first asked for it; None where no app has it."""
+    """Return a static file as it was when this process first read it, or None if no app has it."""
     if name not in _files:
         found = finders.find(name)
         _files[name] = read_file(Path(found)) if isinstance(found, str) else None
@@ -88,7 +89,7 @@ def find_file(name: str) -> StaticFile | None:
 
 
 def read_file(path: Path) -> StaticFile:
-    """Return a file with its digest, compressed where it is text."""
+    """Return a file with its digest, compressed if it is text."""
     content, content_type = path.read_bytes(), mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     digest = hashlib.sha256(content).hexdigest()[:_DIGEST]
     if not content_type.startswith(_TEXT):

@@ -1,4 +1,5 @@
-"""`evalhub serve` and `evalhub worker`: processes that live and die with this one, started again when they end."""
+"""The supervisor of `evalhub serve` and `evalhub worker`: its child processes end with it, and are restarted when they
+end."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class AlreadyServed(Exception):
 
 @contextlib.contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the data folder's lock; AlreadyServed where another process does. The kernel frees it on any death."""
+    """Hold the data folder's lock. Raise AlreadyServed if another process does. The kernel frees it when the process
+    dies."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "serve.lock").open("w") as lock:
         try:
@@ -41,7 +43,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 class Supervisor:
-    """Starts the children, restarts a worker that dies, stops everything when the web server ends."""
+    """Start the children, restart a worker that dies, and stop everything when the web server ends."""
 
     def __init__(self, commands: dict[str, list[str]]) -> None:
         self._commands = commands
@@ -53,7 +55,7 @@ class Supervisor:
             self._start(name)
 
     def wait(self) -> int:
-        """Until a signal or the end of the web server; returns the exit code."""
+        """Wait for a signal or the end of the web server. Return the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         while not self._stopping:
@@ -69,7 +71,7 @@ class Supervisor:
         return 0
 
     def stop(self) -> None:
-        """End the children: politely first, by force after ten seconds."""
+        """End the children: with SIGTERM first, by force after ten seconds."""
         self._stopping = True
         for child in self._children.values():
             if child.poll() is None:
@@ -82,7 +84,7 @@ class Supervisor:
                 os.killpg(child.pid, signal.SIGKILL)
 
     def _start(self, name: str) -> None:
-        # Celery tells its own story there; what matters is in the log.
+        # Celery writes its own messages there; the important ones are in the log.
         stdout = subprocess.DEVNULL if name == "worker" else None
         environment = web_environment() if name == "web" else worker_environment()
         self._children[name] = subprocess.Popen(
@@ -94,15 +96,15 @@ class Supervisor:
 
 
 def die_with(parent: int) -> None:
-    """In the child: lead a group of its own, and end with the supervisor, so that none works on unseen."""
+    """In the child: lead a process group, and end with the supervisor, so that no child continues unnoticed."""
     os.setpgrp()
     end_with(parent)
 
 
 def end_with(parent: int) -> None:
-    """In a child: ask the kernel for SIGTERM when its parent dies (Linux)."""
+    """In a child: tell the kernel to send SIGTERM when its parent dies (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-    # It may have died before the kernel was asked: then there is no signal to come.
+    # The parent may have died before this call: then there is no signal to come.
     if os.getppid() != parent:
         os._exit(1)

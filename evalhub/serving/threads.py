@@ -1,4 +1,4 @@
-"""The threads of a web process that compute answers, shared fairly among those who ask."""
+"""The threads of a web process that compute answers, shared fairly among clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class Task(Protocol):
-    """What waits for a thread: `client` names who asked."""
+    """A request that waits for a thread: `client` names its client."""
 
     @property
     def client(self) -> str: ...
@@ -21,10 +21,10 @@ class Task(Protocol):
 
 
 class FairThreads:
-    """A fixed number of threads; clients take turns, and none has more than `share` of the threads at once.
+    """A fixed number of threads. Clients take turns, and no client has more than `share` of the threads at once.
 
-    So whoever asks a hundred dear questions waits for them, and somebody else's single one is next. The interface is
-    that of waitress's task dispatcher, as far as its server uses it.
+    A client that sends a hundred expensive requests waits for them, and another client's single request is next. The
+    interface is that of waitress's task dispatcher, as far as its server uses it.
     """
 
     def __init__(self, name: str, count: int, share: int, tell: Callable[[int], None] | None = None) -> None:
@@ -54,14 +54,14 @@ class FairThreads:
                 task.service()
             except BaseException:
                 _log.exception("a request was not answered")
-            # Or it would live until this thread has another one.
+            # Otherwise it would live until this thread has another one.
             del task, found
             with self._changed:
                 self._running[client] -= 1
                 if not self._running[client]:
                     del self._running[client]
                 self._count(-1)
-                # Another one of this client may be waiting for its share.
+                # Another request of this client may be waiting for its share.
                 self._changed.notify()
 
     def _next(self) -> tuple[str, Task] | None:
@@ -70,7 +70,7 @@ class FairThreads:
                 task = tasks.popleft()
                 del self._waiting[client]
                 if tasks:
-                    # Its next turn comes after everybody else's.
+                    # Its next turn comes after those of all other clients.
                     self._waiting[client] = tasks
                 self._running[client] += 1
                 return client, task

@@ -1,4 +1,4 @@
-"""What a Celery worker does beside consuming: it dispatches. Loaded by every worker through CELERY_IMPORTS."""
+"""The dispatcher and other steps of a Celery worker. Every worker loads this module through CELERY_IMPORTS."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def publish_comparison(comparison_id: UUID) -> None:
 
 
 def waiting() -> int:
-    """Messages that the broker holds and no worker has taken yet."""
+    """Return how many messages the broker holds that no worker has taken yet."""
     with app.pool.acquire(block=True) as connection:
         channel: Any = connection.default_channel  # type: ignore[attr-defined]
         count: int = channel.queue_declare(app.conf.task_default_queue).message_count
@@ -57,7 +57,7 @@ def waiting() -> int:
 
 
 class CheckStep(bootsteps.StartStopStep):
-    """Refuses to work under settings that would lose runs: Celery itself takes no notice of what checks find."""
+    """Refuse to start with settings that would lose runs: Celery itself ignores the results of checks."""
 
     def create(self, worker: Any) -> Any:
         found = checks.run_checks(tags=OWN_CHECKS)
@@ -72,10 +72,10 @@ class CheckStep(bootsteps.StartStopStep):
         except WrongPlace as error:
             raise ImproperlyConfigured(str(error)) from error
         except DatabaseError as error:
-            # Every reading and every sweep of the store looks again.
+            # Every reading and every sweep of the store checks again.
             logger.warning("the database does not answer yet: %s", error)
         finally:
-            # The pool forks next: no process may inherit a connection.
+            # The pool forks next, and no process may inherit a connection.
             connections.close_all()
 
     def _check_place(self) -> None:
@@ -90,7 +90,7 @@ class CheckStep(bootsteps.StartStopStep):
 
 
 class DispatcherStep(bootsteps.StartStopStep):
-    """Runs the dispatcher as a thread of the worker's main process, beside its consumer."""
+    """Run the dispatcher as a thread of the worker's main process, beside its consumer."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -99,10 +99,10 @@ class DispatcherStep(bootsteps.StartStopStep):
 
 
 class PoolWatch(threading.Thread):
-    """Ends an embedded worker, children and all, when it is asked to, or a signal killed one of its pool's processes.
+    """End an embedded worker with all its children, on request or when a signal killed one of its pool's processes.
 
     The pool's processes share one queue under a lock. A process killed while it holds the lock leaves the others
-    waiting for ever, so the supervisor must start them all anew; the leases bring back what they had in hand.
+    waiting for ever, so the supervisor must start all of them again; the leases return their work to the queue.
     """
 
     def __init__(self, worker: Any) -> None:
@@ -110,7 +110,7 @@ class PoolWatch(threading.Thread):
         self._pool = worker.pool
         self._seen: dict[int, Any] = {}
         self._ending = threading.Event()
-        # A worker that ends kills its pool's processes by itself.
+        # A worker that ends kills its pool's processes itself.
         signals.worker_shutting_down.connect(self._end)
 
     def run(self) -> None:
@@ -125,9 +125,9 @@ class PoolWatch(threading.Thread):
         self._leave()
 
     def _leave(self) -> None:
-        """Asked to stop: let the evaluations in hand finish or be given back, then end.
+        """Let the running evaluations finish or be given back, then end.
 
-        Celery would take five seconds more to wake and join threads that hold nothing.
+        Celery would take five seconds more to wake and join idle threads.
         """
         busy, deadline = bool(state.reserved_requests), time.monotonic() + _LEAVE_SECONDS
         while state.reserved_requests and time.monotonic() < deadline:
@@ -137,14 +137,14 @@ class PoolWatch(threading.Thread):
         os.killpg(0, signal.SIGKILL)
 
     def stop(self) -> None:
-        """Nothing to do: the thread sees for itself that the worker stops."""
+        """Do nothing: the thread notices that the worker stops."""
 
     def _end(self, **shutdown: Any) -> None:
         self._ending.set()
 
 
 class PoolWatchStep(bootsteps.StartStopStep):
-    """Only where the supervisor started this worker, in a process group of its own."""
+    """Run the watch only if the supervisor started this worker, in a process group of its own."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -155,10 +155,10 @@ class PoolWatchStep(bootsteps.StartStopStep):
 
 @receiver(connection_created)
 def wait_for_no_disk(connection: Any, **created: Any) -> None:
-    """On SQLite, let the next writer in before what a worker wrote is on the disk.
+    """On SQLite, admit the next writer before a worker's data are on the disk.
 
-    All of it can be made again. A machine that loses its power loses the last of it, and takes it up again from the
-    state before; a submission's commit, which does wait, carries whatever was written earlier to the disk with it.
+    All of it can be computed again. After a power cut the latest data are lost, and the worker continues from the state
+    before. A submission's commit does wait for the disk, and writes everything committed earlier with it.
     """
     if connection.vendor == "sqlite":
         connection.connection.execute("PRAGMA synchronous = NORMAL")
@@ -168,6 +168,6 @@ def wait_for_no_disk(connection: Any, **created: Any) -> None:
 warm_up()
 app.steps["worker"].update({CheckStep, DispatcherStep, PoolWatchStep})
 evaluation_log.connect()
-# What was loaded lives as long as the worker: no collection looks through it, and none copies the memory that the
-# pool's processes share.
+# Loaded objects live as long as the worker: excluding them from garbage collection saves time, and keeps the memory
+# shared between the pool's processes.
 gc.freeze()

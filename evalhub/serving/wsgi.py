@@ -13,21 +13,21 @@ from runs.formats.scanning.warm_up import warm_up
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 keep_key()
-# What is loaded here lives as long as the process: looking through it for garbage again and again would only take time,
-# now and at each collection later, and would copy the memory that processes share after a fork.
+# Objects loaded here live as long as the process: excluding them from garbage collection saves time, and keeps the
+# memory shared between processes after a fork.
 gc.disable()
 _django = get_wsgi_application()
 warm_up()
-# And every view: before the fork, and not during somebody's first request.
+# Load every view before the fork, and not during a first request.
 import_module(settings.ROOT_URLCONF)
 gc.freeze()
 gc.enable()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Any:
-    """Django, which reads every request as UTF-8: a charset that the client names is left out.
+    """Answer a request with Django, which reads every request as UTF-8: a charset that the client names is ignored.
 
-    Python knows codecs, such as zlib, that raise on any text, and Django would apply them before a view could answer.
+    Python has codecs, such as zlib, that raise on any text, and Django would apply them before a view could answer.
     """
     content_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
     kept = [part for part in parameters.split(";") if not part.strip().lower().startswith("charset")]

@@ -1,1 +1,1 @@
-"""Django's SQLite with a fairer wait for the right to write."""
+"""Django's SQLite backend with a fairer wait for the write lock."""

@@ -11,21 +11,21 @@ from typing import Any
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-# Seconds between two looks; a writer holds the database for a few milliseconds.
+# Seconds between two attempts; a writer holds the database for a few milliseconds.
 _PAUSE = (0.001, 0.003)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Looks for its turn to write every two milliseconds.
+    """Try to get the write lock every two milliseconds.
 
-    SQLite's own wait pauses longer and longer, up to a tenth of a second: who has waited for long sleeps while others
-    come and go. Of eight writers at once, one in twenty waited four times as long as the usual one.
+    SQLite's own wait pauses longer and longer, up to a tenth of a second: a connection that has waited for long sleeps
+    while others come and go. Of eight simultaneous writers, one in twenty waited four times as long as the median.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open the database where it is there; on a read-only disk, to be read.
+        """Open an existing database; on a read-only disk, for reading.
 
-        Only `evalhub migrate` makes one: a folder that is not there for a while must not come back empty.
+        Only `evalhub migrate` creates one: a folder that is missing for a while must not come back empty.
         """
         path = self.settings_dict["NAME"]
         if isinstance(path, Path):
@@ -55,9 +55,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether a database lies on a read-only disk and was closed in order, so that it is whole without its log.
+    """Return whether a database is on a read-only disk and was closed in order, so that it is complete without its log.
 
-    SQLite would make the log's index anew. Where the log is still there, so is its index, and SQLite reads both.
+    SQLite would create the log's index. If the log still exists, so does its index, and SQLite reads both.
     """
     log = path.with_name(f"{path.name}-wal")
     try:
