@@ -5,7 +5,7 @@
     altered/<SHA-256>           one that no longer has its SHA-256; it is never restored
     manifest.json               last: versions, rows of each model, size and SHA-256 of every member, its own SHA-256
 
-A file without its manifest was cut short. Sessions are left out: people log in again. So is the secret key.
+A file without its manifest is incomplete. Login sessions and the secret key are left out: users log in again.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ from runs.services.files import examine_stored, stored_path, storing
 # Since format 2 the manifest has a SHA-256 of its own.
 FORMAT = 2
 MANIFEST = "manifest.json"
-# What means nothing in another installation: who is logged in, which one it is, who asked how often,
-# whose worker went round.
+# Models that have no meaning in another install: login sessions, the id of the install, rate counters, dispatcher
+# rounds.
 LEFT_OUT = frozenset({"sessions.session", "runs.install", "runs.ratecounter", "metrics.dispatcherround"})
-# What can be wrong with a stored file: lists of the manifest, and how to say it.
+# The faults of a stored file: lists of the manifest, and their words.
 LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "no longer has its SHA-256"}
 _BATCH = 100
-# A backup that is being written: how its name begins and ends; and how old it must be, unlocked, to be a killed one's.
+# The beginning and end of the name of an unfinished backup, and the age from which an unlocked one belongs to a killed
+# process.
 _PART = (".evalhub-backup-", ".part")
 _PART_SECONDS = 10
 
@@ -55,7 +56,8 @@ Model = type[models.Model]
 
 
 def saved_models() -> list[Model]:
-    """Return every model of every app, those between two others included, each after the ones it points to."""
+    """Return every model of every app, including those of many-to-many relations, each after the ones to which it
+    points."""
     every = [model for model in apps.get_models(include_auto_created=True) if model._meta.label_lower not in LEFT_OUT]
     graph = {
         model: {field.related_model for field in columns(model) if field.related_model not in (None, model)}
@@ -73,15 +75,15 @@ def rows_member(model: Model) -> str:
 
 
 def schema() -> list[str]:
-    """Return the migrations that were applied: what a backup's rows fit."""
+    """Return the applied migrations, to which a backup's rows belong."""
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
 def write_backup(target: Path) -> dict[str, Any]:
-    """Write a backup, as of one moment, while the service runs; returns its manifest.
+    """Write a backup, as of one moment, while the service runs. Return its manifest.
 
-    Written aside and renamed when it is whole. `missing`, `unreadable` and `altered` of the manifest name the stored
-    files that a restored install will lack.
+    It is written aside and renamed when it is complete. `missing`, `unreadable` and `altered` of the manifest name the
+    stored files that a restored install will lack.
     """
     for part in _parts_of_the_killed(target.parent):
         part.unlink(missing_ok=True)
@@ -89,7 +91,7 @@ def write_backup(target: Path) -> dict[str, Any]:
         try:
             # Held for as long as this process lives.
             fcntl.flock(file, fcntl.LOCK_EX)
-            # The sweeper waits, so that no file goes that a row of this moment names.
+            # The sweeper waits, so that no file is deleted that a row of this moment names.
             with storing(), one_snapshot(), tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
                 manifest = _Writer(tar, target.parent).write()
             file.flush()
@@ -102,9 +104,9 @@ def write_backup(target: Path) -> dict[str, Any]:
 
 
 def _parts_of_the_killed(folder: Path) -> Iterator[Path]:
-    """Yield what backups left in a folder that were killed before they were whole."""
+    """Yield unfinished backups in a folder whose process was killed."""
     for part in folder.glob(f"{_PART[0]}*{_PART[1]}"):
-        # Another user's; or one that is being written, or was made in this moment and will be locked in the next.
+        # Another user's file, or one that is being written, or was just created and is about to be locked.
         with contextlib.suppress(OSError), part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_mtime < time.time() - _PART_SECONDS:
@@ -112,7 +114,7 @@ def _parts_of_the_killed(folder: Path) -> Iterator[Path]:
 
 
 class _Writer:
-    """Fills a tar file and remembers what is in it."""
+    """Write a tar file and record its contents."""
 
     def __init__(self, tar: tarfile.TarFile, folder: Path) -> None:
         self._tar = tar
@@ -151,7 +153,7 @@ class _Writer:
         return count
 
     def _add_file(self, sha256: str) -> None:
-        """Add a stored file, or note what is wrong with it: no single file keeps the others out of the backup."""
+        """Add a stored file, or record its fault: no single file prevents the backup of the others."""
         state = examine_stored(sha256).state
         end = self._tar.offset
         if state in ("sound", "altered"):
@@ -160,7 +162,7 @@ class _Writer:
                     folder = "files" if state == "sound" else "altered"
                     self._add(f"{folder}/{sha256}", file, os.fstat(file.fileno()).st_size)
             except Unreadable:
-                # What was written of it goes again.
+                # Remove the part that was written.
                 state = "unreadable"
                 self._tar.offset = end
                 cast(Any, self._tar.fileobj).seek(end)
@@ -184,11 +186,11 @@ def manifest_digest(manifest: dict[str, Any]) -> str:
 
 
 class Unreadable(Exception):
-    """A disk does not give back what is on it. No OSError: that is what writing the backup raises."""
+    """A file on the disk cannot be read. This is not an OSError, which writing the backup raises."""
 
 
 class HashedReader:
-    """A stream that knows the SHA-256 of what was read of it."""
+    """A stream that computes the SHA-256 of the bytes read."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""The middleware that bounds what a request computes: how much, for how long, and beside how many others."""
+"""The middleware that limits the work of a request: how much, for how long, and beside how many others."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from metrics.services.work import limited_work
 from runs.api.origin import network_of, sender_of
 from runs.attention import Attention, attention
 
-# Where waitress tells whether the client has left.
+# The key under which waitress says whether the client has left.
 _DISCONNECTED = "waitress.client_disconnected"
 
 
 class BoundedWork:
-    """It stands behind the authentication of pages; that of the API hands its user to the same request."""
+    """Limit the work of requests. It runs after the authentication of pages; the API's authentication sets the user of
+    the same request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,7 +1,7 @@
-"""System checks: settings under which runs would be lost are refused. Every command runs them before it does anything.
+"""System checks that refuse settings under which runs would be lost. Every command runs them first.
 
-Django's own checks are about the code and not about an installation, and load every page and endpoint for it: tests
-and `evalhub check` run them.
+Django's own checks are about the code and not about an install, and load every page and endpoint: tests and `evalhub
+check` run them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.core import checks
 
 from evalhub.settings import env
 
-# Where locks and a memory-mapped log are not shared as SQLite needs it.
+# File systems on which locks and a memory-mapped log are not shared as SQLite needs it.
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2",
             "fuse.sshfs", "fuse.gluster", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse")  # fmt: skip
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", None)
@@ -25,9 +25,9 @@ _LEAST_LEASE, _LONGEST_LEASE = 2, 3600
 _MOUNTS = Path("/proc/self/mounts")
 
 Messages = list[checks.CheckMessage]
-# What a command of the service asks for: the checks of this module.
+# The checks that a command of the service runs: those of this module.
 OWN_CHECKS = ("evalhub",)
-# The same without those that ask for a data folder to write to: what is needed most when its disk became read-only.
+# The same without those that need a writable data folder, for commands that must work on a read-only disk.
 READING_CHECKS = ("evalhub.reading",)
 
 
@@ -66,7 +66,7 @@ def check_data_folder(**options: Any) -> Messages:
 
 @checks.register(*OWN_CHECKS, *READING_CHECKS)
 def check_names(**options: Any) -> Messages:
-    """Warn of variables that begin with EVALHUB_ and that nothing reads: most are misspelt."""
+    """Warn of variables that begin with EVALHUB_ and that no setting reads: most are misspelt."""
     return [
         checks.Warning(
             f"nothing reads the environment variable {name}",
@@ -88,8 +88,8 @@ def check_lease(**options: Any) -> Messages:
 
 
 def check_redis(url: str) -> Messages:
-    """A Redis that drops messages loses time, and one that evicts them does so silently. Asked when a worker starts."""
-    # Only a worker asks: no other command loads the client for it.
+    """Check that Redis does not evict messages, which would silently delay runs. Checked when a worker starts."""
+    # Only a worker checks Redis: no other command loads the client for it.
     redis = import_module("redis")
     client = redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True)
     try:
@@ -124,12 +124,12 @@ def _check_persistence(limits: dict[str, str]) -> Messages:
 
 
 def file_system(path: Path, mounts: Path = _MOUNTS) -> str:
-    """Return the type of the file system that a path is on, as far as the kernel tells; empty where it does not."""
+    """Return the type of the file system of a path, or an empty text if the kernel does not say."""
     try:
         lines = [line.split() for line in mounts.read_text().splitlines()]
     except OSError:
         return ""
     path = path.resolve()
     over = [(len(point), kind) for _, point, kind, *_ in lines if path.is_relative_to(point)]
-    # Of several at one point the last one mounted is the one that is seen.
+    # If several are mounted at one point, the last one is visible.
     return max(reversed(over), default=(0, ""), key=lambda entry: entry[0])[1]

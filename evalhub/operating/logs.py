@@ -1,4 +1,4 @@
-"""Log lines: one form for the eye, one for programs (JSON), and nothing secret in either."""
+"""Log lines: one form for people, one for programs (JSON), and no secrets in either."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-# What a line may say beside its message, in this order; given as `extra` where it is logged.
+# The fields of a line beside its message, in this order; given as `extra` where it is logged.
 FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "evaluation",
           "session_evaluation", "comparison", "run", "session_set", "state", "attempts", "code")  # fmt: skip
 _SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
-# Set by each request and each task, and left set after it: Django logs some answers when every middleware is done.
+# Set by each request and each task, and not reset after it: Django logs some answers when all middleware is done.
 _context: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("context", default={})  # noqa: B039
 
 
 def begin_request(given: str) -> str:
-    """Return the id of the request that begins: the client's where it is a sane one, else a new one."""
+    """Return the id of the new request: the client's if it is valid, else a new one."""
     request_id = given if _SANE_ID.match(given) else uuid.uuid4().hex
     _context.set({"request_id": request_id})
     return request_id
@@ -44,12 +44,12 @@ def begin_comparison(comparison_id: str) -> None:
 
 
 def current_request_id() -> str:
-    """Return the id of this thread's request; empty where there is none."""
+    """Return the id of this thread's request; empty if there is none."""
     return str(_context.get().get("request_id", ""))
 
 
 class ContextFilter(logging.Filter):
-    """Lets every record pass and tells it the request or the job it belongs to."""
+    """Add the current request or job to every record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         vars(record).update(_context.get())
@@ -57,7 +57,7 @@ class ContextFilter(logging.Filter):
 
 
 class NoProbes(logging.Filter):
-    """Drop Django's line for every probe that finds the service not ready: the probes tell each change once."""
+    """Drop Django's line for every probe that finds the service not ready: the probes log each change once."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         path = getattr(getattr(record, "request", None), "path_info", "")
@@ -70,7 +70,7 @@ def hide_secrets(text: str) -> str:
 
 
 class LineFormatter(logging.Formatter):
-    """Time, level, logger, message, then what is known as name=value; one line, but for a traceback."""
+    """Time, level, logger, message, then the known fields as name=value; one line, except for a traceback."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
@@ -84,7 +84,7 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, what is known, and a traceback where there is one."""
+    """One JSON object per line: time, level, logger, message, the known fields, and a traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

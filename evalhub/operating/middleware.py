@@ -1,5 +1,5 @@
-"""What every request meets beside its view: its id, probes, final slashes, tokens in addresses, limits; its line in the
-log and its figures; the headers of every answer."""
+"""The middleware of every request: its id, probes, final slashes, tokens in addresses, limits, its line in the log and
+its counters, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evalhub.problems import slow_down, token_in_address
 from runs.api.origin import network_of, sender_of
 from runs.services.rates import RATES
 
-# Swagger's page styles itself inline; nothing else does, and no page runs a script that is not a file of ours.
+# Only Swagger's page has inline styles, and no page runs a script that is not one of EvalHub's files.
 _POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -37,7 +37,7 @@ _log = logging.getLogger("evalhub.access")
 
 
 class RequestRecord:
-    """Gives every request an id, answers with it, counts the request, and writes its line into the log."""
+    """Give every request an id, answer with it, count the request, and write its line into the log."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -45,7 +45,7 @@ class RequestRecord:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         start = time.perf_counter()
         request_id = begin_request(request.headers.get("X-Request-ID", ""))
-        # Whoever asks further in, the audit trail for one, finds the id that the answer bears.
+        # Inner code, such as the audit trail, finds the id that the answer has.
         request.META["HTTP_X_REQUEST_ID"] = request_id
         response = self.get_response(request)
         response["X-Request-ID"] = request_id
@@ -57,7 +57,7 @@ class RequestRecord:
 
 
 def _said(request: HttpRequest, view: str, status: int, seconds: float) -> dict[str, Any]:
-    """Return what the log says of a request; never its query, which is where a careless client puts a secret."""
+    """Return the fields of a request for the log, never with its query, which may contain a secret by mistake."""
     # The user only where the request has read it already: reading it here might need a database that is away.
     user = vars(request).get("user")
     if isinstance(user, SimpleLazyObject):
@@ -76,8 +76,8 @@ _WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
 class NoBodyForHead:
-    """Says how long an answer is, or its connection would end with it, and answers HEAD with the headers of GET alone:
-    a server logs every body that it has to throw away."""
+    """Set the length of an answer, without which its connection would end, and answer HEAD with the headers of GET
+    alone: a server logs every body that it has to discard."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -87,13 +87,13 @@ class NoBodyForHead:
         if not response.streaming and (response.content or response.status_code not in _WITHOUT_BODY):
             response.setdefault("Content-Length", str(len(response.content)))
         if request.method == "HEAD":
-            # A file that was opened for it is closed with the answer.
+            # A file that was opened for the body is closed with the answer.
             setattr(response, "streaming_content" if response.streaming else "content", b"")
         return cast(HttpResponse, response)
 
 
 class ProbesFirst:
-    """Answers probes before anything else: they come by address, without TLS and without a session."""
+    """Answer probes before anything else: they come by address, without TLS and without a session."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -104,10 +104,10 @@ class ProbesFirst:
 
 
 class FinalSlash:
-    """A request that changes something means the same without the final slash of its address.
+    """Accept a request that changes something without the final slash of its address.
 
-    Django would redirect it, and clients repeat what is redirected as GET, without its body: an upload would look like
-    a success and store nothing. Whoever only reads is redirected, so that every page has one address.
+    Django would redirect it, and clients repeat a redirected request as GET, without its body: an upload would look
+    like a success and store nothing. Reading requests are redirected, so that every page has one address.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -125,7 +125,7 @@ _READING = ("GET", "HEAD", "OPTIONS")
 
 
 def _has_view(path: str) -> bool:
-    """Whether the path is the address of a view; the administration has one without a name for all that is none."""
+    """Return whether the path is the address of a view; the administration has an unnamed view for all other paths."""
     try:
         return resolve(path).url_name is not None
     except Resolver404:
@@ -133,7 +133,7 @@ def _has_view(path: str) -> bool:
 
 
 class ContentSecurityPolicy:
-    """Only our own files may run or be shown, in nobody's frame."""
+    """Allow only EvalHub's own files to run or be shown, and no framing by other sites."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -146,7 +146,7 @@ class ContentSecurityPolicy:
 
 
 class PrivateAnswers:
-    """What is answered depends on who asks: no cache that others share may keep it, and none may use it unasked."""
+    """Answers depend on their reader: no shared cache may keep them, and no cache may use them without revalidation."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -159,16 +159,17 @@ class PrivateAnswers:
         return response
 
 
-# A token of ours anywhere, or a parameter that is meant to be one.
+# An EvalHub token anywhere, or a parameter that is meant to be one.
 _NAMES = "token|access_token|auth_token|api_key|apikey|authorization"
 _TOKEN = re.compile(rf"evh_[0-9a-f]{{8}}_|(?:^|[&;])(?:{_NAMES})=", re.IGNORECASE)
 _IN_PATH = re.compile(r"evh_[0-9a-f]{8}_[^/]*", re.IGNORECASE)
-# What servers log of an address.
+# The variables from which servers log the address.
 _LOGGED = ("QUERY_STRING", "RAW_URI", "REQUEST_URI")
 
 
 class NoTokenInAddress:
-    """An address is written into logs, histories and Referer headers: a token in one is refused, and not logged."""
+    """Refuse a token in an address, and do not log it: addresses are written into logs, histories and Referer
+    headers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -189,13 +190,13 @@ class NoTokenInAddress:
         return answer
 
 
-# Where passwords are asked for.
+# The addresses to which passwords are sent.
 _PASSWORDS = (settings.LOGIN_URL, "/account/", "/admin/login/", "/admin/password_change/")
 
 
 class AddressRate:
-    """EVALHUB_ADDRESS_RATE requests a minute for each address; EVALHUB_LOGIN_RATE passwords for each address and, from
-    wherever they come, for each account."""
+    """Allow EVALHUB_ADDRESS_RATE requests a minute for each address, and EVALHUB_LOGIN_RATE passwords for each address
+    and, from any address, for each account."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -211,7 +212,7 @@ class AddressRate:
 
 
 def _account_of(request: HttpRequest) -> str:
-    """Return a digest of the user name that a password is sent for, as the form reads it; empty without one."""
+    """Return a digest of the user name of a password request, as the form reads it; empty without one."""
     try:
         name = unicodedata.normalize("NFKC", request.POST.get("username", "")).strip()
     except UnreadablePostError:

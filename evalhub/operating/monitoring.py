@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of requests from the web server's processes, everything else from the database."""
+"""Metrics for Prometheus: of requests from the web server's processes, all others from the database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def exposition() -> tuple[bytes, str]:
 
 
 class DatabaseFigures(Collector):
-    """The same from every process, as they are read from the database at each scrape."""
+    """Metrics that are read from the database at each scrape, the same in every process."""
 
     def collect(self) -> Iterator[Metric]:
         try:

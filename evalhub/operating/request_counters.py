@@ -1,4 +1,4 @@
-"""How many requests, and how long they took: kept in files that the processes of one web server share."""
+"""The number and duration of requests, in files that the processes of one web server share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _requests = Histogram(
 
 
 def count_request(view: str, method: str, status: int, seconds: float) -> None:
-    """Count a request and its seconds. What cannot be counted is answered all the same."""
+    """Count a request and its seconds. A request that cannot be counted is answered nevertheless."""
     try:
         _requests.labels(view, method if method in _METHODS else "other", str(status)).observe(seconds)
     except OSError as error:
@@ -49,7 +49,7 @@ def request_figures() -> bytes:
 
 
 def fold_ended_process(folder: Path, pid: int) -> None:
-    """Add the figures of a process that ended to those of all that did: else each would leave files for ever."""
+    """Add the counters of an ended process to those of all ended ones, because its files would stay for ever."""
     with _locked(folder, fcntl.LOCK_EX):
         for path in folder.glob(f"*_{pid}.db"):
             kind = path.name.partition("_")[0]
@@ -62,7 +62,7 @@ def fold_ended_process(folder: Path, pid: int) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path, mode: int) -> Iterator[None]:
-    """A reading that met a process half folded would count it twice or not at all."""
+    """Lock the counters: a reading during a fold would count a process twice or not at all."""
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, mode)
         yield

@@ -1,4 +1,4 @@
-"""Reading backups: check one, install one."""
+"""Check and restore backups."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from runs.formats.limits import Limits
 from runs.services.files import HashingReader, keep_file, storing, upload_folder
 
 _STEP = 1024 * 1024
-# Rows are written in portions of so many, or of so many bytes of JSON where they are large.
+# Rows are written in batches of this many, or of this many bytes of JSON if they are large.
 _ROWS, _BYTES = 500, 16 * 1024 * 1024
 
 
 class BadBackup(Exception):
-    """A backup that cannot be believed or does not fit this install; the message says why and what to do."""
+    """A backup that is damaged or does not fit this install; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One member of a backup that is not as it must be."""
+    """One damaged member of a backup."""
 
     member: str
     what: str
@@ -59,20 +59,21 @@ class Fault:
 
     @property
     def sha256(self) -> str:
-        """Of the stored file that is lost by it; empty where the rows are in doubt, and with them everything."""
+        """Return the SHA-256 of the stored file that is lost by it, or an empty text if rows are damaged, which affects
+        everything."""
         folder, _, name = self.member.partition("/")
         return name if folder in ("files", "altered") else ""
 
 
 class Backup:
-    """An opened backup file; BadBackup where it is none or has no manifest."""
+    """An opened backup file. Raise BadBackup if it is not one or has no manifest."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         try:
             self._tar = tarfile.open(fileobj=self._file, mode="r:")  # noqa: SIM115
             if MANIFEST not in self._tar.getnames():
-                # A damaged header hides all that follows it: look for the next one that is whole.
+                # A damaged header hides everything after it: look for the next valid one.
                 self._file.seek(0)
                 self._tar = tarfile.open(fileobj=self._file, mode="r:", ignore_zeros=True)  # noqa: SIM115
             self.manifest: dict[str, Any] = json.loads(self.open(MANIFEST).read())
@@ -89,7 +90,7 @@ class Backup:
             raise BadBackup("is not a backup: its manifest names no format")
         if self.manifest["format"] not in (1, FORMAT):
             raise BadBackup(f"has format {self.manifest['format']}; this version reads formats 1 and {FORMAT}")
-        # Those of format 1 have no SHA-256: of them this much is looked at.
+        # Backups of format 1 have no SHA-256: only this much is checked.
         kinds = {"made_at": str, "database": str, "schema": list, "rows": dict, "members": dict}
         whole = all(isinstance(self.manifest.get(key), kind) for key, kind in kinds.items())
         sealed = self.manifest["format"] == 1 or self.manifest.get("sha256") == manifest_digest(self.manifest)
@@ -109,16 +110,16 @@ class Backup:
 
     @property
     def files(self) -> list[str]:
-        """The SHA-256 of every stored file."""
+        """Return the SHA-256 of every stored file."""
         return [name.partition("/")[2] for name in self.manifest["members"] if name.startswith("files/")]
 
     @property
     def lacking(self) -> dict[str, str]:
-        """The SHA-256 of the stored files that were lost before the backup was made, and what was wrong with each."""
+        """Return the SHA-256 of the stored files that were lost before the backup was made, and the fault of each."""
         return {sha256: what for state, what in LACKING.items() for sha256 in self.manifest.get(state, [])}
 
     def faults(self) -> Iterator[Fault]:
-        """Yield what is wrong with it: every member is compared with the manifest, every file with its name."""
+        """Yield all faults: every member is compared with the manifest, every file with its name."""
         there = {member.name for member in self._tar.getmembers()} - {MANIFEST}
         for name in sorted(there - set(self.manifest["members"])):
             yield Fault(name, "not in the manifest")
@@ -164,10 +165,10 @@ class Backup:
 
 
 def install(backup: Backup, lost: Collection[str] = ()) -> None:
-    """Put a backup into a migrated install without a row of its own: files first, then all rows in one transaction.
+    """Restore a backup into a migrated install without rows: files first, then all rows in one transaction.
 
-    `lost` are the stored files, by SHA-256, that `faults` named: they are left out. BadBackup where the install is not
-    empty or has another schema; then nothing is changed.
+    `lost` are the stored files, by SHA-256, that `faults` named: they are left out. Raise BadBackup if the install is
+    not empty or has another schema; then nothing is changed.
     """
     _check_fit(backup)
     with storing():
@@ -178,7 +179,7 @@ def install(backup: Backup, lost: Collection[str] = ()) -> None:
                 keep_file(Path(file.name), sha256)
         with transaction.atomic():
             for model in saved_models():
-                # What migrate made by itself: content types and permissions.
+                # The rows that migrate creates: content types and permissions.
                 model._base_manager.all().delete()
             for model in saved_models():
                 _install_rows(backup, model)

@@ -1,5 +1,4 @@
-"""What every command of the service asks before it begins: whether the code, the database, the store and Redis belong
-together."""
+"""The first check of every command: whether the code, the database, the store and Redis belong together."""
 
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ from django.utils.crypto import salted_hmac
 from runs.models import Install
 from runs.services.place import WrongPlace, require_place, settle
 
-# Older code works on a newer database as long as it knows these migrations. One that the release before cannot work
-# with is added here with the release that brings it.
+# Older code works on a newer database as long as it knows these migrations. A migration that the previous release
+# cannot work with is added here with the release that brings it.
 NEEDS = ("runs.0012_install",)
 _REDIS_KEY = "evalhub:install"
 
 
 def settle_install() -> UUID:
-    """Mark what belongs together, for a command that may begin an install; WrongPlace where it does not fit."""
+    """Mark database and store as one install, for a command that may begin one. Raise WrongPlace if they do not fit."""
     require_migrated()
     install = settle()
     note_needs()
@@ -33,20 +32,20 @@ def settle_install() -> UUID:
 
 
 def note_needs() -> None:
-    """Write down which migrations code must know to work with this database; older code takes none of them away."""
+    """Record which migrations code must know to work with this database; older code removes none of them."""
     noted = Install.objects.values_list("needs", flat=True).first()
     if noted is not None and set(noted) < set(NEEDS):
         Install.objects.update(needs=list(NEEDS))
 
 
 def require_install() -> None:
-    """The same for a command that begins none, and without writing anything."""
+    """Check the install without writing anything, for a command that does not begin one."""
     require_migrated()
     require_place()
 
 
 def require_migrated() -> None:
-    """WrongPlace where the database was not migrated, or by a version that this code cannot follow."""
+    """Raise WrongPlace if the database was not migrated, or was migrated by a version that this code does not fit."""
     if missing := missing_migrations():
         raise WrongPlace(
             f"the database is not that of this version: {len(missing)} migrations are missing, {missing[0]} first. "
@@ -56,7 +55,7 @@ def require_migrated() -> None:
 
 
 def require_known() -> None:
-    """WrongPlace where the database has migrations that this code does not know and cannot do without."""
+    """Raise WrongPlace if the database needs migrations that this code does not know."""
     unknown = unknown_migrations()
     if not unknown:
         return
@@ -82,7 +81,7 @@ def missing_migrations() -> list[str]:
 
 
 def unknown_migrations() -> list[str]:
-    """Return the migrations of our apps that the database has and this code does not know."""
+    """Return the migrations of EvalHub's apps that the database has and this code does not know."""
     known = _loader().disk_migrations or {}
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(".".join(node) for node in applied if node[0] in ("runs", "metrics") and node not in known)
@@ -94,12 +93,13 @@ def _loader() -> MigrationLoader:
 
 
 def settle_redis(install: UUID, *, replace: bool = False) -> None:
-    """Mark Redis as that of an install; WrongPlace where it is another one's. One that is away is asked next time."""
-    # Half of a second to load, for commands that seldom ask it.
+    """Mark Redis as that of an install. Raise WrongPlace if it belongs to another one. An unavailable Redis is checked
+    next time."""
+    # Imported here because it takes half a second to load, and most commands do not need it.
     redis = import_module("redis")
     client = redis.Redis.from_url(settings.EVALHUB_REDIS_URL, socket_timeout=3, socket_connect_timeout=3)
     found = str(install)
-    # One that is away, or a user who may not read this key: Celery says what it lacks.
+    # Redis is unavailable, or its user may not read this key: Celery reports what it lacks.
     with contextlib.suppress(redis.RedisError), contextlib.closing(client):
         client.set(_REDIS_KEY, found, nx=not replace)
         found = cast(bytes, client.get(_REDIS_KEY) or b"").decode(errors="replace") or found
@@ -111,9 +111,9 @@ def settle_redis(install: UUID, *, replace: bool = False) -> None:
 
 
 def changed_key() -> str:
-    """Return a sentence where the secret key is another one than at the last start, and take note of it; else nothing.
+    """Return a warning if the secret key differs from that of the last start, and record the new one; else nothing.
 
-    Kept is a digest that tells equal keys and nothing else of them.
+    Only a digest is stored, which tells whether keys are equal and nothing else.
     """
     check = salted_hmac("evalhub.install", "key", algorithm="sha256").hexdigest()
     before = Install.objects.values_list("key_check", flat=True).first()

@@ -22,14 +22,14 @@ _NAMES = (
 )  # fmt: skip
 
 
-# Sessions: so many searchers on so many of the topics, with two of the systems by turns.
+# Sessions: the numbers of searchers and topics, and the two systems that they use in turn.
 _SEARCHERS, _SEARCHED, _MOST_QUERIES, _LISTED = 8, 8, 6, 20
 _SYSTEMS = {"bm25": 0.8, "hybrid": 1.4}
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Files of a collection as people would upload them; `runs` maps tags to TREC runs, worst system first; `sessions`
+    """Files of a collection as users would upload them; `runs` maps tags to TREC runs, worst system first; `sessions`
     is a session log of two systems in JSON lines."""
 
     topics: str
@@ -39,7 +39,7 @@ class Simulated:
 
 
 def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150, depth: int = 200) -> Simulated:
-    """Simulate the same collection every time.
+    """Return the same simulated collection every time.
 
     A system scores a document by its skill x the level + noise of its own and noise that all systems share, so that
     topics differ in difficulty and systems resemble each other.
@@ -59,7 +59,7 @@ def simulate_collection(*, topics: int = 50, pool: int = 400, judged: int = 150,
 
 
 def _sessions(topic_ids: list[str], levels: Ints) -> str:
-    """Simulate every searcher on every topic once, with systems in a Latin square, until enough is found."""
+    """Simulate every searcher on every topic once, with systems in a Latin square, until enough documents are found."""
     rng = np.random.default_rng(20080330)
     names = list(_SYSTEMS)
     lines = []
@@ -78,7 +78,7 @@ def _sessions(topic_ids: list[str], levels: Ints) -> str:
 
 
 def _queries(topic: int, levels: Ints, skill: float, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Simulate queries, each worded better than the last, until one lists enough relevant documents."""
+    """Simulate queries, each better than the last, until one lists enough relevant documents."""
     title, queries = _titles()[topic % len(_titles())], []
     for number in range(1, _MOST_QUERIES + 1):
         scores = skill * (0.5 + 0.2 * number) * levels + rng.normal(0, 1.2, len(levels))
