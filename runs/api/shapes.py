@@ -1,4 +1,4 @@
-"""What an answer holds, written once: a TypedDict that builds it, and from it the serializer that describes it.
+"""The content of an answer, written once: a TypedDict that builds it, and from it the serializer that describes it.
 
     class Caution(TypedDict):
         code: Annotated[str, OneOf(CODES)]

@@ -134,7 +134,7 @@ def _readable(request: HttpRequest, collection: Collection, query: Query) -> tup
                 wrong[error.pointer] = Problem(problem_of(error)[1], error.code)
                 continue
         except EvalHubError:
-            pass  # the state of the collection, which the board tells
+            pass  # the state of the collection, which the leaderboard shows
         return readable, wrong
 
 
