@@ -89,15 +89,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def handle_read(self) -> None:
         if self.lingers_until:
             # The bytes are discarded: recv() closes the connection when its client is done.
-            self._read_or_close()
+            try:
+                self.recv(self.adj.recv_bytes)
+            except OSError:
+                self.handle_close()
             return
         super().handle_read()
-
-    def _read_or_close(self) -> None:
-        try:
-            self.recv(self.adj.recv_bytes)
-        except OSError:
-            self.handle_close()
 
     def received(self, data: bytes) -> bool:
         self.last_moment = time.monotonic()
@@ -180,11 +177,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             if self.receiving.is_too_slow(self.came):
                 self.refuse(Refusal(408, "body_too_slow", "the request did not arrive in time"))
                 self.server.answer_own(self)
-        elif not self.requests and now - self.last_moment > self._may_be_silent():
-            self.handle_close()
-
-    def _may_be_silent(self) -> float:
-        return KEEP_ALIVE_SECONDS if self.served else float(settings.EVALHUB_PATIENCE_SECONDS)
+        elif not self.requests:
+            patience = KEEP_ALIVE_SECONDS if self.served else settings.EVALHUB_PATIENCE_SECONDS
+            if now - self.last_moment > patience:
+                self.handle_close()
 
     def _unread(self) -> int:
         """Return how many of the sent bytes are still in the kernel, which buffers megabytes that the client does not
