@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import itertools
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -72,19 +72,14 @@ class TeamManager(models.Manager.from_queryset(TeamQuerySet)):  # type: ignore[m
         """The user's own team, named after the user, with a number where the name is taken."""
         stem = slugify(user.username)[:50] or "team"
         taken = set(self.filter(slug__startswith=stem).values_list("slug", flat=True))
-        for slug in _numbered(stem):
-            # Somebody else may take a free name in this moment: then the next one is tried.
+        for slug in itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2))):
+            # Another request may take a free name in this moment: then the next one is tried.
             with contextlib.suppress(IntegrityError), transaction.atomic():
                 if slug not in taken:
                     team: Team = self.create(slug=slug, name=user.username, personal_of=user)
                     Membership.objects.create(team=team, user=user, role=Membership.Role.OWNER)
                     return team
         raise AssertionError("the numbers never run out")
-
-
-def _numbered(stem: str) -> Iterator[str]:
-    yield stem
-    yield from (f"{stem}-{number}" for number in itertools.count(2))
 
 
 class Team(models.Model):

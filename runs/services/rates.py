@@ -46,7 +46,9 @@ class Rates:
         if limit <= 0:
             return 0.0
         with self._lock:
-            count = self._count(key, minute)
+            if minute != self._minute:
+                self._minute, self._counts = minute, {}
+            count = self._counts.setdefault(key, _Count())
             if count.told + count.untold >= limit:
                 return wait
             count.untold += 1
@@ -61,11 +63,6 @@ class Rates:
     def forget(self) -> None:
         with self._lock:
             self._counts.clear()
-
-    def _count(self, key: str, minute: int) -> _Count:
-        if minute != self._minute:
-            self._minute, self._counts = minute, {}
-        return self._counts.setdefault(key, _Count())
 
 
 RATES = Rates()

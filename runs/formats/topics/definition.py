@@ -43,7 +43,9 @@ class TopicList:
 
     def add(self, line: int, topic_id: str, texts: Mapping[str, str]) -> None:
         """Check and keep a topic; its title is the first of title, query and text that is not empty."""
-        self._check_number(line)
+        if len(self.topics) >= MAX_TOPICS:
+            self.report.problem(line, "too_many_topics", f"the file has more than {MAX_TOPICS:,} topics")
+            self.report.check()
         self._check_id(line, topic_id)
         fields = {name: text.strip() for name, text in texts.items() if text.strip()}
         named = next((name for name in TITLE_NAMES if name in fields), "")
@@ -63,11 +65,6 @@ class TopicList:
         if len(text) > MAX_LINE:
             self.refuse(line, "text_too_long", f"the line has more than {MAX_LINE:,} characters")
         return len(text) <= MAX_LINE
-
-    def _check_number(self, line: int) -> None:
-        if len(self.topics) >= MAX_TOPICS:
-            self.report.problem(line, "too_many_topics", f"the file has more than {MAX_TOPICS:,} topics")
-            self.report.check()
 
     def _check_id(self, line: int, topic_id: str) -> None:
         shown = repr(topic_id[:100])

@@ -60,7 +60,13 @@ def _sections(block: str) -> Iterator[tuple[str, str]]:
     yield "", block[: first.start()] if first else block
     for tag, end in _tags(_SECTION, block):
         text = block[tag.end() : end]
-        yield ("", text) if tag[1] else (tag[2].lower(), _without_label(tag[2].lower(), text))
+        if tag[1]:
+            yield "", text
+            continue
+        # TREC's files begin a section with its label, such as "Description:".
+        name, text = tag[2].lower(), text.strip()
+        label = SECTIONS[name]
+        yield name, text[len(label) :] if text[: len(label)].lower() == label else text
 
 
 def _tags(pattern: re.Pattern[str], content: str) -> Iterator[tuple[re.Match[str], int]]:
@@ -72,8 +78,3 @@ def _tags(pattern: re.Pattern[str], content: str) -> Iterator[tuple[re.Match[str
         earlier = tag
     if earlier:
         yield earlier, len(content)
-
-
-def _without_label(name: str, text: str) -> str:
-    text, label = text.strip(), SECTIONS[name]
-    return text[len(label) :] if text[: len(label)].lower() == label else text
