@@ -61,17 +61,16 @@ def read_judgements(*, collection: Collection, versions: list[int]) -> Judgement
     if len(versions) > 2:
         message = f"{len(versions)} versions; one or two can be looked at: qrels=1,2"
         raise StatisticsError(message, code="too_many_versions", pointer="qrels")
-    found = [_version(collection, version) for version in versions] or [active_qrels(collection)]
+    found = []
+    for version in versions:
+        qrels = collection.qrels.filter(version=version).first()
+        if qrels is None:
+            raise NotFound(f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels")
+        found.append(qrels)
+    found = found or [active_qrels(collection)]
     judgements = [_judgements(qrels) for qrels in found]
     compared = compare_assessments(*judgements) if len(judgements) == 2 else None
     return JudgementsAnswer([_counted(*pair) for pair in zip(found, judgements, strict=True)], compared)
-
-
-def _version(collection: Collection, version: int) -> Qrels:
-    qrels = collection.qrels.filter(version=version).first()
-    if qrels is None:
-        raise NotFound(f"collection {collection.slug} has no qrels version {version}", code="unknown_qrels")
-    return qrels
 
 
 def _judgements(qrels: Qrels) -> Judgements:
