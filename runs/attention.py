@@ -1,7 +1,7 @@
-"""Whether anybody still waits for what a request computes: its client may have left, and it has a time to end by.
+"""Stop computing when the client has left or the time of the answer is over.
 
-What takes long asks `keep_going` at its natural joints: before the next run, measure or block of resamples. Workers and
-commands have nobody who waits, and are never stopped here.
+Long computations call `keep_going` at natural points: before the next run, measure or block of resamples. Workers and
+commands have no waiting client and are never stopped here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _RETRY_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """`ends` is a reading of the monotonic clock; `has_left` asks the server about the client."""
+    """The limits of a request: `ends` is a reading of the monotonic clock; `has_left` asks the server about the
+    client."""
 
     ends: float
     seconds: float
@@ -43,7 +44,7 @@ _ATTENTION: ContextVar[Attention] = ContextVar("attention", default=_NOBODY_WAIT
 
 @contextmanager
 def attention(seconds: float, has_left: Callable[[], object]) -> Iterator[Attention]:
-    """Compute what is inside for a client, for so many seconds at most."""
+    """Compute everything inside for a client, for at most this many seconds."""
     waiting = Attention(time.monotonic() + seconds, seconds, has_left)
     token = _ATTENTION.set(waiting)
     try:
@@ -53,15 +54,15 @@ def attention(seconds: float, has_left: Callable[[], object]) -> Iterator[Attent
 
 
 def check_client() -> None:
-    """Raise ClientLeft where the client of the request has left: for what may take as long as it needs to arrive."""
+    """Raise ClientLeft if the client has left; for uploads, whose duration is not limited."""
     _ATTENTION.get().check_client()
 
 
 def keep_going() -> None:
-    """Raise ClientLeft where the client has left, and Unavailable where the answer has taken too long already."""
+    """Raise ClientLeft if the client has left, and Unavailable if the answer has taken too long already."""
     _ATTENTION.get().keep_going()
 
 
 def present_attention() -> Attention:
-    """That of this request, for the threads that compute for it."""
+    """Return the limits of this request, for the threads that compute for it."""
     return _ATTENTION.get()

@@ -1,8 +1,9 @@
-"""Digests of stored values, bound to what they belong to: a flipped bit or an exchanged row is noticed when read.
+"""Digests of stored values, bound to the objects to which they belong: a flipped bit or an exchanged row is noticed
+when read.
 
-They are kept beside the values and compared at every reading. A CRC-32 finds every single flipped bit, every burst of
-up to 32, and all but one in four thousand million of anything else; a mean's digest finds every change of one number.
-They are no protection from people who can write to the database, and who could write the digest too.
+They are stored beside the values and compared at every reading. A CRC-32 detects every single flipped bit, every burst
+of up to 32, and all but one in four thousand million of other changes; a mean's digest detects every change of one
+number. They do not protect against people who can write to the database, because they could write the digest too.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from isal import isal_zlib
 
 Integers = npt.NDArray[np.int64]
 
-# Odd, so that multiplying loses nothing: the multiplier of SplitMix64.
+# Odd, so that multiplying loses no information: the multiplier of SplitMix64.
 _FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _HALF = np.uint64(32)
-# No digest of any value: that of what cannot even be read.
+# Not the digest of any value: that of an unreadable one.
 UNREADABLE = -1
 
 
 def digest_of_bytes(owner: tuple[object, ...], *contents: bytes | memoryview[int]) -> int:
-    """Return the CRC-32 of the contents, one after the other, behind what they belong to; UNREADABLE for a text."""
+    """Return the CRC-32 of the object to which the contents belong, followed by the contents; UNREADABLE for a text."""
     digest: int = isal_zlib.crc32(json.dumps([str(part) for part in owner]).encode())
     for content in contents:
         if isinstance(content, str):
-            # SQLite gives text for bytes where a bit of the row's head was flipped.
+            # SQLite returns text for bytes if a bit of the row's head was flipped.
             return UNREADABLE
         digest = isal_zlib.crc32(content, digest)
     return digest
 
 
 def digest_of_json(owner: tuple[object, ...], value: object) -> int:
-    """Return the digest of a JSON value: the same for what either database gives back of it, whatever the order of its
-    keys and whether a number is written as 1 or 1.0. UNREADABLE where it is no such value."""
+    """Return the digest of a JSON value, which is the same for the value from either database: it ignores the order of
+    keys and whether a number is written as 1 or 1.0. UNREADABLE if it is not a JSON value."""
     try:
         return digest_of_bytes(owner, json.dumps(_plain(value), sort_keys=True).encode())
     except (OverflowError, TypeError, ValueError, RecursionError):
@@ -51,10 +52,11 @@ def digests_of_means(
     means: Sequence[Any],
     topics: Sequence[int],
 ) -> Integers:
-    """Return a digest for each mean, None among them, of so many topics, all at once: a board reads thousands.
+    """Return a digest for each mean, including None, with its number of topics. They are computed together, because a
+    leaderboard reads thousands.
 
     Version of judgements and measure are one for all, or one for each; the seeds are those of `measure_seed`. Every
-    step is a bijection of each word, so that no change of one is missed.
+    step is a bijection of each word, so that every change of one is detected.
     """
     state = np.array(seeds, np.int64).view(np.uint64)
     # SQLite does not keep the sign of a zero.
@@ -67,7 +69,7 @@ def digests_of_means(
 
 
 def measure_seed(measure: str) -> int:
-    """Return what the digests of a measure's means begin with."""
+    """Return the seed of the digests of a measure's means."""
     seed: int = isal_zlib.crc32(measure.encode())
     return seed
 

@@ -1,4 +1,4 @@
-"""Pages of collections and runs, and what every page shares: how a refusal becomes a page."""
+"""Pages of collections and runs, and what every page shares: refusals as pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def problem_of(error: Exception) -> tuple[int, str]:
-    """The status and the sentence that the API answers for an error: there is one place that decides them."""
+    """Return the status and the sentence that the API answers for an error, so that only one place decides them."""
     answer = _answer_of_the_api(error)
     return answer.status_code, answer.data["detail"]
 
@@ -38,7 +38,7 @@ def _answer_of_the_api(error: Exception) -> Any:
 
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
-    """Answer an error with a page; what the API has no answer for is raised again."""
+    """Answer an error with a page. Errors without an answer in the API are raised again."""
     answer = _answer_of_the_api(error)
     status, detail = answer.status_code, answer.data["detail"]
     page = render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
@@ -48,9 +48,9 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def reads(*names: str, fields: tuple[str, ...] = (), numbered: str = "") -> Callable[[View], View]:
-    """Say which query parameters a page reads, and which fields of a form; `numbered` ones end in a number.
+    """Declare the query parameters that a page reads, and the fields of a form; `numbered` ones end in a number.
 
-    `page` and `checked` refuse all others; a page that says nothing reads none.
+    `page` and `checked` refuse all others; a page without a declaration reads none.
     """
 
     def decorate(view: View) -> View:
@@ -61,8 +61,8 @@ def reads(*names: str, fields: tuple[str, ...] = (), numbered: str = "") -> Call
 
 
 def checked(view: View) -> View:
-    """A view of a page that leaves nothing out unsaid: it comes without the parameters that it does not read, with a
-    note that names them and with status 400; whatever changes something does nothing."""
+    """Decorate a view of a page to report unknown parameters: the page is shown without them, with a note that names
+    them and with status 400. A request that changes something does nothing."""
     names, fields = getattr(view, "reads", ()), getattr(view, "fields", ())
     numbered = getattr(view, "numbered", "")
 
@@ -81,7 +81,7 @@ def checked(view: View) -> View:
         response = view(request, *args, **kwargs)
         if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
             response.status_code = HTTPStatus.BAD_REQUEST
-            # Who has the page with this note must not be told that it is unchanged.
+            # A client that has the page with this note must not be told that it is unchanged.
             del response["ETag"]
         if response.status_code < HTTPStatus.BAD_REQUEST:
             request.refused = []  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def checked(view: View) -> View:
 
 
 def leave_out(request: HttpRequest, names: Iterable[str]) -> None:
-    """Take parameters out of the query string, so that no link of the page asks for them again."""
+    """Remove parameters from the query string, so that no link of the page contains them."""
     kept = request.GET.copy()
     for name in names:
         kept.pop(name, None)
@@ -100,7 +100,7 @@ def leave_out(request: HttpRequest, names: Iterable[str]) -> None:
 
 
 def page(view: View) -> View:
-    """A view that only reads; what it refuses becomes an error page with the status of the API."""
+    """Decorate a view that only reads; its refusals become error pages with the status of the API."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -118,5 +118,5 @@ def page(view: View) -> View:
 
 @page
 def home(request: HttpRequest) -> HttpResponse:
-    """What this is, and the collections that the reader may see."""
+    """Show what EvalHub is, and the collections that the reader may see."""
     return render(request, "runs/home.html", {"collections": list(collections_of(request.user))})

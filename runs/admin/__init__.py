@@ -1,4 +1,4 @@
-"""The administration of accounts, teams, collections and what was submitted; metrics.admin has what is computed."""
+"""The administration of accounts, teams, collections and submissions; metrics.admin has the computed objects."""
 
 from runs.admin import accounts, collections, submissions, teams, trail
 

@@ -27,7 +27,7 @@ else:
 
 
 def _permissions_here(site: admin.AdminSite) -> QuerySet[Permission]:
-    """Those that open something: of the models that the administration has."""
+    """Return the permissions with an effect: those of the models in the administration."""
     models = {model._meta.model_name for model in site._registry}
     apps = {model._meta.app_label for model in site._registry}
     known = Permission.objects.filter(content_type__app_label__in=apps, content_type__model__in=models)
@@ -36,8 +36,8 @@ def _permissions_here(site: admin.AdminSite) -> QuerySet[Permission]:
 
 @admin.register(User)
 class PersonAdmin(AuditedAdmin, AnyUserAdmin):
-    """Accounts; a new one gets its personal team, as everywhere. Only superusers decide who is staff, and what staff
-    may do here: whoever else may change accounts could otherwise make one that may do everything."""
+    """Accounts; a new one gets its personal team, as everywhere. Only superusers decide who is staff and what staff may
+    do here, because other staff who change accounts could otherwise create one with all permissions."""
 
     audited = (Action.USER_CREATED, Action.USER_CHANGED, Action.USER_DELETED)
     list_display = (
@@ -85,7 +85,7 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
         return super().has_delete_permission(request, obj) and self._is_within_reach(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        """Accounts are disabled by an action, which refuses one's own; dates are facts."""
+        """Make facts read-only: dates, and whether an account is disabled, which an action changes."""
         facts = (*super().get_readonly_fields(request, obj), "is_active", "last_login", "date_joined")
         powers = ("is_staff", "is_superuser", "groups", "user_permissions")
         return facts if request.user.is_superuser else (*facts, *powers)
@@ -111,8 +111,8 @@ class PersonAdmin(AuditedAdmin, AnyUserAdmin):
         return answer
 
     def _is_within_reach(self, request: HttpRequest, user: Any) -> bool:
-        """Superusers change the accounts of superusers and staff: whoever sets a password has its permissions.
-        One's own account is within reach."""
+        """Return whether the user may change an account. Only superusers change accounts of superusers and staff,
+        because setting a password gives its permissions. One's own account is always allowed."""
         mighty = user is not None and (user.is_superuser or user.is_staff) and user.pk != request.user.pk
         return not mighty or bool(request.user.is_superuser)
 
@@ -130,7 +130,7 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class PermissionsAdmin(GroupAdmin):
-    """Groups of permissions, in the hands of superusers, as the permissions of accounts are."""
+    """Groups of permissions, which only superusers change, like the permissions of accounts."""
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if db_field.name == "permissions":
@@ -149,7 +149,8 @@ class PermissionsAdmin(GroupAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(AuditedAdmin):
-    """Tokens are made through the API or `evalhub create_token`, which show their text once; here they end."""
+    """Tokens are created through the API or `evalhub create_token`, which show their text once; here they are
+    revoked."""
 
     audited = (Action.TOKEN_CREATED, Action.TOKEN_CHANGED, Action.TOKEN_REVOKED)
     list_display = ("key", "name", "user", "scope_names", "last_used_at", "expires_at", "revoked_at", "created_at")

@@ -1,4 +1,4 @@
-"""Collections, their topics, the versions of their judgements, and how much was submitted of what is allowed."""
+"""Collections, their topics, the versions of their judgements, and the use of quotas."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from runs.services.qrels import activate_qrels
 
 @admin.register(Collection)
 class CollectionAdmin(AuditedAdmin):
-    """Measures and the way scores are read change through the API, which checks them and evaluates the runs again;
-    so does blindness, which ends with a release."""
+    """Measures and the score precision change through the API, which checks them and evaluates the runs again; so does
+    blindness, which ends with a release."""
 
     audited = (Action.COLLECTION_CREATED, Action.COLLECTION_CHANGED, Action.COLLECTION_DELETED)
     settled = ("slug", "simulated")
@@ -44,7 +44,7 @@ class CollectionAdmin(AuditedAdmin):
         return counted.order_by(*ordering) if ordering else counted
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **given: Any) -> Any:
-        """With what a new collection's form should say before it is refused."""
+        """Return the form, with a note on what a new collection needs."""
         texts = {"slug": "its name in URLs, which cannot be changed: lower-case letters, digits, '_' and '-'"}
         return super().get_form(request, obj, change=change, help_texts=texts, **given)
 
@@ -85,7 +85,7 @@ def _release(collection: Collection, origin: Origin) -> None:
 
 @admin.register(Topic)
 class TopicAdmin(ReadOnlyAdmin):
-    """Topics are replaced together, by a file."""
+    """Topics, which are only replaced together, by a file."""
 
     list_display = ("topic_id", "title", "collection", "position")
     list_select_related = ("collection",)
@@ -95,7 +95,7 @@ class TopicAdmin(ReadOnlyAdmin):
 
 @admin.register(Qrels)
 class QrelsAdmin(ReadOnlyAdmin):
-    """Versions of judgements come as files and never change; here another one becomes the one that counts."""
+    """Versions of judgements, which come as files and never change; here another one is activated."""
 
     list_display = (
         "version_name", "active", "keyed_by", "iteration", "judgements", "topics", "bytes", "note", "created_by",
@@ -136,7 +136,7 @@ def _activate(qrels: Qrels, origin: Origin) -> None:
 
 @admin.register(QuotaCounter)
 class QuotaCounterAdmin(ReadOnlyAdmin):
-    """What teams have submitted on a day, against what the collection allows."""
+    """What teams have submitted on a day, and the quota of the collection."""
 
     list_display = ("day", "collection", "team", "used", "allowed")
     list_select_related = ("collection", "team")

@@ -1,7 +1,7 @@
-"""What the pages of the administration have in common.
+"""What the pages of the administration share.
 
-Nothing here changes more than a form's own fields. All else goes through the services: one transaction for a row and
-its event in the audit trail, and the same rules as in the API.
+Pages only change a form's own fields. All other changes go through the services: one transaction for a row and its
+event in the audit trail, and the same rules as in the API.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ else:
     AnyAdmin = admin.ModelAdmin
 
 Action = AuditEvent.Action
-# An action takes a transaction for each row, in one request.
+# An action runs a transaction for each row, in one request.
 MAX_CHOSEN = 500
 _TOLD, _NAMED = 5, 20
 
 
 def number_of(rows: QuerySet[Any], of: str) -> Coalesce:
-    """How many of these rows have the listed one as their `of`; joins would multiply each other."""
+    """Return how many of these rows have the listed one as their `of`; joins would multiply each other."""
     counted = rows.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk"))
     return Coalesce(Subquery(counted.values("number")), 0)
 
 
 class ServiceAdmin(AnyAdmin):
-    """A list whose actions call services. An action asks for the permission `alter` or `withdraw`, which are Django's
-    to change and to delete: also where no form changes or deletes anything."""
+    """A list whose actions call services. An action requires the permission `alter` or `withdraw`, which are Django's
+    to change and to delete, even where no form changes or deletes anything."""
 
     class Media:
         css = {"all": ("evalhub/admin.css",)}
 
-    # The boxes of a page must stay below what a form may send (DATA_UPLOAD_MAX_NUMBER_FIELDS).
+    # The number of checkboxes of a page must stay below what a form may send (DATA_UPLOAD_MAX_NUMBER_FIELDS).
     list_per_page = 50
     list_max_show_all = 50
-    # Counting all of a large table takes longer than the page that is shown of it.
+    # Counting a large table takes longer than the page that is shown of it.
     show_full_result_count = False
 
     def has_alter_permission(self, request: HttpRequest) -> bool:
@@ -61,7 +61,7 @@ class ServiceAdmin(AnyAdmin):
         return self._permitted(request, "delete")
 
     def get_actions(self, request: HttpRequest) -> Any:
-        """Without Django's own, which deletes many at once and passes the services by."""
+        """Return the actions without Django's own, which deletes many rows without the services."""
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
     def carry_out(
@@ -73,7 +73,7 @@ class ServiceAdmin(AnyAdmin):
         done: str,
         question: str = "",
     ) -> HttpResponse | None:
-        """Do it to each of the rows, where there is a question after a page that asks it; tell what became of it."""
+        """Run an action on each of the rows, after a confirmation page if it needs one, and report the result."""
         if chosen.count() > MAX_CHOSEN:
             self.message_user(request, f"Choose {MAX_CHOSEN} rows at most.", messages.ERROR)
             return None
@@ -117,7 +117,7 @@ class ServiceAdmin(AnyAdmin):
 
 
 class ReadOnlyAdmin(ServiceAdmin):
-    """Facts that no form changes."""
+    """Facts, which no form changes."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -130,7 +130,7 @@ class ReadOnlyAdmin(ServiceAdmin):
 
 
 class AuditedAdmin(ServiceAdmin):
-    """What is changed here is in the audit trail; `audited` names the actions for add, change and delete.
+    """Changes here are recorded in the audit trail; `audited` names the actions for add, change and delete.
 
     `settled` are fields that only a new row has in its form.
     """
@@ -144,7 +144,8 @@ class AuditedAdmin(ServiceAdmin):
     def save_model(self, request: HttpRequest, obj: Model, form: ModelForm[Any], change: bool) -> None:
         before, after = _form_changes(form)
         if change:
-            # Only what the form changed: what another request moves in this moment, a release, must stay moved.
+            # Save only what the form changed: a simultaneous change by another request, such as a release, must not be
+            # undone.
             own = [field.name for field in obj._meta.concrete_fields if field.name in form.changed_data]
             obj.save(update_fields=own)
         else:
@@ -162,7 +163,7 @@ class AuditedAdmin(ServiceAdmin):
 
 
 def _form_changes(form: ModelForm[Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """The fields that a form changes, before and after, as text; of a password only that it changed."""
+    """Return the fields that a form changes, before and after, as text; of a password only that it changed."""
     names = [name for name in form.changed_data if "password" not in name]
     before = {name: str(form.initial.get(name, "")) for name in names}
     after = {name: str(form.cleaned_data.get(name, "")) for name in names}

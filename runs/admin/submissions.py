@@ -1,4 +1,4 @@
-"""Runs and session sets: what they are, what became of them, and withdrawing and restoring them."""
+"""Runs and session sets: their description and state, and actions to withdraw and restore them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from runs.services.submissions import restore, withdraw
 
 
 class StateFilter(admin.SimpleListFilter):
-    """The state of the evaluation that counts."""
+    """Filter by the state of the current evaluation."""
 
     title = "state"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[Any, str]]:
-        # What submitters of blind collections are told is none of its own.
+        # The state that submitters of blind collections see is not one of an evaluation.
         return [(state, state) for state in RUN_STATES[1:]]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
@@ -35,7 +35,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class SubmissionAdmin(ReadOnlyAdmin):
-    """What both have in common. They come through the pages and the API, which check their files."""
+    """What both kinds share. They are uploaded through the pages and the API, which check their files."""
 
     list_select_related = ("team", "collection", "submitted_by")
     search_fields = ("tag", "team__slug", "collection__slug", "submitted_by__username", "sha256")

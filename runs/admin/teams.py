@@ -1,4 +1,4 @@
-"""Teams and who is in them."""
+"""Teams and their members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 
 class MembershipFormSet(FormSetBase):
-    """The members of a team that is not one user's: an owner must be among them, as in the API."""
+    """The members of a team that is not personal: one of them must be an owner, as in the API."""
 
     def clean(self) -> None:
         super().clean()
@@ -34,7 +34,7 @@ class MembershipFormSet(FormSetBase):
 
 
 class MembershipInline(MembershipsBase):
-    """Who is in a team. That of one user stays as it is."""
+    """The members of a team. Those of a personal team do not change."""
 
     model = Membership
     formset = MembershipFormSet
@@ -52,7 +52,7 @@ class MembershipInline(MembershipsBase):
 
 
 class ShownMemberships(MembershipsBase):
-    """The teams of a user; they change at the team, which keeps an owner."""
+    """The teams of a user; they are changed in the team, which keeps an owner."""
 
     model = Membership
     extra = 0
@@ -78,7 +78,7 @@ def _is_personal(team: Any) -> bool:
 
 @admin.register(Team)
 class TeamAdmin(AuditedAdmin):
-    """Teams with who is in them. A team that has submitted something or owns a collection is not deleted."""
+    """Teams with their members. A team that has submitted something or owns a collection is not deleted."""
 
     audited = (Action.TEAM_CREATED, Action.TEAM_CHANGED, Action.TEAM_DELETED)
     settled = ("slug",)
@@ -129,5 +129,5 @@ class TeamAdmin(AuditedAdmin):
             self._record(request, Action.MEMBER_REMOVED, membership, {"role": membership.role}, {})
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """A user's own team goes with the user."""
+        """Refuse to delete a personal team, which is deleted with its user."""
         return super().has_delete_permission(request, obj) and not _is_personal(obj)

@@ -10,7 +10,7 @@ from runs.models import AuditEvent
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
-    """Nobody changes the audit trail."""
+    """The audit trail, which is never changed."""
 
     list_display = ("time", "action", "object_type", "object_id", "collection", "actor", "token", "address")
     list_select_related = ("collection",)

@@ -1,1 +1,1 @@
-"""Pages with forms: submitting a run, making tokens."""
+"""Pages with forms: submitting runs, creating tokens, the reader's account."""

@@ -22,7 +22,7 @@ from runs.views import problem_of
 
 
 class AccountPage(FormPage):
-    """The account of whoever is logged in; `action` answers an invitation, changes the password or ends the other
+    """The account of the logged-in user; `action` answers an invitation, changes the password or ends the other
     sessions."""
 
     scopes = {"POST": Scope.MANAGE}
@@ -45,7 +45,7 @@ class AccountPage(FormPage):
                 return _page(request, 400, refused=refused)
             change_password(user=user, password=form.cleaned_data["new_password1"], origin=origin)
             done = "Password changed. All other sessions have been ended."
-        # This session goes on.
+        # Keep this session.
         update_session_auth_hash(request._request, user)
         return _page(request, done=done)
 

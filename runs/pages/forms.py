@@ -18,22 +18,23 @@ from runs.views import checked, problem_of, reads
 
 
 class PageSession(SessionAuthentication):
-    """A browser's session; whoever has none is asked to log in (401), not refused (403)."""
+    """A browser's session; a request without one is asked to log in (401), not refused (403)."""
 
     def authenticate_header(self, request: Request) -> str:
         return "Session"
 
 
 class FormPage(APIView):
-    """A page for whoever is logged in; others are sent to log in first."""
+    """A page for logged-in users; others are redirected to log in first."""
 
     authentication_classes = (PageSession,)
     parser_classes = (MultiPartParser, FormParser)
     signed_in = True
-    # What its address and its form have; a form with a file is read by its serializer, which knows its fields.
+    # The parameters of the address and of the form; a form with a file is read by its serializer, which knows its
+    # fields.
     reads: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
-    # A page is no part of the API's description.
+    # A page is not part of the API's description.
     schema = None
 
     @classmethod
@@ -41,7 +42,7 @@ class FormPage(APIView):
         return checked(reads(*cls.reads, fields=cls.fields)(super().as_view(**initkwargs)))
 
     def handle_exception(self, error: Exception) -> Any:
-        """The refusal as a page, with the status and the sentence of the API."""
+        """Return the refusal as a page, with the status and the sentence of the API."""
         request: HttpRequest = self.request._request
         if isinstance(error, NotAuthenticated) and request.method in ("GET", "HEAD"):
             return redirect_to_login(request.get_full_path())
@@ -54,7 +55,7 @@ class FormPage(APIView):
 
 
 def see(request: Request, address: str) -> HttpResponse:
-    """Send the browser to another page; htmx would otherwise put that page into this one."""
+    """Redirect the browser to another page; htmx would otherwise put that page into this one."""
     if request.headers.get("HX-Request"):
         response = HttpResponse()
         response["HX-Redirect"] = address

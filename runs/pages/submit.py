@@ -27,10 +27,10 @@ _OF_THE_FORM = ("csrfmiddlewaretoken", "action")
 
 
 class RunFormSerializer(RunUploadSerializer):
-    """The same fields as a form sends them: what is left empty is left out, a second file that nobody chose as well."""
+    """The same fields as a form sends them: empty fields and a second file that was not chosen are left out."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Without what the form has beside the run: its token, and which of its buttons was pressed."""
+        """Ignore the other fields of the form: its CSRF token, and the button that was pressed."""
         fields = {name: value for name, value in data.items() if value != "" and name not in _OF_THE_FORM}
         return super().to_internal_value(fields)
 
@@ -71,7 +71,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
 
 
 def _refusal(request: Request, collection: Collection, error: EvalHubError | APIException) -> HttpResponse:
-    """The page with what is wrong: line by line for a file, field by field for the form."""
+    """Return the page with the problems: line by line for a file, field by field for the form."""
     status, detail = problem_of(error)
     if isinstance(error, ValidationError) and "file" in error.get_full_details():
         detail = "choose a file first"

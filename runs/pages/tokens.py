@@ -1,4 +1,4 @@
-"""The page of the reader's tokens: make one, copy it once, take one back."""
+"""The page of the reader's tokens: create one, copy it once, revoke one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MEANINGS = {
 
 
 class TokensPage(FormPage):
-    """The tokens of whoever is logged in; `action` makes or revokes one."""
+    """The tokens of the logged-in user; `action` creates or revokes one."""
 
     scopes = {"POST": Scope.MANAGE}
     fields = ("action", "name", "days", "scopes", "key")
