@@ -1,4 +1,4 @@
-"""`evalhub eval`: trec_eval's command line over EvalHub's engine, for files and without a server."""
+"""`evalhub eval`: trec_eval's command line with EvalHub's engine, for files and without a server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from runs.formats.zscores import read_zscores
 
 _FAILED, _WRONG_USE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
 _SCORES: dict[Version, ScoreType] = {"10": "float64", "9.0.8": "float32"}
-# Nobody but the user names these files: of the service's limits stay those of memory.
+# Only the user names these files: of the service's limits only those of memory apply.
 _LIMITS = Limits(
     bytes_in=8 * 1024**3, bytes_out=64 * 1024**3, lines=1_000_000_000, topics=10_000_000,
 )  # fmt: skip
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> None:
         status = _parse_and_run(argv[2:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads has enough: say nothing, not even when Python closes its output.
+        # The reader of the output has closed it: print no error, not even when Python closes its output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = _PIPE_CLOSED
     except OSError as error:
@@ -75,7 +75,7 @@ def _parse_and_run(arguments: list[str]) -> int:
 
 @dataclass
 class _Command:
-    """One call of the command; `failed` once a file cannot be evaluated."""
+    """One call of the command; `failed` if a file could not be evaluated."""
 
     options: argparse.Namespace
     requests: list[Request]
@@ -84,7 +84,7 @@ class _Command:
     failed: bool = False
 
     def run(self) -> int:
-        """Evaluate every run and write the figures; returns the exit status."""
+        """Evaluate every run and write the values. Return the exit status."""
         options = self.options
         names = [options.qrels, *options.runs, *filter(None, [options.scale, options.known])]
         files = {name: LocalFile(name, _LIMITS) for name in names}
@@ -159,7 +159,7 @@ class _Command:
         return None
 
     def _columns(self, file: LocalFile, answers: Answers) -> list[Column]:
-        """Return the columns of every measure; one that fails is named and left out, and the others are shown."""
+        """Return the columns of every measure; one that fails is reported and left out."""
         found: list[Column] = []
         each: list[tuple[str, list[Request], list[Measure]]] = [(one.entry.name, [one], []) for one in self.requests]
         each += [(measure.name, [], [measure]) for measure in self.measures]
@@ -188,7 +188,7 @@ class _Command:
                 _say(f"{_place(file.name, warning.line)}: warning: {warning.code}: {warning.message}{more}")
 
     def _check_gains(self, file: LocalFile, judgements: Judgements) -> None:
-        """Say where gains turn the order of the levels round, even without --verbose."""
+        """Warn if gains reverse the order of levels, even without --verbose."""
         levels = np.unique(judgements.levels).tolist()
         cautions = [caution for measure in self.measures for caution in measure.cautions(levels)]
         for request in self.requests:
@@ -197,7 +197,7 @@ class _Command:
             _say(f"{file.name}: warning: {caution.code}: {caution.message}")
 
     def _check_subtopics(self, file: LocalFile, qrels: QrelsSummary) -> None:
-        """Warn where measures of subtopics meet judgements without any, even without --verbose."""
+        """Warn if measures of subtopics are used with judgements without any, even without --verbose."""
         names = ", ".join(measure.name for measure in self.measures if measure.definition.name in OF_SUBTOPICS)
         if names and qrels.judgements.subtopics is None:
             _say(f"{file.name}: warning: no subtopics for {names}: each topic is its only one; see --iteration")
@@ -216,7 +216,7 @@ class _Command:
 
     @contextmanager
     def _reported(self, file: LocalFile) -> Iterator[None]:
-        """Say on standard error why a file cannot be evaluated, and go on."""
+        """Print to standard error why a file cannot be evaluated, and continue."""
         try:
             yield
         except InvalidFile as error:
@@ -231,7 +231,7 @@ class _Command:
 
 
 def _missing_values(column: Column) -> str:
-    """Say which topics a value leaves out, and why."""
+    """Return a sentence on the topics without a value, and the reasons."""
     topics = column.defined + sum(column.undefined.values())
     over = (
         f"is over {column.defined} of {topics} topics" if column.defined else f"has no value for any of {topics} topics"
@@ -241,7 +241,7 @@ def _missing_values(column: Column) -> str:
 
 
 def _other_case(topics: Iterable[str], judged: list[bytes], where: str = "in the run") -> str:
-    """Return a pair of topics that differ in case only, where there is one."""
+    """Return a note on a pair of topics that differ in case only, if there is one."""
     known = {topic_id.decode(errors="replace").casefold(): topic_id.decode(errors="replace") for topic_id in judged}
     pair = next(((topic, known[topic.casefold()]) for topic in topics if topic.casefold() in known), None)
     return f"; the ids differ in case: {pair[0]!r} {where}, {pair[1]!r} in the judgements" if pair else ""

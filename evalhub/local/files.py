@@ -1,4 +1,4 @@
-"""Files named on a command line: opened again and again, and pipes kept in memory so that they can be."""
+"""Files named on a command line, which can be opened repeatedly; pipes are kept in memory for this."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class LocalFile:
         self._kept: bytes | None = None
 
     def size(self) -> int:
-        """Return how many bytes there are to read, after decompression, as far as the file itself tells."""
+        """Return how many bytes there are to read after decompression, as far as the file itself says."""
         with self._raw() as raw:
             return content_size(raw)
 
     def open(self) -> BoundedReader:
-        """Return the content from its beginning, decompressed; what was opened before is closed."""
+        """Return the content from its beginning, decompressed; an earlier stream is closed."""
         self.close()
         self._opened = open_stream(self._raw(), self._limits)
         return self._opened
@@ -48,7 +48,7 @@ class LocalFile:
 
 
 def _read(name: str, limit: int) -> bytes:
-    """Return what a pipe gives, or one byte more than the limit."""
+    """Return the content of a pipe, or one byte more than the limit."""
     if name == "-":
         return sys.stdin.buffer.read(limit + 1)
     with Path(name).open("rb") as pipe:

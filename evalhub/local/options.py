@@ -33,7 +33,7 @@ examples:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Return the options; SystemExit after --help, or with status 2 after a message about what is wrong."""
+    """Return the options. Raise SystemExit after --help, or with status 2 after an error message."""
     return parser().parse_intermixed_args(arguments)
 
 
@@ -96,7 +96,7 @@ def _add_own(to: argparse.ArgumentParser) -> None:
 
 
 class _number:  # noqa: N801 - argparse names a type by its class in messages
-    """A reader of whole numbers in [low, high] for argparse."""
+    """Return a reader of whole numbers in [low, high] for argparse."""
 
     def __init__(self, low: int, high: int) -> None:
         self._low, self._high = low, high

@@ -1,4 +1,4 @@
-"""Accounts made on the command line: their first password and token, which are shown only once."""
+"""Accounts created on the command line: their first password and token, which are shown only once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from runs.services.tokens import issue_token
 
 
 def create_account(name: str, *, scopes: Iterable[str], administrator: bool = False) -> tuple[str, str]:
-    """Create a user with a personal team; return the password and the text of a token with these scopes.
+    """Create a user with a personal team. Return the password and the text of a token with these scopes.
 
-    CommandError where the name is taken, or is none that the administration would take.
+    Raise CommandError if the name is taken, or the administration would refuse it.
     """
     if User.objects.filter(username=name).exists():
         raise CommandError(f"there is a user {name!r} already; evalhub create_token {name} creates another token")

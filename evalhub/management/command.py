@@ -1,4 +1,4 @@
-"""What all commands of the service have in common."""
+"""What all commands of the service share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ T = TypeVar("T")
 
 
 class Command(BaseCommand):
-    """A command that takes its options by their whole names: what a shorter one means changes with every new option."""
+    """A command that accepts options only by their full names, because an abbreviation changes its meaning with every
+    new option."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, **{"allow_abbrev": False, **kwargs})
 
 
 def placed(look: Callable[[], T]) -> T:
-    """Return what a look at database, store and Redis gives; CommandError where they do not belong together."""
+    """Return the result of checking database, store and Redis. Raise CommandError if they do not belong together."""
     try:
         return look()
     except WrongPlace as error:

@@ -1,4 +1,4 @@
-"""evalhub adopt: take this database, store and Redis for one install, on purpose."""
+"""evalhub adopt: declare that this database, store and Redis are one install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evalhub backup: everything into one file, while the service runs."""
+"""evalhub backup: back up everything into one file, while the service runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Command(command.Command):
         if not target.parent.is_dir():
             raise CommandError(f"the folder {target.parent} does not exist; make it first")
         command.placed(require_install)
-        # So that what was written so far is removed as by Ctrl-C.
+        # So that the unfinished file is removed, as by Ctrl-C.
         usual = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         try:
             manifest = write_backup(target)

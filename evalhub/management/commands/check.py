@@ -1,4 +1,4 @@
-"""evalhub check: Django's command, which also looks at what matters on a server that others reach."""
+"""evalhub check: Django's command, which also checks the settings of a server that others can reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evalhub check_worker: whether this machine's worker goes round; a container's health check."""
+"""evalhub check_worker: check whether this machine's worker is alive; a container's health check."""
 
 from __future__ import annotations
 

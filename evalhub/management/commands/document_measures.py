@@ -1,4 +1,4 @@
-"""evalhub document_measures: docs/measures.md, made from the docstrings of the MEASURES table."""
+"""evalhub document_measures: print docs/measures.md, generated from the docstrings of the MEASURES table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""evalhub document_sessions: the reference of measures in docs/sessions.md, made from the docstrings of the table."""
+"""evalhub document_sessions: print the reference of measures in docs/sessions.md, generated from the docstrings of the
+table."""
 
 from __future__ import annotations
 

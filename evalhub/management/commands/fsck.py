@@ -1,4 +1,4 @@
-"""evalhub fsck: whether rows and files are as they must be, one line for everything that is not."""
+"""evalhub fsck: check rows and files, with one line for every fault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Command(command.Command):
                 wrong += self._say(finding)
                 if finding.code == "database_damaged":
                     damaged = damaged or finding.message
-        # Not while rows are still being read.
+        # Repair only after all rows were read.
         for finding, repair in repairable:
             repair()
             self.stdout.write(f"repaired {finding}")
@@ -56,7 +56,8 @@ class Command(command.Command):
             sys.exit(1)
 
     def _say(self, finding: Finding) -> bool:
-        """Print a finding at once, for whoever watches and in case that the next look fails; True for a fault."""
+        """Print a finding immediately, for the user who waits and in case the next check fails. Return whether it is a
+        fault."""
         self.stdout.write(str(finding))
         self.stdout.flush()
         return not finding.note

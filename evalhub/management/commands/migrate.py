@@ -1,4 +1,4 @@
-"""evalhub migrate: Django's command, in one process at a time, and never over a database that was lost."""
+"""evalhub migrate: Django's command, in one process at a time, and never on a database that replaces a lost one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalhub.management import command
 from evalhub.operating.settling import missing_migrations, note_needs, require_known
 from runs.services.files import stored_files
 
-# Any number, the same in every process: nothing else locks it.
+# Any number that is the same in every process and not used by another lock.
 _ADVISORY_LOCK = 0x65766C687562
 _PAUSE_SECONDS = 0.2
 
@@ -27,7 +27,7 @@ class Command(command.Command, migrate.Command):
     help = "Bring the database up to date; a second one waits until the first is done."
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        # Before the checks, which ask the database.
+        # Before the checks, which query the database.
         with _alone():
             return super().execute(*args, **options)
 
@@ -41,10 +41,11 @@ class Command(command.Command, migrate.Command):
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the right to migrate this database; waits for whoever holds it. The kernel or server frees it on death."""
+    """Hold the lock for migrating this database, after waiting for its current holder. The kernel or server frees it if
+    the process dies."""
     path = connection.settings_dict["NAME"]
     if connection.vendor == "postgresql":
-        # Asked again and again: a wait inside the server would end with a statement's time limit.
+        # Polled, because a wait inside the server would end with a statement's time limit.
         with connection.cursor() as cursor:
             while True:
                 cursor.execute("SELECT pg_try_advisory_lock(%s)", [_ADVISORY_LOCK])
@@ -71,7 +72,7 @@ def _alone() -> Iterator[None]:
 
 
 def _begin(path: Path) -> None:
-    """Make an empty database where there is none: no other command does. CommandError where one was lost."""
+    """Create an empty database if there is none; no other command does. Raise CommandError if one was lost."""
     if path.exists() and path.stat().st_size:
         return
     if any(stored_files()):

@@ -1,4 +1,4 @@
-"""evalhub restore: a backup into an empty install; with --verify it is only checked."""
+"""evalhub restore: restore a backup into an empty install; with --verify only check it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Command(command.Command):
             sys.exit(1)
 
     def _check(self, backup: Backup) -> set[str]:
-        """Print what is wrong, and return the stored files, by SHA-256, that the backup does not have whole."""
+        """Print the faults, and return the stored files, by SHA-256, that the backup does not have intact."""
         faults = []
         for fault in backup.faults():
             self.stdout.write(f"wrong {fault}")

@@ -1,4 +1,4 @@
-"""evalhub serve: web server and worker on this machine, on the data folder of EVALHUB_DATA."""
+"""evalhub serve: run web server and worker on this machine, on the data folder of EVALHUB_DATA."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Command(command.Command):
 
 
 def begin(tell: Callable[[str], object]) -> None:
-    """Settle the install before its web server starts; CommandError where something does not belong to it."""
+    """Settle the install before its web server starts. Raise CommandError if its parts do not belong together."""
     command.placed(settle_install)
     try:
         keep_key()
@@ -76,13 +76,13 @@ def add_server_arguments(parser: CommandParser) -> None:
 
 
 def check_address(bind: str) -> None:
-    """Raise CommandError where the web server could not listen at `bind`, HOST:PORT, before anything is started."""
+    """Raise CommandError, before anything is started, if the web server could not listen at `bind`, HOST:PORT."""
     try:
         host, port = parse_address(bind)
     except ValueError as error:
         raise CommandError(str(error)) from error
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        # As the web server binds: connections that a server left behind when it ended do not count.
+        # Bind as the web server does: old connections of an ended server are no obstacle.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -1,4 +1,4 @@
-"""evalhub sweep: take away what nobody needs any longer, now instead of at the next hour."""
+"""evalhub sweep: delete what is no longer needed, now instead of at the next hour."""
 
 from __future__ import annotations
 

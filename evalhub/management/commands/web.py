@@ -1,4 +1,4 @@
-"""evalhub web: the web server alone, for installations whose workers are processes of their own."""
+"""evalhub web: run the web server alone, for installs whose workers are separate processes."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ class Command(command.Command):
         except (InterfaceError, OperationalError) as error:
             self.stderr.write(f"the database does not answer yet ({error}); requests are answered when it does")
         started = web_command(options["bind"], options["processes"])
-        # In place of this process: signals reach the server itself.
+        # Replace this process, so that signals reach the server itself.
         os.execve(started[0], started, web_environment())

@@ -1,4 +1,4 @@
-"""evalhub worker: a Celery worker on the Redis of EVALHUB_REDIS_URL, as many of these as you like, on any machine."""
+"""evalhub worker: run a Celery worker on the Redis of EVALHUB_REDIS_URL; start as many as you like, on any machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Command(command.Command):
             command.placed(lambda: settle_redis(install))
         except (InterfaceError, OperationalError) as error:
             self.stderr.write(f"the database does not answer yet ({error}); the worker keeps trying")
-        # Celery ends now and then when its pool or its broker is killed at a bad moment: then another one starts.
+        # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another one starts.
         supervisor = Supervisor({"worker": worker_command(options["processes"])})
         supervisor.start()
         try:
