@@ -1,4 +1,4 @@
-"""Opening an uploaded file: gzip and Zstandard are recognised by their first bytes, never by a file name."""
+"""Open an uploaded file: gzip and Zstandard are recognised by their first bytes, never by a file name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.errors import FileReport, FileTooLarge, InvalidFile, UnsupportedFile
 from runs.formats.limits import Limits
 
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-# Enough of a file's start to tell what it is, and what is refused by it.
+# Enough of a file's start to recognise its format, and the formats that are refused by it.
 _START = 512
 _STEP = 1024 * 1024
 _UNREAD = {
@@ -26,9 +26,9 @@ _UNREAD = {
     "lz4": re.compile(rb"\x04\x22\x4d\x18"),
     "tar": re.compile(rb".{257}ustar", re.DOTALL),
 }
-# A frame asking for a larger window than this is refused: memory is bounded by it.
+# A frame that requires a larger window than this is refused, which limits memory.
 _ZSTANDARD_WINDOW = 8 * 1024 * 1024
-# A block of four bytes can hold 128 KiB: this much is fed at a time, so that at most 32 MiB come out.
+# A block of four bytes can expand to 128 KiB: this much is fed at a time, so that at most 32 MiB come out.
 _ZSTANDARD_STEP = 1024
 # A gzip file ends with the size of its last member's content; where a Zstandard frame names none, it is guessed.
 _GZIP_SIZE = 4
@@ -37,13 +37,13 @@ _ERRORS: tuple[Any, ...] = (EOFError, OSError, OverflowError, zlib.error, isal_z
 
 
 class Reader(Protocol):
-    """What the formats need of a stream."""
+    """The methods that the formats need of a stream."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
 
 class _ZstandardReader:
-    """Zstandard frames one after another. Unlike the library's own reader it notices where one is cut short."""
+    """Read Zstandard frames one after another. Unlike the library's own reader it notices a truncated frame."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
@@ -82,13 +82,14 @@ class BoundedReader:
         self._given = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        """At most `size` decompressed bytes; InvalidFile where the compression is broken, FileTooLarge past the cap."""
+        """Return at most `size` decompressed bytes. Raise InvalidFile if the compression is broken, FileTooLarge beyond
+        the limit."""
         if size < 0:
             return b"".join(iter(lambda: self.read(_STEP), b""))
         try:
             content = self._stream.read(min(size, self._limits.bytes_out - self._given + 1))
         except _ERRORS as error:
-            # A number of the system's own is of the disk and not of the data.
+            # An error number of the system is a fault of the disk and not of the data.
             if self._encoding == "plain" or (isinstance(error, OSError) and error.errno):
                 raise
             report = FileReport()
@@ -149,7 +150,7 @@ def encoding_of(start: bytes) -> str:
 
 
 def content_size(raw: BinaryIO) -> int:
-    """Return how many bytes an open, seekable file holds after decompression, as far as the file itself tells."""
+    """Return how many bytes an open, seekable file has after decompression, as far as the file itself says."""
     raw.seek(0)
     start = raw.read(_START)
     size = raw.seek(0, io.SEEK_END)

@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_ir_metadata(comment_lines: list[bytes]) -> tuple[dict[str, object] | None, str | None]:
-    """Return the header's mapping, fit for JSON, or None; and why a header that is there cannot be used."""
+    """Return the header's mapping, valid as JSON, or None; and why an existing header cannot be used."""
     try:
         lines = _header_lines(comment_lines)
         if lines is None:
@@ -84,7 +84,7 @@ def _load(text: str) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return the value in the types JSON has; nothing is dropped, what JSON lacks becomes a string."""
+    """Return the value in JSON's types; nothing is dropped, and values that JSON lacks become strings."""
     if isinstance(value, dict):
         plain = {str(_plain(key)): _plain(item) for key, item in value.items()}
         if len(plain) != len(value):

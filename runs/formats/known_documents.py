@@ -32,7 +32,7 @@ _LINE = "a line is 'topic_id doc_id', or 'topic_id expected N' for how many rele
 
 @dataclass
 class KnownSummary:
-    """What a file of known documents holds."""
+    """The content of a file of known documents."""
 
     report: FileReport
     known: KnownDocuments
@@ -40,7 +40,7 @@ class KnownSummary:
 
     @property
     def count(self) -> int:
-        """Known documents, each once for a topic."""
+        """Return the number of known documents, each counted once for a topic."""
         return len(self.known.documents.scores)
 
     @property
@@ -57,10 +57,10 @@ def known_limits(limits: Limits) -> Limits:
 
 
 def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int = 0) -> KnownSummary:
-    """Return the known documents of a file with a report of what is wrong or odd; `summary.report.check()` raises
+    """Return the known documents of a file with a report of its problems and warnings; `summary.report.check()` raises
     InvalidFile.
 
-    Hashes are made under `seed`, that of the judgements the documents will meet.
+    Hashes use `seed`, that of the judgements with which the documents are compared.
     """
     reader = PieceReader(KNOWN, known_limits(limits), seed)
     (columns,) = reader.read(open_known(), whole=True)
@@ -77,7 +77,7 @@ def read_known(open_known: Opener, *, limits: Limits = DEFAULT_LIMITS, seed: int
 
 
 def _kinds(reader: PieceReader, columns: Columns) -> tuple[Flags, Flags]:
-    """Return which rows name a document and which a number; what is wrong with the others is reported."""
+    """Return which rows name a document and which a number; problems of other rows are reported."""
     starts, ends = columns.spans[:, 2 * DOCUMENT], columns.spans[:, 2 * DOCUMENT + 1]
     three = columns.notes & FEW == 0
     document = ~three & (ends > starts)
@@ -113,7 +113,7 @@ def _expected(reader: PieceReader, columns: Columns) -> dict[bytes, int]:
 
 
 def _documents(reader: PieceReader, columns: Columns) -> RankedBlock:
-    """Return the documents by topic, each once; those that are repeated are warned about."""
+    """Return the documents by topic, each once, with a warning for repeated ones."""
     _, starts = topic_segments(columns)
     first, second = find_duplicates(columns, starts)
     for earlier, row in zip(first[:PROBLEMS_SHOWN].tolist(), second[:PROBLEMS_SHOWN].tolist(), strict=True):

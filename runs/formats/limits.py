@@ -1,4 +1,4 @@
-"""How much of a file is read before it is refused."""
+"""The limits of a file; reading stops where it exceeds them."""
 
 from __future__ import annotations
 

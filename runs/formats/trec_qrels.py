@@ -25,7 +25,7 @@ from runs.formats.scanning.pieces import (
 )
 from runs.formats.scanning.scan import find_duplicates
 
-# What the second column may be taken for.
+# The possible uses of the second column.
 SUBTOPIC, ROUND, IGNORE = ITERATIONS = ("subtopic", "round", "ignore")
 _NAMED = 10
 _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
@@ -33,9 +33,9 @@ _LEVEL = f"a whole number from -{MAX_LEVEL} to {MAX_LEVEL}"
 
 @dataclass
 class QrelsSummary:
-    """What a qrels file holds. `levels` maps each level to its number of judgements.
+    """The content of a qrels file. `levels` maps each level to its number of judgements.
 
-    `iteration` is what its second column was taken for.
+    `iteration` is the use of its second column.
     """
 
     report: FileReport
@@ -53,12 +53,13 @@ def read_qrels(
     limits: Limits = DEFAULT_LIMITS,
     seed: int = 0,
 ) -> QrelsSummary:
-    """Read the judgements of a file with a report of what is wrong or odd; `summary.report.check()` raises InvalidFile.
+    """Read the judgements of a file with a report of its problems and warnings; `summary.report.check()` raises
+    InvalidFile.
 
-    A document judged in several iterations has the highest of its levels, whatever the iterations are; twice in one
-    iteration with two levels is a problem. Where they are subtopics the level of each is kept beside it. Without an
-    `iteration` they are taken for subtopics where a topic judges a document in two of them, or `had_subtopics` says
-    that the collection's judgements had some before; else they are ignored.
+    A document judged in several iterations has the highest of its levels, whatever the iterations are; two levels in
+    one iteration are a problem. If the iterations are subtopics, the level of each is kept too. Without an `iteration`
+    they are subtopics if a topic judges a document in two of them, or if `had_subtopics` says that the collection's
+    previous judgements had some; otherwise they are ignored.
     """
     reader = PieceReader(QRELS, limits, seed)
     (columns,) = reader.read(open_qrels(), whole=True)
@@ -100,7 +101,7 @@ def _several(columns: Columns) -> bool:
 
 
 def _subtopics(columns: Columns, topic_starts: Ints, first: Ints, second: Ints) -> Subtopics | None:
-    """Return the level of each document in each iteration; None where every topic has one iteration only."""
+    """Return the level of each document in each iteration, or None if every topic has only one iteration."""
     if not _several(columns):
         return None
     document, kept = np.arange(len(columns.line)), np.ones(len(columns.line), np.bool_)
@@ -133,7 +134,7 @@ def _within_topic(topic: Ints, label: Ints) -> Ints:
 def _report_iterations(
     reader: PieceReader, columns: Columns, starts: Ints, subtopics: Subtopics | None, taken: str, given: bool
 ) -> None:
-    """Say what the iterations of the file are taken for, where a topic has several."""
+    """Report the use of the iterations of the file, if a topic has several."""
     if not _several(columns):
         return
     if subtopics:
@@ -161,7 +162,7 @@ def _inside(columns: Columns) -> Flags:
 
 
 def _iterations(columns: Columns) -> tuple[str, int]:
-    """Return the first iterations with their numbers of judgements, to be read in a sentence; how many there are."""
+    """Return the first iterations with their numbers of judgements as part of a sentence, and how many there are."""
     numbers = numbered(columns, LABEL)
     values, rows, sizes = np.unique(numbers, return_index=True, return_counts=True)
     names = [columns.text(row, LABEL)[:100].decode(errors="replace") for row in rows[:_NAMED].tolist()]
@@ -170,7 +171,8 @@ def _iterations(columns: Columns) -> tuple[str, int]:
 
 
 def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: Ints, same: Ints) -> Flags:
-    """Return which rows to keep: the first of each document, raised to the highest level any iteration gives it."""
+    """Return which rows to keep: the first of each document, raised to the highest level that any iteration gives
+    it."""
     keep = np.ones(len(columns.line), np.bool_)
     keep[second] = False
     if len(second):
@@ -180,7 +182,7 @@ def _merge_repeated(reader: PieceReader, columns: Columns, first: Ints, second: 
 
 
 def _same_iteration(columns: Columns, first: Ints, second: Ints) -> Ints:
-    """For each repeated row the first row that judges its document in its iteration: itself where none did before."""
+    """Return for each repeated row the first row that judges its document in its iteration, which may be itself."""
     if not len(second):
         return second
     documents, labels = np.unique(first), numbered(columns, LABEL)

@@ -39,7 +39,7 @@ USUAL_DOCUMENTS = 1000
 
 @dataclass
 class RunSummary:
-    """What can be said of a run without judgements. `topics` maps each topic_id to its number of documents."""
+    """The properties of a run that need no judgements. `topics` maps each topic_id to its number of documents."""
 
     report: FileReport
     tag: str | None = None
@@ -52,7 +52,7 @@ class RunSummary:
 
 
 def say_contradicted(lines: int, documents: int) -> str:
-    """Return what the rank column of a run is worth: `lines` of it stand against the score of the line before."""
+    """Return a note on the rank column of a run: `lines` of it contradict the score of the line before."""
     return f"{lines:,} of {documents:,} lines have a rank that contradicts their score; scores decide"
 
 
@@ -61,7 +61,7 @@ def read_run(
 ) -> Iterator[RankedBlock]:
     """Yield the blocks of a run that was checked before.
 
-    Raises TopicsInterleaved where `grouped` does not hold, InvalidFile where the file is not sound after all.
+    Raise TopicsInterleaved if `grouped` is wrong, InvalidFile if the file is damaged after all.
     """
     reader, seen = PieceReader(CHECKED_RUN, limits, seed), set[bytes]()
     for columns in reader.read(open_run(), whole=not grouped):
@@ -76,7 +76,8 @@ def read_run(
 def check_run(
     open_run: Opener, *, tag: str | None = None, limits: Limits = DEFAULT_LIMITS, seed: int = 0
 ) -> RunSummary:
-    """Read a run to its end and report everything wrong or odd; `tag` is the one the submission names, if any."""
+    """Read a run to its end and report all problems and warnings; `tag` is the one that the submission names, if
+    any."""
     try:
         return _RunCheck(limits, seed, tag, grouped=True).run(open_run)
     except TopicsInterleaved:
@@ -87,9 +88,10 @@ def check_run(
 def use_run(
     open_run: Opener, use: Callable[[Iterator[RankedBlock]], T], *, limits: Limits = DEFAULT_LIMITS, seed: int = 0
 ) -> tuple[RunSummary, T]:
-    """The report of a run and what `use` makes of its good lines, in one reading (two where topics are interleaved).
+    """Return the report of a run and the result of `use` for its valid lines, in one reading (two if topics are
+    interleaved).
 
-    `use` must read all blocks. The tag is that of the last line, as in trec_eval, and several are no problem.
+    `use` must read all blocks. The tag is that of the last line, as in trec_eval, and several tags are not a problem.
     """
     try:
         check = _RunCheck(limits, seed, None, grouped=True, any_tags=True)
@@ -111,7 +113,7 @@ def _block(columns: Columns) -> RankedBlock:
 
 
 class _RunCheck:
-    """One reading of a run; everything it finds goes into the summary."""
+    """One reading of a run; its findings go into the summary."""
 
     def __init__(self, limits: Limits, seed: int, tag: str | None, grouped: bool, any_tags: bool = False) -> None:
         self.limits = limits
@@ -131,7 +133,7 @@ class _RunCheck:
         return self.summary
 
     def blocks(self, open_run: Opener) -> Iterator[RankedBlock]:
-        """Yield the good lines of the run; the summary is complete when they are read to the end."""
+        """Yield the valid lines of the run; the summary is complete when they are read to the end."""
         for columns in self.reader.read(open_run(), whole=not self.summary.grouped):
             good = self.reader.check_rows(columns, _SCORE, "bad_score")
             self.reader.warn_extra_columns(columns)
@@ -194,7 +196,7 @@ class _RunCheck:
             report.problem(0, "empty_run", "the file contains no run")
         summary.tag = self._choose_tag()
         if self.reader.comments:
-            # By name, where it is needed: most runs have no comments, and a YAML reader takes long to load.
+            # Imported where it is needed: most runs have no comments, and a YAML reader takes long to load.
             metadata = import_module("runs.formats.ir_metadata")
             summary.metadata, oddity = metadata.read_ir_metadata(self.reader.comments)
             if oddity:
@@ -243,7 +245,7 @@ def _tied(scores: Floats, inside: Flags) -> Flags:
     """Return rows whose score another row of the topic has, whatever the file's order."""
     topic = np.cumsum(~inside)
     rises = (scores[1:] > scores[:-1]) & inside[1:]
-    # Most runs list each topic in descending order: equal scores are then neighbours as they stand.
+    # Most runs list each topic in descending order: equal scores are then adjacent.
     order = np.lexsort((scores, topic)) if rises.any() else np.arange(len(scores))
     equal = (scores[order][1:] == scores[order][:-1]) & (topic[order][1:] == topic[order][:-1])
     tied = np.zeros(len(scores), np.bool_)

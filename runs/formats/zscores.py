@@ -11,7 +11,7 @@ _COLUMNS = 4
 
 
 def read_zscores(open_file: Opener) -> dict[tuple[bytes, str], tuple[float, float]]:
-    """Mean and standard deviation by topic_id and measure; InvalidFile with every line that is wrong."""
+    """Return mean and standard deviation by topic_id and measure. Raise InvalidFile with every invalid line."""
     report, found = FileReport(), dict[tuple[bytes, str], tuple[float, float]]()
     for number, line in enumerate(open_file().read().split(b"\n"), 1):
         columns = line.split()

@@ -1,1 +1,1 @@
-"""Bytes to columns: compiled and plain, piece by piece."""
+"""Scan bytes into columns: compiled and plain, piece by piece."""

@@ -1,4 +1,4 @@
-"""Work on the next items of an iterator while the present one is used."""
+"""Work on the next items of an iterator while the current one is used."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Of a machine with many cores a file takes a few: other files want the rest.
+# On a machine with many cores a file uses only a few, because other files need the rest.
 THREADS = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def ahead(function: Callable[[Item], Result], items: Iterator[Item], threads: int) -> Iterator[Result]:
-    """Yield the results of a function that releases the interpreter's lock, in order, some of them made in advance.
+    """Yield the results of a function that releases the interpreter's lock, in order, with some of them computed in
+    advance.
 
-    The items themselves are drawn in the caller's thread. Where drawing one fails, the results of those before it
-    come first.
+    The items themselves are drawn in the caller's thread. If drawing one fails, the results of those before it come
+    first.
     """
     waiting: deque[Future[Result]] = deque()
     failure: Exception | None = None

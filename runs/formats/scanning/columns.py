@@ -1,4 +1,4 @@
-"""Columns: the lines of a piece of a run or qrels file as arrays, and what was noted of each line."""
+"""Columns: the lines of a piece of a run or qrels file as arrays, with notes on each line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions
 
-# What a scan notes of a row. A row without a note is good as it stands.
+# The notes of a scan on a row. A row without a note is valid.
 FEW, EXTRA, BAD_NUMBER, SLOW_NUMBER, FRACTION = 1, 2, 4, 8, 16
 CONTROL, HASH, LONG_ID, LONG_LINE = 32, 64, 128, 256
 NEW_TOPIC, NEW_LABEL, NO_RANK, EXTRA_NUMBER = 512, 1024, 2048, 4096
@@ -35,7 +35,7 @@ class Layout:
 
 ABSENT = 8
 RUN = Layout(columns=6, topic=0, document=2, number=4, label=5, rank=3)
-# What judging reads of a run that was checked before: neither its ranks nor its tags.
+# The columns that judging reads of a run that was checked before: neither its ranks nor its tags.
 CHECKED_RUN = replace(RUN, label=ABSENT, rank=ABSENT)
 QRELS = Layout(columns=4, topic=0, document=2, number=3, label=1, rank=ABSENT)
 # The longest kind of line; the reader tells the shorter one by its note FEW. No judged topic begins with #, so that
@@ -74,7 +74,7 @@ class Columns:
 def find_duplicates_exactly(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
     """Return rows that repeat a document of their topic, and the first row of each, by Python's own keyed hash.
 
-    Ids that share a hash of ours were made to, and could hide a duplicate.
+    This is for ids that share a hash of the scan: they were made to collide, and could hide a duplicate.
     """
     content, pairs = columns.data.tobytes(), list[tuple[int, int]]()
     for begin, end in pairwise(topic_starts.tolist()):

@@ -1,4 +1,4 @@
-"""What the C library does with memory that is freed: files are read piece by piece, each in the place of the last."""
+"""Keep freed memory in the C library: files are read piece by piece, each in the place of the last."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _KEPT, _LARGE = 64 * 1024 * 1024, 8 * 1024 * 1024
 
 @cache
 def keep_freed_memory() -> None:
-    """Keep up to 64 MB of freed memory for what comes next instead of giving it back to the system.
+    """Keep up to 64 MB of freed memory for later use instead of returning it to the system.
 
-    A piece of a file and its columns are a few arrays of a megabyte. Given back and asked for again, every page of
-    them is a fault: more than half of the time of a scan.
+    A piece of a file and its columns are a few arrays of a megabyte. If they are returned to the system and requested
+    again, every page of them causes a fault, which takes more than half of the time of a scan.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -1,4 +1,4 @@
-"""The scan by compiled code: what `runs.formats.scanning.kernels.scanning` makes of a file."""
+"""Scan a file with the compiled code of `runs.formats.scanning.kernels.scanning`."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
 
 
 def last_topic(content: bytes, size: int) -> int:
-    """Return where the last topic of some lines begins, 0 where they have one only, their end where none has a
-    topic."""
+    """Return where the last topic of some lines begins, 0 if they have only one, their end if none has a topic."""
     return int(_LAST_TOPIC(np.frombuffer(content, np.uint8), content.rfind(b"\n", 0, size) + 1))
 
 
 def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
-    """Rows that repeat a document of their topic, in order: the document's first row, and the row that repeats it."""
+    """Return rows that repeat a document of their topic, in order: the document's first row, and the row that repeats
+    it."""
     largest = int(np.diff(topic_starts).max(initial=1))
     # Twice the largest topic, so that probing stays short; rows of an earlier topic count as free places.
     bits = max(4, (2 * largest).bit_length())

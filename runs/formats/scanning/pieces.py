@@ -1,4 +1,4 @@
-"""What runs and qrels have in common: a file read by pieces into columns, and everything odd about it reported."""
+"""What runs and qrels share: a file is read in pieces into columns, and all problems and warnings are reported."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ PIECE = 1024 * 1024
 _LF = 10
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Longer numbers than this are read one by one rather than in an array as wide as the longest.
+# Longer numbers than this are read one by one instead of in an array as wide as the longest.
 _WIDE_NUMBER = 64
 _HEADER_LINES = 10_000
-# Of a file that is held whole, so many rows are worked on at a time.
+# Of a file that is in memory completely, this many rows are processed at a time.
 _ROWS_AT_ONCE = 200_000
 _STRETCH = 1024 * 1024
 _CONTROLS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 TOPIC, DOCUMENT, NUMBER, LABEL = range(4)
-# Held while judgements, or a run whose topics are interleaved, are read whole. That takes up to a gigabyte, and the
-# threads of a web process would take one each.
+# Held while judgements, or a run whose topics are interleaved, are read completely. That takes up to a gigabyte, and
+# otherwise every thread of a web process could take one.
 WHOLE_FILE = threading.Lock()
 
 
 class _Guard:
-    """Counts lines as the bytes arrive: too many, or one without end, are refused before they fill the memory."""
+    """Count lines as the bytes arrive: too many lines, or one without end, are refused before they fill the memory."""
 
     def __init__(self, stream: Reader, limits: Limits, report: FileReport) -> None:
         self._stream = stream
@@ -76,7 +76,7 @@ class _Guard:
         return content
 
     def read_whole(self, size: int) -> bytes:
-        """So many bytes, however few the stream gives at a time, or all there are."""
+        """Return this many bytes, however few the stream gives at a time, or all there are."""
         content = b""
         while len(content) < size and (part := self.read(size - len(content))):
             content += part
@@ -84,12 +84,12 @@ class _Guard:
 
 
 class TopicsInterleaved(Exception):
-    """A topic comes back after another one: the file must be read whole to bring its topics together."""
+    """A topic occurs again after another one: the file must be read completely to group its lines by topic."""
 
 
 @dataclass
 class PieceReader:
-    """Reads a file in pieces of whole topics (or whole, for files whose topics are interleaved)."""
+    """Read a file in pieces of whole topics, or completely if its topics are interleaved."""
 
     layout: Layout
     limits: Limits
@@ -99,7 +99,7 @@ class PieceReader:
     lines: int = 0
 
     def read(self, stream: Reader, whole: bool = False) -> Iterator[Columns]:
-        """Yield the file's rows, comments taken out. Each piece ends where a topic ends; `whole` makes it one piece."""
+        """Yield the file's rows without comments. Each piece ends where a topic ends; `whole` makes it one piece."""
         for columns in ahead(self._scan, self._pieces(stream, whole), THREADS):
             yield self._rows(columns)
 
@@ -108,7 +108,7 @@ class PieceReader:
         return scan(content, size, self.layout, line, self.seed, self.limits)
 
     def _pieces(self, stream: Reader, whole: bool) -> Iterator[tuple[bytes, int, int]]:
-        """Bytes that begin with whole topics, as many as come at once; how many they are, and their first line."""
+        """Yield bytes that begin with whole topics, as many as are read at once, with their number and first line."""
         keep_freed_memory()
         guard = _Guard(stream, self.limits, self.report)
         rest, line, ended = self._without_mark(guard.read_whole(4)), 1, False
@@ -132,7 +132,7 @@ class PieceReader:
 
     def _check_room(self, content: bytes, size: int) -> None:
         limits = self.limits
-        # A line has a byte at least: what is shorter need not be counted.
+        # A line has at least one byte, so shorter pieces need no counting.
         long = size > limits.lines_at_once and content.count(b"\n", 0, size) > limits.lines_at_once
         if long or size > limits.bytes_at_once:
             message = (
@@ -174,7 +174,7 @@ class PieceReader:
         return columns
 
     def _note_comments(self, columns: Columns) -> None:
-        """Lines whose first column begins with # are comments; one that reads as a line of data is ambiguous."""
+        """Report comments. Lines whose first column begins with # are comments; one that could be data is ambiguous."""
         rows = np.flatnonzero(columns.notes & HASH)
         after = columns.data[np.minimum(columns.spans[rows, 0] + 1, len(columns.data) - 1)]
         data = ((columns.notes[rows] & (FEW | BAD_NUMBER)) == 0) & ~np.isin(after, (9, 10, 13, 32))
@@ -185,7 +185,7 @@ class PieceReader:
             self.comments.append(_line_at(columns, row).rstrip(b"\r"))
 
     def check_rows(self, columns: Columns, number: str, code: str) -> Flags:
-        """Report what is wrong with each row; returns which rows are good."""
+        """Report the problems of each row. Return which rows are valid."""
         notes = columns.notes
         few = notes & FEW != 0
         names = f"a line needs {self.layout.columns} columns separated by spaces or tabs"
@@ -196,7 +196,7 @@ class PieceReader:
         return good
 
     def check_text(self, columns: Columns) -> Flags:
-        """Report control characters, long lines and long ids; returns which rows have none."""
+        """Report control characters, long lines and long ids. Return which rows have none."""
         notes = columns.notes
         controls = notes & CONTROL != 0
         self._add_explained(
@@ -212,13 +212,13 @@ class PieceReader:
     def _add_explained(
         self, columns: Columns, rows: Flags, code: str, message: str, explain: Callable[[bytes], str]
     ) -> None:
-        """One problem for each of the rows, with what their bytes say of the cause."""
+        """Add a problem for each of the rows, with the cause that their bytes show."""
         for row in np.flatnonzero(rows)[:PROBLEMS_SHOWN].tolist():
             self.report.problem(int(columns.line[row]), code, message + explain(_line_at(columns, row)))
         self.count_rest(code, int(np.count_nonzero(rows)))
 
     def add_numbers(self, columns: Columns, rows: Ints, number: str, code: str) -> None:
-        """One problem for each row whose number is not `number`."""
+        """Add a problem for each row whose number is not `number`."""
         for row in rows[:PROBLEMS_SHOWN].tolist():
             text = columns.text(row, NUMBER)
             shown = text[:40].decode(errors="replace")
@@ -233,20 +233,20 @@ class PieceReader:
         self.add(extra, "extra_columns", say, warn=True)
 
     def add(self, lines: Ints, code: str, message: str, warn: bool = False) -> None:
-        """One problem or warning for each line; beyond the first 50 of a piece they are only counted."""
+        """Add a problem or warning for each line; beyond the first 50 of a piece they are only counted."""
         put = self.report.warning if warn else self.report.problem
         for line in lines[:PROBLEMS_SHOWN].tolist():
             put(line, code, message)
         self.count_rest(code, len(lines))
 
     def count_rest(self, code: str, total: int) -> None:
-        """Count what was not reported one by one: all but the first 50."""
+        """Count the lines that were not reported one by one: all except the first 50."""
         if total > PROBLEMS_SHOWN:
             self.report.count_more(code, total - PROBLEMS_SHOWN)
 
 
 def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
-    """Raise TopicsInterleaved where a topic of this piece came before; remembers its topics."""
+    """Raise TopicsInterleaved if a topic of this piece occurred before; remember its topics."""
     before = len(seen)
     seen.update(topic_ids)
     if len(seen) - before < len(topic_ids):
@@ -254,7 +254,7 @@ def ensure_grouped(topic_ids: list[bytes], seen: set[bytes]) -> None:
 
 
 def group_by_topic(columns: Columns) -> Columns:
-    """Return rows brought together by topic, topics in order of first appearance, the order within a topic kept."""
+    """Return rows grouped by topic, topics in order of first appearance, with the order within a topic kept."""
     topics = numbered(columns, TOPIC)
     if (topics[1:] >= topics[:-1]).all():
         return columns
@@ -262,7 +262,7 @@ def group_by_topic(columns: Columns) -> Columns:
 
 
 def topics_together(columns: Columns) -> Iterator[Columns]:
-    """Yield the same, some whole topics at a time: a copy of all rows would take as much memory again."""
+    """Yield the same rows, some whole topics at a time: a copy of all rows would need as much memory again."""
     topics = numbered(columns, TOPIC)
     order = np.argsort(topics, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(topics)).tolist()
@@ -279,7 +279,7 @@ def numbered(columns: Columns, column: int) -> Ints:
     starts = np.flatnonzero(columns.notes & (NEW_TOPIC if column == TOPIC else NEW_LABEL))
     first: dict[bytes, int] = {}
     numbers = np.empty(len(starts), np.int64)
-    # Where topics are interleaved every row begins one: as Python's numbers all of them would fill the memory.
+    # If topics are interleaved every row begins one: as Python numbers all of them would fill the memory.
     for begin in range(0, len(starts), _ROWS_AT_ONCE):
         rows = starts[begin : begin + _ROWS_AT_ONCE].tolist()
         texts = (columns.text(row, column) for row in rows)
@@ -288,7 +288,7 @@ def numbered(columns: Columns, column: int) -> Ints:
 
 
 def keep_rows(columns: Columns, good: Flags) -> Columns:
-    """Return the good rows alone, with the places where topics change marked anew."""
+    """Return only the valid rows, with the places where topics change marked again."""
     return columns if good.all() else _renote(columns.take(np.flatnonzero(good)))
 
 
@@ -299,8 +299,8 @@ def topic_segments(columns: Columns) -> tuple[list[bytes], Ints]:
 
 
 def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, int, bool]:
-    """`rest`, what follows it up to `wanted` bytes, and PADDING; their size without that, and whether the file ends
-    there."""
+    """Return `rest`, the following bytes up to `wanted`, and PADDING; their size without the padding, and whether the
+    file ends there."""
     parts, size, ended = [rest], len(rest), False
     while size < wanted and not ended:
         part = guard.read(min(PIECE, wanted - size))
@@ -311,8 +311,8 @@ def _fill(guard: _Guard, rest: bytes, wanted: int) -> tuple[bytes, int, bool]:
 
 
 def _undecodable(content: bytes) -> int | None:
-    """Where the first byte is that is not UTF-8. Some lines are decoded at a time, as text takes up to four times as
-    much memory."""
+    """Return the place of the first byte that is not UTF-8. Some lines are decoded at a time, because text takes up to
+    four times as much memory."""
     start = 0
     while start < len(content):
         end = content.find(b"\n", start + _STRETCH) + 1 or len(content)
@@ -332,7 +332,7 @@ def _line_at(columns: Columns, row: int) -> bytes:
 
 
 def _renote(columns: Columns) -> Columns:
-    """Mark anew where topics and labels change, after rows were moved or taken out."""
+    """Mark again where topics and labels change, after rows were moved or removed."""
     notes = columns.notes & ~(NEW_TOPIC | NEW_LABEL)
     for flag, column in ((NEW_TOPIC, TOPIC), (NEW_LABEL, LABEL)):
         starts, ends = columns.spans[:, 2 * column], columns.spans[:, 2 * column + 1]
@@ -343,7 +343,7 @@ def _renote(columns: Columns) -> Columns:
 
 
 def _read_slow_numbers(columns: Columns) -> None:
-    """Numbers beyond the kernel's exact range (many digits, exponents), read correctly rounded."""
+    """Read numbers beyond the kernel's exact range (many digits, exponents), correctly rounded."""
     slow = np.flatnonzero(columns.notes & SLOW_NUMBER)
     if not len(slow):
         return
@@ -358,7 +358,7 @@ def _read_slow_numbers(columns: Columns) -> None:
 
 
 def _why_few(line: bytes) -> str:
-    """Return what stands in a line where separators should."""
+    """Return the text in a line where separators should be."""
     if b"\xc2\xa0" in line:
         return "; this one has no-break spaces (U+00A0), which belong to ids: write plain spaces instead"
     if b"\v" in line or b"\f" in line:
@@ -369,7 +369,7 @@ def _why_few(line: bytes) -> str:
 
 
 def _which_control(line: bytes) -> str:
-    """Return the first control character of a line by its name."""
+    """Return the name of the first control character of a line."""
     found = _CONTROLS.search(line)
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""The scan in plain NumPy: what `kernel` makes of a file, array by array, without compiled code of ours.
+"""Scan a file in plain NumPy, with the same results as `kernel` and without compiled code.
 
 Loading the kernel takes longer than reading a small file this way; `scan` chooses between the two.
 """
@@ -39,10 +39,10 @@ _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
 _THIRTY_TWO, _ALL = np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
 _POWERS = 10.0 ** np.arange(23)
 _LF, _CR, _HASH_SIGN, _PLUS, _MINUS, _POINT, _ZERO = 10, 13, 35, 43, 45, 46, 48
-# What a byte is to a column: a part of it, the space after it, or a part that is refused.
+# The kind of a byte: a part of a column, the space after it, or a byte that is refused.
 _PART, _SPACE, _CONTROL = range(3)
 _KIND = bytes(_SPACE if byte in b"\t\n " else _CONTROL if byte < 32 or byte == 127 else _PART for byte in range(256))
-# Longer numbers are read one by one, and so is what is more than a sign, digits and a point.
+# Longer numbers are read one by one, and so are texts with more than a sign, digits and a point.
 _WIDE_NUMBER = 32
 _BLANKS = re.compile(rb"[ \t]")
 _NUMBER = re.compile(rb"([+-]?)([0-9]*+)(?:(\.)([0-9]*+))?([eE][+-]?[0-9]++)?")
@@ -126,7 +126,7 @@ class _Lines:
         return np.where(there, self.starts[at], stops), np.where(there, self.ends[at], stops)
 
     def notes(self, limits: Limits) -> Notes:
-        """Return what is to be said of each line but for its numbers, and for its length and that of its ids."""
+        """Return the notes on each line, except on its numbers, its length and the length of its ids."""
         notes = np.zeros(len(self.line), np.int32)
         notes[self.data[self.starts[self.first]] == _HASH_SIGN] |= HASH
         notes[self.count < self.wanted] |= FEW
@@ -142,7 +142,8 @@ class _Lines:
 
 
 def _numbers(data: Bytes, starts: Positions, ends: Positions) -> tuple[Floats, Notes]:
-    """Decimal numbers, exact where 53 bits of mantissa and a power of ten up to 22 hold them; else NaN and a note."""
+    """Return decimal numbers, exact where 53 bits of mantissa and a power of ten up to 22 hold them; else NaN and a
+    note."""
     size = ends - starts
     first = data[starts]
     signed = (first == _PLUS) | (first == _MINUS)
@@ -183,14 +184,14 @@ def _number(text: bytes) -> tuple[float, int]:
 
 
 def _word(words: Hashes, starts: Positions, sizes: Positions, offset: int) -> Hashes:
-    """Eight bytes of each span from `offset` on, which is before its end; those past its end as zeros."""
+    """Return eight bytes of each span from `offset` on, which is before its end; bytes past its end are zeros."""
     unused = WORD - np.minimum(sizes - offset, WORD)
     found: Hashes = words[starts + offset] & (_ALL >> (8 * unused).astype(np.uint64))
     return found
 
 
 def _hash(words: Hashes, starts: Positions, ends: Positions, seed: int) -> Hashes:
-    """Equal to `metrics.engine.ranking.hash_spans`, reading a machine word at once."""
+    """Return the hash of `metrics.engine.ranking.hash_spans`, reading a machine word at a time."""
     sizes = ends - starts
     hashes = np.full(len(sizes), np.uint64(seed))
     for offset in range(0, int(sizes.max(initial=0)), WORD):
@@ -202,7 +203,7 @@ def _hash(words: Hashes, starts: Positions, ends: Positions, seed: int) -> Hashe
 
 
 def _changes(words: Hashes, starts: Positions, ends: Positions) -> Flags:
-    """Return where a span holds other bytes than the one before it; so does the first."""
+    """Return where a span has other bytes than the one before it; the first span counts as changed."""
     sizes = ends - starts
     changed = np.ones(len(sizes), np.bool_)
     changed[1:] = sizes[1:] != sizes[:-1]
@@ -215,7 +216,8 @@ def _changes(words: Hashes, starts: Positions, ends: Positions) -> Flags:
 
 
 def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
-    """Rows that repeat a document of their topic, in order: the document's first row, and the row that repeats it."""
+    """Return rows that repeat a document of their topic, in order: the document's first row, and the row that repeats
+    it."""
     sizes = np.diff(topic_starts)
     keys = columns.hashes ^ np.repeat(np.arange(1, len(sizes) + 1).astype(np.uint64) * _TOPIC_MIX, sizes)
     keys.sort()
@@ -225,7 +227,7 @@ def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
 
 
 def last_topic(content: bytes, size: int) -> int:
-    """Equal to the kernel's, line by line from the end: a piece's last topic is a small part of it."""
+    """Return the same as the kernel's, line by line from the end: a piece's last topic is a small part of it."""
     topic, begin = b"", 0
     line_end = end = content.rfind(b"\n", 0, size) + 1
     while line_end:

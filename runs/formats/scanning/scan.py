@@ -1,6 +1,7 @@
-"""Which code scans a file: the compiled kernel, or plain NumPy in a command that is over before the kernel is loaded.
+"""Choose the code that scans a file: the compiled kernel, or plain NumPy in a command that ends before the kernel would
+be loaded.
 
-Both give the same arrays. The service always uses the kernel; `plain_for` is a command's choice.
+Both give the same arrays. The service always uses the kernel; a command chooses with `plain_for`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from metrics.engine.ranking import Ints
 from runs.formats.limits import Limits
 from runs.formats.scanning.columns import Columns, Layout
 
-# Compiling takes seconds once, in which the plain scan reads some hundred MB.
+# Compiling once takes seconds, in which the plain scan reads some hundred MB.
 PLAIN_BYTES = 32 * 1024 * 1024
-# Named as text, so that whoever uses one does not load the other.
+# Names instead of modules, so that using one does not load the other.
 _KERNEL, _PLAIN = "runs.formats.scanning.kernel", "runs.formats.scanning.plain_scan"
 _COMPILED_SEARCH = "metrics.engine.search"
 # Every line then ends in a newline, and the last columns may be read many bytes at a time.
@@ -28,7 +29,8 @@ _chosen = ContextVar("scan", default=_KERNEL)
 
 @contextmanager
 def plain_for(size: int) -> Iterator[None]:
-    """Scan with plain NumPy inside, where nothing is compiled yet and there are no more than PLAIN_BYTES to read."""
+    """Scan with plain NumPy inside, if the kernels are not compiled yet and there are no more than PLAIN_BYTES to
+    read."""
     kernels = (kernel for name in (_KERNEL, _COMPILED_SEARCH) for kernel in import_module(name).KERNELS)
     plain = size <= PLAIN_BYTES and not all(kernel.compiled for kernel in kernels)
     token = _chosen.set(_PLAIN if plain else _KERNEL)
@@ -49,23 +51,23 @@ def scan(content: bytes, size: int, layout: Layout, first_line: int, seed: int, 
 
 
 def find_duplicates(columns: Columns, topic_starts: Ints) -> tuple[Ints, Ints]:
-    """Rows that repeat a document of their topic, in order: the document's first row, and the row that repeats it."""
+    """Return rows that repeat a document of their topic, in order: the document's first row, and the row that repeats
+    it."""
     pairs: tuple[Ints, Ints] = _code().find_duplicates(columns, topic_starts)
     return pairs
 
 
 def last_topic(content: bytes, size: int) -> int:
-    """Return where the last topic of some lines, the first `size` bytes, begins; 0 where they have one topic only.
+    """Return where the last topic of some lines, the first `size` bytes, begins; 0 if they have only one topic.
 
-    Comments and blank lines have no topic: without any other line, it is where the last line ends.
+    Comments and blank lines have no topic: without any other line, the result is the end of the last line.
     """
     begin: int = _code().last_topic(content, size)
     return begin
 
 
 def search_beside() -> Search:
-    """Return the search of judgements that goes with the scan: compiled beside the kernel, plain beside the plain
-    one."""
+    """Return the search of judgements that belongs to the scan: both compiled, or both plain."""
     compiled: Search = import_module(_COMPILED_SEARCH).search_compiled if _chosen.get() == _KERNEL else search
     return compiled
 

@@ -1,4 +1,4 @@
-"""Loading the compiled code, or compiling it into its files: seconds once, that no request should wait for."""
+"""Load the compiled code, or compile it into its files, which takes seconds once and must not delay a request."""
 
 from __future__ import annotations
 

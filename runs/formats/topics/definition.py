@@ -13,7 +13,7 @@ from runs.formats.limits import DEFAULT_LIMITS
 MAX_TOPICS = DEFAULT_LIMITS.topics
 MAX_TEXT = 100_000
 MAX_ID_BYTES = 1024
-# Of one line, with what JSON writes for a character and the markup between texts.
+# The most characters of one line, including JSON's escapes and the markup between texts.
 MAX_LINE = 10 * MAX_TEXT
 ID_NAMES = ("_id", "id", "qid", "query_id", "topic_id", "number", "num", "identifier")
 TITLE_NAMES = ("title", "query", "text")
@@ -26,7 +26,7 @@ _ASCII_SPACE = " \t\n\r"
 
 @dataclass(frozen=True, slots=True)
 class TopicText:
-    """What a topic says: a title on one line and its other texts by name."""
+    """A topic: a title on one line and its other texts by name."""
 
     topic_id: str
     title: str
@@ -35,7 +35,7 @@ class TopicText:
 
 @dataclass(slots=True)
 class TopicList:
-    """The topics found so far; what is wrong with one goes to the report."""
+    """The topics found so far; problems go to the report."""
 
     report: FileReport
     topics: list[TopicText] = field(default_factory=list)
@@ -55,13 +55,12 @@ class TopicList:
         self.topics.append(topic)
 
     def refuse(self, line: int, code: str, message: str) -> None:
-        """Report what is wrong with a line that is no topic; InvalidFile after the last problem that is listed."""
+        """Report the problem of a line that is not a topic. Raise InvalidFile after the last problem that is listed."""
         self.report.problem(line, code, message)
         self.report.stop_when_full(line)
 
     def takes(self, line: int, text: str) -> bool:
-        """Return whether a line is short enough to be taken apart: a column or key in it takes more memory than
-        bytes."""
+        """Return whether a line is short enough to be parsed: a column or key in it takes more memory than bytes."""
         if len(text) > MAX_LINE:
             self.refuse(line, "text_too_long", f"the line has more than {MAX_LINE:,} characters")
         return len(text) <= MAX_LINE
@@ -92,7 +91,7 @@ class TopicList:
 
 
 def gather_texts(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Texts by name, short names written out; what has the same name becomes paragraphs of one text."""
+    """Return texts by name, with short names written out; texts of the same name become paragraphs of one text."""
     parts: dict[str, list[str]] = {}
     for name, text in pairs:
         if text.strip():
@@ -101,6 +100,6 @@ def gather_texts(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def take_id(texts: dict[str, str]) -> str:
-    """Remove and return the text that is the id, empty when there is none."""
+    """Remove and return the text that is the id, or an empty text if there is none."""
     named = next((name for name in ID_NAMES if name in texts), "")
     return texts.pop(named, "").strip(_ASCII_SPACE)

@@ -26,7 +26,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_refuse)
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """Every key but the id is a text; those inside `metadata` count as the object's own."""
+    """Read topics: every key except the id is a text; keys inside `metadata` count as the object's own."""
     found = TopicList(report)
     for line, text in enumerate(content.split("\n"), 1):
         if text.strip() and found.takes(line, text):

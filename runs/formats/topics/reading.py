@@ -1,4 +1,4 @@
-"""Topic files of every format we read, recognised by their content."""
+"""Topic files of every supported format, recognised by their content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMATS: dict[str, Callable[[str, FileReport], list[TopicText]]] = {
     "jsonl": topics_jsonl.read,
     "tsv": topics_tsv.read,
 }
-# Of a file with as many topics as there may be, in the format that takes most lines.
+# The most lines of a file with as many topics as permitted, in the format that has most lines.
 MAX_LINES = 5_000_000
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -26,8 +26,7 @@ _TOP = re.compile(r"<top[\s>]", re.IGNORECASE)
 
 
 def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[TopicText], FileReport]:
-    """Return the format, the topics in file order and a report of warnings; raises InvalidFile when there is a
-    problem."""
+    """Return the format, the topics in file order and a report of warnings. Raise InvalidFile if there is a problem."""
     if format is not None and format not in FORMATS:
         known = ", ".join(FORMATS)
         raise UnsupportedFile(f"no topic format {format!r}; known are {known}", pointer="format")
@@ -50,7 +49,7 @@ def read_topics(content: bytes, format: str | None = None) -> tuple[str, list[To
 
 
 def detect_format(text: str) -> str:
-    """Return the format a text seems to have; what is neither JSON nor tags is taken for columns."""
+    """Return the probable format of a text; one that is neither JSON nor tags is read as columns."""
     start = text.lstrip()[:1]
     if start in ("{", "["):
         return "jsonl"

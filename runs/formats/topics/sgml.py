@@ -1,4 +1,5 @@
-"""Topics in TREC's SGML: `<top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>`, closing tags or not."""
+"""Topics in TREC's SGML: `<top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>`, with or without closing
+tags."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
-# The tags that divide a topic, each with the words TREC repeats after it; any other tag is part of the text.
+# The tags that divide a topic, each with the label that TREC repeats after it; any other tag is part of the text.
 SECTIONS = {
     "num": "number:",
     "identifier": "",
@@ -35,7 +36,7 @@ _SECTION = re.compile(rf"<(/?)({'|'.join(SECTIONS)})(?:\s[^<>]*)?>", re.IGNORECA
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """A section ends where the next tag of the table begins, so a closing tag may be missing anywhere."""
+    """Read topics. A section ends where the next tag of the table begins, so any closing tag may be missing."""
     found = TopicList(report)
     for line, block in _blocks(content):
         texts = gather_texts(_sections(block))
@@ -46,7 +47,7 @@ def read(content: str, report: FileReport) -> list[TopicText]:
 
 
 def _blocks(content: str) -> Iterator[tuple[int, str]]:
-    """Yield what each <top> holds, with the line the tag is in."""
+    """Yield the content of each <top>, with the line of the tag."""
     line, position = 1, 0
     for tag, end in _tags(_TOP, content):
         line += content.count("\n", position, tag.start())

@@ -7,7 +7,7 @@ from runs.formats.topics.definition import TopicList, TopicText
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """The query is the title; further columns are the fields column_3, column_4 ..."""
+    """Read topics: the query is the title; further columns are the fields column_3, column_4 ..."""
     found = TopicList(report)
     for line, text in enumerate(content.split("\n"), 1):
         if text.strip() and found.takes(line, text):

@@ -1,4 +1,4 @@
-"""Topics in TREC's XML: `<topics><topic number="1"><query>...`, and topics of nothing but text."""
+"""Topics in TREC's XML: `<topics><topic number="1"><query>...`, and topics that consist of text only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from runs.errors import FileReport
 from runs.formats.topics.definition import TopicList, TopicText, gather_texts, take_id
 
 TOPIC_TAGS = {"topic", "top", "query"}
-# Attributes that tell apart elements of one name, as in <subtopic number="2">.
+# Attributes that distinguish elements of one name, as in <subtopic number="2">.
 _TELLING = ("number", "id", "name")
 
 
 def read(content: str, report: FileReport) -> list[TopicText]:
-    """Return the topics wherever in the tree they are. DTDs and entities are refused, references outside never
+    """Return the topics wherever they are in the tree. DTDs and entities are refused, and external references never
     followed."""
     found = TopicList(report)
     parser = make_parser()
@@ -35,7 +35,7 @@ def read(content: str, report: FileReport) -> list[TopicText]:
 
 
 class _TopicHandler(ContentHandler):
-    """Follows the parser; `depth` is 0 outside a topic, 1 in it, 2 in one of its elements and so on."""
+    """Follow the parser; `depth` is 0 outside a topic, 1 in it, 2 in one of its elements and so on."""
 
     def __init__(self, found: TopicList, locator: Locator) -> None:
         super().__init__()
