@@ -1,4 +1,4 @@
-"""Curves: a measure at every rank 1..K, for every topic, averaged over topics, and for the ideal beside it."""
+"""Curves: a measure at every rank 1..K, for every topic, averaged over topics, and for the ideal ranking."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MAX_CURVES = 20
 class Curve:
     """A measure at ranks 1..depth, of each topic and of the topics' ideal rankings, times `worth` of the rank.
 
-    Only what is asked for is computed: averages and bands come from the steps, without a value per topic and rank.
-    `pooled` holds the raw and the ideal vectors of norm='average', whose mean is the ratio of their averages.
-    `cumulates` tells that no curve of a topic ever falls.
+    Only requested parts are computed: averages and bands come from the steps, without a value per topic and rank.
+    `pooled` has the raw and the ideal vectors of norm='average', whose mean is the ratio of their averages. `cumulates`
+    says that no curve of a topic ever falls.
     """
 
     actual: Steps
@@ -47,17 +47,17 @@ class Curve:
 
     @cached_property
     def topics(self) -> Matrix:
-        """Every topic's curve; shape (topics, depth)."""
+        """Return every topic's curve; shape (topics, depth)."""
         return self._times_worth(self.actual.matrix())
 
     @cached_property
     def ideal(self) -> Matrix:
-        """The ideal's curve of every topic; shape (topics, depth)."""
+        """Return the ideal's curve of every topic; shape (topics, depth)."""
         return self._times_worth(self.best.matrix())
 
     @cached_property
     def mean(self) -> Floats:
-        """The curve averaged over topics, rank by rank; shape (depth,)."""
+        """Return the curve averaged over topics at every rank; shape (depth,)."""
         if self.pooled:
             above, below = self.pooled
             return ratio(above.sum(), below.sum())
@@ -65,13 +65,14 @@ class Curve:
 
     @cached_property
     def ideal_mean(self) -> Floats:
-        """The ideal's curve averaged over topics; shape (depth,)."""
+        """Return the ideal's curve averaged over topics; shape (depth,)."""
         if self.pooled:
             return (self.pooled[1].sum() > 0).astype(np.float64)
         return self._times_worth(self.best.sum() / self.n_topics)
 
     def band(self, confidence: float) -> Band | None:
-        """Return the interval of the mean at every rank, the topics taken for a sample; None with fewer than two."""
+        """Return the interval of the mean at every rank, with the topics as a sample; None with fewer than two
+        topics."""
         if self.n_topics < 2:
             return None
         if self.pooled:
@@ -84,7 +85,7 @@ class Curve:
 
 
 def curve(run: JudgedRun, measure: Measure, depth: int) -> Curve:
-    """Return the measure's value at each rank down to `depth`; MeasureError for a measure without a curve."""
+    """Return the measure's value at each rank down to `depth`. Raise MeasureError for a measure without a curve."""
     _check_curve(measure)
     run, parameters = measure.as_called(run)
     del parameters["cutoff"]
@@ -98,7 +99,8 @@ def _check_curve(measure: Measure) -> None:
 
 
 def curve_measure(text: str) -> Measure:
-    """Return the measure of a curve: written without a cutoff (nDCG, P(rel=2)), for the curve has every cutoff."""
+    """Return the measure of a curve, which is written without a cutoff (nDCG, P(rel=2)), because the curve has every
+    cutoff."""
     try:
         return replace(parse_measure(text), cutoff=None)
     except MeasureError:
@@ -108,8 +110,8 @@ def curve_measure(text: str) -> Measure:
 
 
 def curve_measures(text: str) -> list[Measure]:
-    """Return the measures of a list of curves, each once; MeasureError names the bad one, or says that they are too
-    many."""
+    """Return the measures of a list of curves, without repetitions; MeasureError names the invalid one, or says that
+    they are too many."""
     measures = list(dict.fromkeys(curve_measure(name) for name in split_names(text)))
     if len(measures) > MAX_CURVES:
         message = f"{len(measures)} curves requested; the limit is {MAX_CURVES}"
@@ -122,7 +124,7 @@ def curve_measures(text: str) -> list[Measure]:
 def _raw_and_ideal(
     run: JudgedRun, depth: int, gains: GainMap, ideal: Ideal = "recall_base", by: tuple[Discount, float] | None = None
 ) -> tuple[Steps, Steps]:
-    """Return what a curve and its normalised form have in common: made once for a run."""
+    """Return what a curve and its normalised form share, computed once for a run."""
     return run.once(("steps", depth, gains, ideal, by), lambda: _cumulated(run, depth, gains, ideal, by))
 
 
@@ -160,7 +162,7 @@ def _normalised(raw: Steps, ideal: Steps, norm: Norm = "topic") -> Curve:
 
 
 def _found(run: JudgedRun, depth: int, rel: int) -> tuple[Steps, Steps]:
-    """Relevant documents down to each rank, and how many there could be: min(R, rank)."""
+    """Return the number of relevant documents down to each rank, and the largest possible number: min(R, rank)."""
     relevant = run.relevant(rel)
     kept = np.flatnonzero(relevant.rank <= depth)
     found = relevant.found[kept].astype(np.float64)
@@ -194,7 +196,8 @@ def _e_curve(run: JudgedRun, depth: int, rel: int, beta: float) -> Curve:
 
 
 def _weighted_means(run: JudgedRun, depth: int, rel: int, beta: float) -> tuple[Matrix, Matrix]:
-    """Return 1 - E at every rank, of the run and of the best ranking; each rank has its own value, as R is in it."""
+    """Return 1 - E at every rank, of the run and of the best ranking; each rank has its own value, because R is part of
+    it."""
     square = beta * beta
     share = (1 + square) / (square * run.num_rel(rel)[:, None] + np.arange(1, depth + 1))
     found, most = _found(run, depth, rel)

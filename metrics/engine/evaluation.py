@@ -1,4 +1,4 @@
-"""The engine as a library: judgements and a run in, the values of measures out, without a server or a database."""
+"""The engine as a library: compute values of measures from judgements and a run, without a server or a database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metrics.engine.ranking import Bytes, Ints, RankedBlock, hash_spans
 from metrics.engine.subtopics import Subtopics
 from metrics.engine.trec_files import FilePath, QrelsRows, RunRows, read_qrels, read_run
 
-# What the second column of a qrels file may be taken for.
+# The possible uses of the second column of a qrels file.
 Iteration = Literal["subtopic", "ignore"]
 _ITERATIONS = (None, "subtopic", "ignore")
 # Hashes only propose where a document may be found: any seed gives the same values.
@@ -28,13 +28,13 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The values of one run; every mapping has the measures by the names under which they were asked for.
+    """The values of one run; every mapping has the measures by the names in the request.
 
-    `values` has a number for every judged topic, NaN where the measure is undefined for it; `undefined` then says why,
-    by the topic, as a key of `REASONS`. `means` has the one figure of the run, over the topics that have a value (NaN
-    where none has), and `aggregates` what it is: mean, sum, geometric mean or pooled ratio. `measures` has the
-    canonical names. `topics` are the judged ones, in the order of the judgements; of those, `unanswered` are not in the
-    run and count as empty rankings. `unjudged` topics of the run have no judgements and count nowhere.
+    `values` has a number for every judged topic, NaN where the measure is undefined; `undefined` then gives the reason
+    by topic, as a key of `REASONS`. `means` has the value of the run over the topics that have a value (NaN if none
+    has), and `aggregates` how it is computed: mean, sum, geometric mean or pooled ratio. `measures` has the canonical
+    names. `topics` are the judged ones, in the order of the judgements; of those, `unanswered` are not in the run and
+    count as empty rankings. `unjudged` topics of the run have no judgements and are ignored.
     """
 
     measures: dict[str, str]
@@ -156,7 +156,7 @@ def _id(name: Any, what: str) -> bytes:
 
 
 def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
-    """Return the judgements in arrays; a document that is judged under several iterations has the highest of its
+    """Return the judgements in arrays; a document that is judged in several iterations has the highest of its
     levels."""
     topic_ids = [topic for topic, judged in rows.items() if judged]
     if not topic_ids:
@@ -184,8 +184,8 @@ def _judgements(rows: QrelsRows, iteration: Iteration | None) -> Judgements:
 
 
 def _subtopics(rows: list[dict[tuple[bytes, bytes], int]], levels: list[dict[bytes, int]]) -> Subtopics | None:
-    """Return the level of each document under each iteration; None where every topic has one iteration only."""
-    # Iterations have numbers in the order in which they come, over all topics.
+    """Return the level of each document in each iteration, or None if every topic has one iteration only."""
+    # Iterations are numbered in the order in which they occur, over all topics.
     numbers: dict[bytes, int] = {}
     found: list[tuple[int, int, int, int]] = []
     several, before = False, 0

@@ -1,4 +1,4 @@
-"""Gain maps: what a relevance level is worth."""
+"""Gain maps: the gain of each relevance level."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class GainMap:
 
     def __str__(self) -> str:
         if self.name == "scheme":
-            # Without an exponent: its minus would be one of the list's own.
+            # Without an exponent, whose minus would be read as a separator of the list.
             return "-".join(np.format_float_positional(gain, trim="-") for _, gain in self.pairs)
         return ",".join(f"{level}:{gain:.15g}" for level, gain in self.pairs) or self.name
 
     @property
     def lowest(self) -> int:
-        """No level below this one gains: 0 where the map gives level 0 a gain, else 1."""
+        """Return the level below which no level gains: 0 if the map gives level 0 a gain, else 1."""
         return 0 if dict(self.pairs).get(0) else 1
 
     def of(self, level: Ints) -> Floats:
-        """Gain of every level; same shape."""
+        """Return the gain of every level; same shape."""
         positive = np.maximum(level, 0).astype(np.float64)
         if self.name == "exp":
             return np.exp2(positive) - 1.0
@@ -63,7 +63,8 @@ class GainMap:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the map that `text` writes: a name, gain-gain-... or level:gain,...; MeasureError otherwise."""
+        """Return the map that `text` describes: a name, gain-gain-... or level:gain,... Raise MeasureError
+        otherwise."""
         if text in NAMED:
             return cls(text)
         if _SCHEME.fullmatch(text):
@@ -74,7 +75,7 @@ class GainMap:
         return cls("map", tuple(sorted(pairs.items())))
 
     def cautions(self, levels: Iterable[int], of: str) -> list[Caution]:
-        """Return what a reader of the measure `of` must know where these levels are judged."""
+        """Return the cautions about the measure `of` under these levels."""
         present = np.unique(np.array([level for level in levels if level >= 0], np.int64))
         gain, listed = self.of(present), dict(self.pairs)
         found = []

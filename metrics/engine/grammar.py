@@ -29,18 +29,18 @@ from metrics.engine.spelling import meant_measure
 
 MAX_NAME = 200
 MAX_MEASURES = 100
-# Of a list of measures, looked at before anything else is.
+# The most characters of a list of measures, checked before anything else.
 MAX_LIST = MAX_MEASURES * MAX_NAME
-# trec_eval puts this in the place of a smaller value before it takes the logarithm.
+# trec_eval uses this instead of a smaller value before it takes the logarithm.
 MIN_GEOMETRIC = 0.00001
 
 _NAME = re.compile(r"(?P<name>\w[\w-]*)(?:\((?P<arguments>.*)\))?(?:@(?P<cutoff>[^@()]+))?", re.DOTALL)
 _ARGUMENT = re.compile(r"""\s*(\w+)\s*=\s*("[^"]*"|'[^']*'|\{[^}]*\}|[^,'"{}]*?)\s*(?:,|$)""")
-# Other names, each with the measure it means and the parameters it implies.
+# Other names, each with its measure and the parameters it implies.
 _FORMS = {form: (definition.name, implied) for definition in MEASURES.values() for form, implied in definition.forms}
 _ALIASES = {alias: (definition.name, "") for definition in MEASURES.values() for alias in definition.aliases} | _FORMS
 _TREC_EVAL = {d.trec_eval: (d.name, "") for d in MEASURES.values() if d.trec_eval} | _FORMS
-# What else people call them, for those who have to be told the name here.
+# Other common names, for errors that suggest the name here.
 _WORDS = {
     "average precision": "AP", "mean average precision": "AP", "reciprocal rank": "RR", "hit rate": "Success",
     "hits": "Success", "f-measure": "F", "interpolated precision": "IPrec",
@@ -81,7 +81,7 @@ class Measure:
         return f"{self.definition.name}{arguments}{self._suffix(bool(shown))}"
 
     def _suffix(self, has_arguments: bool) -> str:
-        """Return the cutoff as the name ends in it; trec_eval's form has no place for parameters."""
+        """Return the cutoff as the end of the name; trec_eval's form has no parameters."""
         if self.cutoff is None:
             return ""
         share = self.definition.cutoff is Cutoff.SHARE
@@ -97,22 +97,23 @@ class Measure:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether a lower value is the better one; a measure that is made of another one goes by that."""
+        """Return whether lower values are better; a measure made of another one follows that one."""
         inner = self.parameters.get("of")
         return inner.lower_is_better if isinstance(inner, Measure) else self.definition.lower_is_better
 
     def compute(self, run: JudgedRun) -> Floats:
-        """Return the measure's value for every topic, NaN where it has none; shape (topics,)."""
+        """Return the measure's value for every topic, NaN where it is undefined; shape (topics,)."""
         run, parameters = self.as_called(run)
         return self.definition.compute(run, **parameters)
 
     def why_undefined(self, run: JudgedRun, values: Floats) -> list[str | None]:
-        """Of each topic without a value why it has none, a key of REASONS; `values` are those computed of the run."""
+        """Return for each topic without a value the reason, a key of REASONS; `values` are the computed values of the
+        run."""
         run, parameters = self.as_called(run)
         return why_undefined(self.definition.name, run, values, parameters)
 
     def as_called(self, run: JudgedRun) -> tuple[JudgedRun, dict[str, Any]]:
-        """Return the run that the measure looks at, and what its function is called with beside it."""
+        """Return the run that the measure reads, and the arguments of its function."""
         parameters = {"cutoff": self.cutoff, **self.parameters}
         if parameters.pop("judged_only", False):
             run = run.condensed
@@ -121,11 +122,11 @@ class Measure:
 
     @property
     def pools(self) -> bool:
-        """Whether the figure of a run is not made from its values per topic: norm='average'."""
+        """Return whether the value of a run is not computed from its values per topic: norm='average'."""
         return self.definition.pooled is not None and self.parameters["norm"] == "average"
 
     def cautions(self, levels: Iterable[int]) -> list[Caution]:
-        """Return what a reader of the values must know where these levels are judged."""
+        """Return the cautions about the values under these levels."""
         levels, found = list(levels), []
         for _, value in self.values:
             if isinstance(value, GainMap):
@@ -136,11 +137,11 @@ class Measure:
 
     @property
     def aggregate_name(self) -> str:
-        """What the one figure of a run is: mean, sum, geometric mean, or pooled ratio."""
+        """Return what the value of a run is: mean, sum, geometric mean, or pooled ratio."""
         return "pooled ratio" if self.pools else self.definition.aggregate.value
 
     def aggregate(self, values: Floats, run: JudgedRun | None = None) -> tuple[float | None, int]:
-        """One figure over the topics that have a value, and how many have one; `run` is needed where it `pools`."""
+        """Return one value over the topics that have a value, and how many have one; `run` is needed if it `pools`."""
         defined = values[~np.isnan(values)]
         if not len(defined):
             return None, 0
@@ -162,7 +163,7 @@ class Measure:
 def parse_measure(text: str, documents: int | None = None) -> Measure:
     """Return the measure that `text` names, in either spelling; MeasureError says what is wrong with it.
 
-    `documents` is the size of the collection: a measure that needs it and names none takes it, and has it in its name.
+    `documents` is the size of the collection: a measure that needs it and names none uses it, and has it in its name.
     """
     parts = take_apart(text)
     name, implied = _ALIASES.get(parts[0], (parts[0], "")) if parts else ("", "")
@@ -175,8 +176,7 @@ def parse_measure(text: str, documents: int | None = None) -> Measure:
 
 
 def name_in_collection(text: str) -> str:
-    """Return the canonical name of a measure that takes the number of documents from its collection, where it names
-    none."""
+    """Return the canonical name of a measure that uses the number of documents of its collection, if it names none."""
     measure = parse_measure(text, 1)
     if measure == parse_measure(text, 2):
         return measure.name
@@ -187,7 +187,8 @@ def name_in_collection(text: str) -> str:
 def read_measure(
     definition: MeasureDefinition, arguments: str, cutoff: str | None, documents: int | None = None
 ) -> Measure:
-    """Return the measure of a definition with parameters and cutoff as written; MeasureError where they do not fit."""
+    """Return the measure of a definition with parameters and cutoff as written. Raise MeasureError if they do not
+    fit."""
     values = _read_arguments(definition, arguments, documents)
     measure = Measure(definition, _read_cutoff(definition, cutoff), values)
     if len(measure.name) > MAX_NAME:
@@ -196,8 +197,8 @@ def read_measure(
 
 
 def take_apart(text: str) -> tuple[str, str, str | None] | None:
-    """Name, parameters and cutoff as they are written, None where `text` has another form; MeasureError where it is
-    too long."""
+    """Return name, parameters and cutoff as they are written, or None if `text` has another form. Raise MeasureError if
+    it is too long."""
     if len(text) > MAX_NAME:
         raise MeasureError(f"a measure name has at most {MAX_NAME} characters; this one begins {text[:40]!r}")
     match = _NAME.fullmatch(text.strip())
@@ -205,14 +206,14 @@ def take_apart(text: str) -> tuple[str, str, str | None] | None:
 
 
 def parse_measures(text: str, documents: int | None = None) -> list[Measure]:
-    """Return the measures of a list separated by commas or blanks, each once, in order; MeasureError names the bad
-    one."""
+    """Return the measures of a list separated by commas or blanks, in order without repetitions; MeasureError names the
+    invalid one."""
     return list(dict.fromkeys(parse_measure(name, documents) for name in split_names(text)))
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names of a list separated by commas or blanks outside brackets; MeasureError for a list that is too
-    long."""
+    """Return the names of a list separated by commas or blanks outside brackets. Raise MeasureError for a list that is
+    too long."""
     if len(text) > MAX_LIST:
         message = f"a list of measures has at most {MAX_LIST:,} characters; this one has {len(text):,}"
         raise MeasureError(message, code="too_many_measures")
@@ -309,7 +310,7 @@ def trec_eval_measure(name: str, cutoff: int | float | None, given: Mapping[str,
     """Return the measure that trec_eval calls `name`; `given` sets those of its parameters that have these names,
     unchecked.
 
-    So a measure can be asked for what trec_eval computes and the grammar has no form for.
+    This makes measures available that trec_eval computes and the grammar has no form for.
     """
     known, implied = _TREC_EVAL[name.removesuffix("_cut")]
     definition = MEASURES[known]

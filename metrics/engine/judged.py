@@ -20,12 +20,12 @@ _T = TypeVar("_T")
 
 
 def sum_by_topic(topic: Ints, values: Floats, n_topics: int) -> Floats:
-    """Values summed per topic in the order of the rows; shape (topics,)."""
+    """Return values summed per topic in the order of the rows; shape (topics,)."""
     return np.bincount(topic, values, n_topics).astype(np.float64, copy=False)
 
 
 def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
-    """First row and size of each stretch of rows with the same topic and key."""
+    """Return first row and size of each stretch of rows with the same topic and key."""
     new = np.ones(len(topic), np.bool_)
     new[1:] = (topic[1:] != topic[:-1]) | (key[1:] != key[:-1])
     starts = np.flatnonzero(new)
@@ -34,9 +34,9 @@ def _groups(topic: Ints, key: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class RecallBase:
-    """How many documents each topic has at each level: rows sorted by topic, then by level descending.
+    """The number of documents of each topic at each level: rows sorted by topic, then by level descending.
 
-    Shapes: `topic`, `level`, `counts` have one entry per (topic, level) that occurs, so a huge level costs nothing.
+    Shapes: `topic`, `level`, `counts` have one entry per (topic, level) that occurs, so a huge level needs no memory.
     """
 
     topic: Ints
@@ -52,7 +52,7 @@ class RecallBase:
         return cls(topics[starts], levels[starts], sizes, n_topics)
 
     def sum_where(self, chosen: Flags) -> Ints:
-        """Documents per topic over the chosen rows; shape (topics,)."""
+        """Return the number of documents per topic over the chosen rows; shape (topics,)."""
         return np.bincount(self.topic[chosen], self.counts[chosen], self.n_topics).astype(np.int64)
 
 
@@ -71,7 +71,7 @@ class Known:
 
 @dataclass(frozen=True)
 class RankedGains:
-    """Documents with a gain, sorted by topic and rank: what the cumulated gain family sums."""
+    """Documents with a gain, sorted by topic and rank, which the measures of cumulated gain sum."""
 
     topic: Ints
     rank: Ints
@@ -79,18 +79,18 @@ class RankedGains:
     n_topics: int
 
     def within(self, cutoff: int | None) -> Self:
-        """Return what stands in ranks 1..cutoff."""
+        """Return the documents at ranks 1..cutoff."""
         if cutoff is None:
             return self
         rows = np.flatnonzero(self.rank <= cutoff)
         return replace(self, topic=self.topic[rows], rank=self.rank[rows], gain=self.gain[rows])
 
     def sum(self, discount: Floats | None = None) -> Floats:
-        """Sum of gain / discount per topic, added in rank order; shape (topics,)."""
+        """Return the sum of gain / discount per topic, added in rank order; shape (topics,)."""
         return sum_by_topic(self.topic, self.gain if discount is None else self.gain / discount, self.n_topics)
 
     def count(self) -> Ints:
-        """Documents with a gain per topic; shape (topics,)."""
+        """Return the number of documents with a gain per topic; shape (topics,)."""
         return np.bincount(self.topic, minlength=self.n_topics)
 
     def cumulated(self, discount: Floats | None = None) -> Self:
@@ -99,7 +99,7 @@ class RankedGains:
         return replace(self, gain=running_sum(self.topic, values))
 
     def reached(self, topic: Ints, rank: Ints) -> Floats:
-        """Of a cumulated vector: the sum down to each (topic, rank) asked for, listed or not; one entry for each."""
+        """Return for a cumulated vector the sum down to each given (topic, rank), listed or not; one entry for each."""
         width = max(self.rank.max(initial=0), rank.max(initial=0)) + 1
         row = np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
         same_topic = np.append(self.topic, -1)[row] == topic
@@ -116,7 +116,8 @@ class Relevant:
     n_topics: int
 
     def count(self, cutoff: int | Ints | None = None) -> Ints:
-        """Relevant documents retrieved per topic, within one cutoff or one per topic; shape (topics,)."""
+        """Return the number of relevant documents retrieved per topic, within one cutoff or one per topic; shape
+        (topics,)."""
         if cutoff is None:
             return np.bincount(self.topic, minlength=self.n_topics)
         limit = cutoff[self.topic] if isinstance(cutoff, np.ndarray) else cutoff
@@ -125,12 +126,12 @@ class Relevant:
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """What the judgements know of a run. Topics count in the qrels' order; rows are sorted by topic and rank.
+    """The judged part of a run. Topics are in the qrels' order; rows are sorted by topic and rank.
 
     Shapes: one entry per retrieved judged document in `topic`, `rank` (1-based), `level`, `judgement` (row of the
-    qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per
-    topic in `num_ret` and `squared_scores` (NaN where the scores of what was left out are not known). `known` is None
-    where the run came without known documents, `subtopics` where every topic has one iteration only.
+    qrels), `score`, `tie_first` and `tie_size` (first rank and size of the group of equal scores); one entry per topic
+    in `num_ret` and `squared_scores` (NaN where the scores of documents left out are not known). `known` is None if the
+    run came without known documents, `subtopics` if every topic has one iteration only.
     """
 
     topic: Ints
@@ -155,7 +156,7 @@ class JudgedRun:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return what several measures or curves make of the run, made by the first of them."""
+        """Return a value that several measures or curves derive from the run, computed by the first of them."""
         if key not in self._memo:
             self._memo[key] = make()
         found: _T = self._memo[key]
@@ -163,7 +164,7 @@ class JudgedRun:
 
     @cached_property
     def condensed(self) -> Self:
-        """The condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True).
+        """Return the condensed list: unjudged documents removed, the rest moved up (trec_eval -J, judged_only=True).
 
         A level below 0 means unjudged here, as in trec_eval.
         """
@@ -188,7 +189,7 @@ class JudgedRun:
         )
 
     def truncated(self, depth: int) -> Self:
-        """Return the first `depth` ranks alone (trec_eval -M)."""
+        """Return only the first `depth` ranks (trec_eval -M)."""
         kept = self.rank <= depth
         tie_first = self.tie_first[kept]
         return replace(
@@ -222,7 +223,8 @@ class JudgedRun:
         return replace(self, level=binary(self.level), recall_base=rebuilt(self.recall_base), known=known)
 
     def of_topics(self, chosen: Flags) -> Self:
-        """Return the same with nothing to find for the other topics, so that these leave every sum over topics."""
+        """Return the same with empty recall bases for the other topics, so that these drop out of every sum over
+        topics."""
         base = self.recall_base
         kept = chosen[base.topic]
         return replace(
@@ -230,7 +232,7 @@ class JudgedRun:
         )
 
     def num_rel(self, rel: int = 1) -> Ints:
-        """Size of the recall base per topic; shape (topics,)."""
+        """Return the size of the recall base per topic; shape (topics,)."""
         return self.once(("num_rel", rel), lambda: self.recall_base.sum_where(self.recall_base.level >= rel))
 
     def relevant(self, rel: int = 1) -> Relevant:
@@ -238,7 +240,8 @@ class JudgedRun:
         return self.once(("relevant", rel), lambda: self._relevant(rel))
 
     def _at_least(self, level: int) -> Ints:
-        """Return the rows of this level or more; found once, and taken by number, which is quicker than by flag."""
+        """Return the rows of this level or more, computed once, by number, because indexing by number is faster than by
+        flag."""
         return self.once(("at least", level), lambda: np.flatnonzero(self.level >= level))
 
     def _relevant(self, rel: int) -> Relevant:
@@ -249,17 +252,16 @@ class JudgedRun:
         return Relevant(topic, self.rank[chosen], found, self.n_topics)
 
     def num_nonrel(self, rel: int = 1) -> Ints:
-        """Documents judged non-relevant per topic, retrieved or not; shape (topics,)."""
+        """Return the number of documents judged non-relevant per topic, retrieved or not; shape (topics,)."""
         level = self.recall_base.level
         return self.recall_base.sum_where((level >= 0) & (level < rel))
 
     def nonrelevant(self, rel: int = 1) -> Flags:
-        """Return which of the rows are judged non-relevant; a level below 0 is no judgement."""
+        """Return which of the rows are judged non-relevant; a level below 0 is not a judgement."""
         return (self.level >= 0) & (self.level < rel)
 
     def count_above(self, chosen: Flags, rel: int = 1) -> Ints:
-        """Return how many of the chosen rows stand above each relevant document; one entry per row of
-        `relevant(rel)`."""
+        """Return how many of the chosen rows are above each relevant document; one entry per row of `relevant(rel)`."""
         first = np.searchsorted(self.topic, np.arange(self.n_topics))
         before = np.append(0, np.cumsum(chosen))
         above: Ints = (before[:-1] - before[first[self.topic]])[self.level >= rel]
@@ -281,7 +283,7 @@ class JudgedRun:
         return self.once(("ideal", gains), lambda: best_order(self.recall_base, gains))
 
     def retrieved_ideal_gains(self, gains: GainMap) -> RankedGains:
-        """Return the best order of what the run itself retrieved."""
+        """Return the best order of the documents that the run retrieved."""
         return self.once(("retrieved ideal", gains), lambda: best_order(self._retrieved_base, gains))
 
     @cached_property
@@ -326,7 +328,7 @@ class JudgedRun:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Return the JudgedRun that `to_bytes` wrote; ValueError where the bytes are of another format."""
+        """Return the JudgedRun that `to_bytes` wrote. Raise ValueError if the bytes have another format."""
         header, arrays = unpack(stored, _FORMAT, "judged view")
         n_topics, known, subtopics = header["n_topics"], None, None
         recall_base = _take_base(arrays, "base", n_topics)
@@ -338,7 +340,7 @@ class JudgedRun:
         return cls(**arrays, recall_base=recall_base, known=known, subtopics=subtopics)
 
 
-# Parts of a view that have arrays of their own, and in which order.
+# Parts of a view that have arrays of their own, in their order.
 _NESTED = ("recall_base", "known", "subtopics")
 _BASE = ("topic", "level", "counts")
 _SUBTOPICS = ("topic", "judgement", "subtopic", "level")
@@ -349,7 +351,7 @@ def _named(name: str, part: Any, columns: tuple[str, ...]) -> list[tuple[str, An
 
 
 def _take(arrays: dict[str, Any], name: str, columns: tuple[str, ...]) -> list[Any]:
-    """Return the arrays that `_named` named, taken out of all."""
+    """Return the arrays that `_named` named, removed from all."""
     return [arrays.pop(f"{name}_{column}") for column in columns]
 
 

@@ -1,4 +1,4 @@
-"""Judging: a run's blocks meet the judgements. The one place where order and ties are decided.
+"""Judging: compare a run's blocks with the judgements. Only this module decides order and ties.
 
 The tie rule is trec_eval's: score descending, then doc_id descending bytewise, the rank column ignored. Scores are
 compared as doubles (trec_eval 10) or as float32 (trec_eval 9).
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 _TOPIC_MIX = np.uint64(0xD6E8FEB86659FD93)
 _FILTER_BITS = 16
 _FILTER_SHIFT = np.uint64(64 - _FILTER_BITS)
-# Above this many bytes an id's sort keys would take more memory than the ids themselves: let Python sort those.
+# Sort keys of longer ids than this would take more memory than the ids themselves: Python sorts those.
 _LONG_ID = 64
 
 
@@ -43,7 +43,7 @@ class Judgements:
     """A qrels version in arrays: one row per (topic, document), rows grouped by topic in the file's order of topics.
 
     Shapes: `topics`, `levels`, `doc_starts`, `doc_ends`, `doc_hashes` have one entry per judged document; doc ids are
-    spans of `data`; `doc_hashes` are made under `seed`. `subtopics` is None where every topic has one iteration only.
+    spans of `data`; `doc_hashes` use `seed`. `subtopics` is None if every topic has one iteration only.
     """
 
     topic_ids: list[bytes]
@@ -78,7 +78,7 @@ class Judgements:
 
     @cached_property
     def places(self) -> dict[tuple[int, bytes], int]:
-        """The row of each judgement by the number of its topic and its document id."""
+        """Return the row of each judgement by the number of its topic and its document id."""
         text = self.data.tobytes()
         spans = zip(self.topics.tolist(), self.doc_starts.tolist(), self.doc_ends.tolist(), strict=True)
         return {(topic, text[start:end]): row for row, (topic, start, end) in enumerate(spans)}
@@ -88,16 +88,17 @@ class Judgements:
         return {}
 
     def derived(self, name: str, make: Callable[[Judgements], _T]) -> _T:
-        """Return what another module makes of the judgements, made once."""
+        """Return what another module derives from the judgements, computed once."""
         if name not in self._derived:
             self._derived[name] = make(self)
         made: _T = self._derived[name]
         return made
 
     def find(self, block: RankedBlock, topic_of: Ints) -> tuple[Ints, Ints]:
-        """Rows of `block` that are judged and the judgement of each; `topic_of` is each of its topics here, or -1.
+        """Return the rows of `block` that are judged and the judgement of each; `topic_of` gives the topic of each of
+        its topics here, or -1.
 
-        A hash only proposes: every hit is compared byte by byte, and a refused one is looked up exactly.
+        A hash only proposes a match: every match is compared byte by byte, and a wrong one is looked up exactly.
         """
         sizes = np.diff(block.topic_starts)
         keys = np.repeat(_topic_keys(topic_of), sizes)
@@ -132,8 +133,8 @@ def _topic_keys(topics: Ints) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The judged rows of a block and the judgement of each; `ties` holds first position and size of each one's tie
-    group, where the block's topics came in descending order of score and the search looked at ties."""
+    """The judged rows of a block and the judgement of each. `ties` has first position and size of the tie group of
+    each, if the block's topics are in descending order of score and the search found the ties."""
 
     rows: Ints
     judgements: Ints
@@ -144,14 +145,14 @@ Search = Callable[[RankedBlock, Floats, Judgements, Ints], Found]
 
 
 def search(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
-    """Search in plain NumPy; `metrics.engine.search` has it compiled."""
+    """Search in plain NumPy; `metrics.engine.search` has a compiled version."""
     return Found(*judgements.find(block, topic_of))
 
 
 def judge(
     blocks: Iterable[RankedBlock], judgements: Judgements, scores: ScoreType = "float64", search: Search = search
 ) -> JudgedRun:
-    """Order a run by the tie rule and keep what is judged of it.
+    """Order a run by the tie rule and keep its judged documents.
 
     `blocks` is read once, so a run of any length is judged in the memory of one block. Topics without judgements are
     left out, as in trec_eval.
@@ -219,7 +220,7 @@ def _judge_block(
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where the rows of a block stand once each topic is in descending order of score."""
+    """The positions of the rows of a block with each topic in descending order of score."""
 
     order: Ints | None  # row at each position; None where the file is already in order
     place: Ints | None  # position of each row
@@ -228,7 +229,7 @@ class _Places:
     @classmethod
     def of(cls, block: RankedBlock, scores: Floats) -> _Places:
         rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
-        # Where a topic begins, its best score may well be above the last one of the topic before.
+        # At the beginning of a topic its best score may be above the last one of the topic before.
         rises = rises[block.topic_starts[block.topics_of(rises)] != rises]
         if not len(rises):
             return cls(None, None, scores)
@@ -244,9 +245,9 @@ class _Places:
         return positions if self.order is None else self.order[positions]
 
     def tie_groups(self, block: RankedBlock, positions: Ints, topics: Ints) -> tuple[Ints, Ints]:
-        """First position and size of the tie group of each position.
+        """Return first position and size of the tie group of each position.
 
-        Most documents tie with nobody: only the topics of those whose neighbour has their score are looked at.
+        Most documents tie with no other: only the topics of documents whose neighbour has their score are examined.
         """
         first, size = positions.copy(), np.ones_like(positions)
         begin, end = block.topic_starts[topics], block.topic_starts[topics + 1]
@@ -261,7 +262,7 @@ class _Places:
         return first, size
 
     def _groups(self, block: RankedBlock, topics: Ints) -> tuple[Ints, Ints]:
-        """First position and end of every tie group of some topics."""
+        """Return first position and end of every tie group of some topics."""
         positions = block.rows_of(topics)
         scores = self.scores[positions]
         new = np.ones(len(positions), np.bool_)
@@ -284,7 +285,7 @@ def _descending(block: RankedBlock, scores: Floats, rises: Ints) -> Ints:
 
 
 def _rank_in_ties(block: RankedBlock, places: _Places, rows: Ints, first: Ints, size: Ints) -> Ints:
-    """Positions of judged rows within their tie groups: each group is sorted by doc_id descending, once."""
+    """Return the positions of judged rows within their tie groups: each group is sorted by doc_id descending, once."""
     group_first, index = np.unique(first, return_index=True)
     group_size = size[index]
     offsets = np.cumsum(group_size) - group_size

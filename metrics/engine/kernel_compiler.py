@@ -1,4 +1,4 @@
-"""From a kernel to its object file: Numba makes LLVM's language of it, LLVM machine code. Loaded for that only."""
+"""Compile a kernel to its object file: Numba generates LLVM's language, LLVM machine code. Loaded only for this."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba.core import sigutils
 
 from metrics.engine.machine_code import Argument, Kernel, target_machine
 
-# What the C library has; anything else would need the compiler when it runs.
+# The functions of the C library; any other would need the compiler at run time.
 _GIVEN = {"memset", "memcpy", "memmove"}
 _SIZES = {"uint8": 1, "int32": 4, "int64": 8, "uint64": 8, "float32": 4, "float64": 8}
 _TYPES = {"int64": "i64", "uint64": "i64", "float64": "double"}
@@ -19,7 +19,8 @@ _TYPES = {"int64": "i64", "uint64": "i64", "float64": "double"}
 def compile_kernel(kernel: Kernel) -> bytes:
     """Compile a kernel to its object file, with one symbol: its name.
 
-    Raises ValueError for a function that allocates, may raise an exception, or calls what is not compiled with it.
+    Raise ValueError for a function that allocates, may raise an exception, or calls a function that is not compiled
+    with it.
     """
     function = getattr(import_module(kernel.module), kernel.name)
     types, _ = sigutils.normalize_signature(kernel.signature)  # type: ignore[no-untyped-call]
@@ -35,11 +36,11 @@ def compile_kernel(kernel: Kernel) -> bytes:
 
 
 def _entry(kernel: Kernel, native: str) -> str:
-    """Return a function in C's convention around Numba's own, which takes seven numbers for an array and hands out its
-    result.
+    """Return a function in C's calling convention around Numba's own, which takes seven numbers for an array and
+    returns its result by reference.
 
-    Numba counts references to arrays: there are none to count, which the optimiser then sees. It also learns that no
-    array overlaps another one.
+    Numba counts references to arrays; here there are none to count, which the optimiser then sees. It also learns that
+    no two arrays overlap.
     """
     result = _TYPES.get(kernel.result, "i64")
     parameters, passed, before = [], ["ptr %result", "ptr %failure"], list[str]()
@@ -73,7 +74,8 @@ def _entry(kernel: Kernel, native: str) -> str:
 
 
 def _argument(name: str, argument: Argument) -> tuple[list[str], list[str], list[str]]:
-    """Return what the entry takes for an argument, what it hands on, and what it computes before that."""
+    """Return the parameters that the entry takes for an argument, the values it passes on, and the code that computes
+    them."""
     if not argument.dimensions:
         kind = _TYPES[argument.kind]
         return [f"{kind} {name}"], [f"{kind} {name}"], []

@@ -1,4 +1,4 @@
-"""Known documents: what a user knew and expected before the search, brought together with the judged view."""
+"""Known documents: combine what a user knew and expected before the search with the judged view."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from metrics.engine.ranking import RankedBlock
 class KnownDocuments:
     """The documents a user knew, and how many relevant ones were expected.
 
-    `documents` has one row for each, whose scores mean nothing; `expected` has the topics for which a number was given.
+    `documents` has one row for each, with meaningless scores; `expected` has the topics for which a number was given.
     """
 
     documents: RankedBlock
@@ -24,9 +24,9 @@ class KnownDocuments:
 
 
 def mark_known(run: JudgedRun, judgements: Judgements, known: KnownDocuments) -> JudgedRun:
-    """Return the judged view of a run with what its user knew; `judgements` are those the view was made with.
+    """Return the judged view of a run with what its user knew; `judgements` are those of the view.
 
-    What is not judged is not relevant, so a known document outside the judgements leaves no trace.
+    Unjudged documents are not relevant, so a known document outside the judgements is ignored.
     """
     index = judgements.topic_index
     topic_of = np.array([index.get(topic_id, -1) for topic_id in known.documents.topic_ids], np.int64)

@@ -1,6 +1,6 @@
-"""Functions of ours as machine code: compiled once, kept as object files, and loaded without the compiler.
+"""EvalHub's functions as machine code: compiled once, kept as object files, and loaded without the compiler.
 
-Numba compiles them (`metrics.engine.kernel_compiler`), which takes seconds. Its own cache still needs all of Numba,
+Numba compiles them (`metrics.engine.kernel_compiler`), which takes seconds. Numba's own cache still needs all of Numba,
 half a second and 80 MB; an object file needs LLVM alone, 40 ms.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-# Also the folder of whoever may not write beside the code, or wants other machines to find the files.
+# Also the folder for users who cannot write beside the code, or want other machines to find the files.
 FOLDER, PROCESSOR = "EVALHUB_KERNELS", "EVALHUB_KERNELS_CPU"
 _COMPILER = "metrics.engine.kernel_compiler"
 _ROOT = Path(__file__).parents[2]
@@ -36,11 +36,11 @@ _lock = RLock()
 
 
 class Kernel:
-    """A function of a module of kernels, under one signature in Numba's notation: `uint64(uint8[::1], int64)`.
+    """A function of a module of kernels, with one signature in Numba's notation: `uint64(uint8[::1], int64)`.
 
-    Called with NumPy arrays and numbers. An array must have the type, the number of axes and, for `::1`, the order in
-    memory that the signature says, TypeError otherwise; one that is written to must overlap no other. The
-    interpreter's lock is released meanwhile.
+    Call it with NumPy arrays and numbers. An array must have the type, the number of axes and, for `::1`, the memory
+    order of the signature, else TypeError is raised; an array that is written to must overlap no other. The
+    interpreter's lock is released during the call.
     """
 
     def __init__(self, module: str, name: str, signature: str) -> None:
@@ -62,7 +62,7 @@ class Kernel:
 
     @property
     def compiled(self) -> bool:
-        """Whether its object file is there, for this processor and these sources."""
+        """Return whether its object file exists, for this processor and these sources."""
         return any(_content(path) is not None for path in self._paths)
 
     @cached_property
@@ -95,7 +95,7 @@ def _digest(*texts: str) -> str:
 
 
 class Argument:
-    """An argument of a kernel: a number, or an array with what its shape adds to the call."""
+    """An argument of a kernel: a number, or an array with the values that its shape adds to the call."""
 
     def __init__(self, kind: str, axes: str) -> None:
         self.kind = kind
@@ -108,7 +108,8 @@ class Argument:
             self.types += [ctypes.c_int64] * self.dimensions
 
     def put(self, passed: list[Any], value: Any) -> None:
-        """Add what is passed for a value: the number, or where an array is, its shape, and its strides where free."""
+        """Add the values that are passed for an argument: the number, or the array's address, its shape, and its
+        strides if they are free."""
         if not self.dimensions:
             passed.append(value if self.kind == "float64" else int(value))
             return
@@ -122,7 +123,8 @@ class Argument:
 
 
 def target_machine() -> Any:
-    """LLVM's description of this machine, or of the processor that the environment names; an engine takes it over."""
+    """Return LLVM's description of this machine, or of the processor that the environment names; an engine takes
+    ownership of it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     name, features = _processor()
@@ -143,7 +145,7 @@ def _machine() -> tuple[str, ...]:
 
 @cache
 def sources(module: str) -> list[str]:
-    """Return the text of a module and of what it imports of ours: what its machine code is made from."""
+    """Return the text of a module and of the EvalHub modules that it imports, from which its machine code is made."""
     texts: dict[str, str] = {}
     waiting = [module, _COMPILER]
     while waiting:
@@ -155,8 +157,7 @@ def sources(module: str) -> list[str]:
 
 @cache
 def _folders() -> tuple[Path, ...]:
-    """Return where object files are kept: in the folder that is named, or else beside the code or in the user's
-    cache."""
+    """Return the folders for object files: the named one, or else beside the code and in the user's cache."""
     if named := os.environ.get(FOLDER):
         return (Path(named),)
     return Path(__file__).parent / "__pycache__", Path(
@@ -165,7 +166,7 @@ def _folders() -> tuple[Path, ...]:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return an object file, or None where there is none, it is cut or altered, or another user could have put it
+    """Return an object file, or None if it does not exist, is truncated or altered, or another user could have put it
     there."""
     try:
         with path.open("rb") as file:
@@ -179,7 +180,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _keep(paths: list[Path], made: bytes) -> None:
-    """Write the object file to the first folder that lets us; without one, the next process compiles again."""
+    """Write the object file to the first writable folder; without one, the next process compiles again."""
     for path in paths:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

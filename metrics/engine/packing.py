@@ -13,7 +13,7 @@ _HEADER = 8
 
 
 def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]) -> bytes:
-    """Return a compact form of some numbers and arrays; `unpack` gives them back."""
+    """Return a compact form of some numbers and arrays, which `unpack` reads."""
     narrow = [(name, _smallest(array)) for name, array in arrays]
     shapes = [(name, array.dtype.str, len(array)) for name, array in narrow]
     header = json.dumps({"format": format, **numbers, "arrays": shapes}).encode()
@@ -21,7 +21,7 @@ def pack(format: int, numbers: dict[str, int], arrays: Iterable[tuple[str, Any]]
 
 
 def unpack(stored: bytes, format: int, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the header and the arrays, int64 or float64, that `pack` wrote; ValueError where they are of another
+    """Return the header and the arrays, int64 or float64, that `pack` wrote. Raise ValueError if they have another
     format."""
     size = int.from_bytes(stored[:_HEADER], "little")
     header = json.loads(stored[_HEADER : _HEADER + size])

@@ -1,4 +1,4 @@
-"""RankedBlock: a part of a run as a reader yields it, whole topics in arrays."""
+"""RankedBlock: a part of a run as a reader yields it: complete topics in arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
-# Places in a piece of a file: the scanning kernel gives them in 32 bits.
+# Places in a piece of a file: the scanning kernel returns them in 32 bits.
 Positions = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -27,7 +27,7 @@ class RankedBlock:
     """Complete topics of a run, rows in file order, doc ids as spans of `data`.
 
     Shapes: `topic_starts` has one entry per topic and one more (row offsets); the other arrays have one per row.
-    `doc_hashes` comes from `hash_spans`, or a kernel equal to it, under the seed of the judgements it will meet.
+    `doc_hashes` comes from `hash_spans`, or an equal kernel, with the seed of the judgements with which it is compared.
     """
 
     data: Bytes
@@ -63,7 +63,8 @@ def span_words(data: Bytes, starts: Positions, ends: Positions, index: int) -> H
 
 
 def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Hashes:
-    """Return a seeded 64-bit hash of every span, eight bytes a step; the scanning kernel computes the same."""
+    """Return a seeded 64-bit hash of every span, computed in steps of eight bytes; the scanning kernel computes the
+    same."""
     lengths = ends - starts
     hashes = np.full(len(starts), np.uint64(seed))
     for index in range(-(-int(lengths.max(initial=0)) // WORD)):
@@ -74,9 +75,9 @@ def hash_spans(data: Bytes, starts: Positions, ends: Positions, seed: int) -> Ha
 
 
 def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[Hashes]:
-    """Sort keys, most significant first, that order spans bytewise descending under an ascending sort.
+    """Return sort keys, most significant first, that order spans bytewise descending under an ascending sort.
 
-    Ids hold no NUL byte, so padding with zeros on the right orders a prefix before what it begins.
+    Ids contain no NUL byte, so padding with zeros on the right orders a prefix before its continuations.
     """
     words = -(-int((ends - starts).max(initial=0)) // WORD)
     return [~span_words(data, starts, ends, index).byteswap() for index in range(words)]
@@ -85,7 +86,7 @@ def descending_id_keys(data: Bytes, starts: Positions, ends: Positions) -> list[
 def spans_equal(
     data: Bytes, starts: Positions, ends: Positions, other: Bytes, other_starts: Positions, other_ends: Positions
 ) -> Flags:
-    """Return whether span i of `data` holds the same bytes as span i of `other`."""
+    """Return whether span i of `data` has the same bytes as span i of `other`."""
     lengths = ends - starts
     equal: Flags = lengths == other_ends - other_starts
     candidates = np.flatnonzero(equal)

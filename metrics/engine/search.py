@@ -1,4 +1,4 @@
-"""Compiled search: which rows of a block are judged, and what ties with them, in one pass over the block."""
+"""Compiled search: find the judged rows of a block, and their ties, in one pass over the block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FREE = -1
 
 
 def search_compiled(block: RankedBlock, scores: Floats, judgements: Judgements, topic_of: Ints) -> Found:
-    """Equal to `metrics.engine.judging.search`."""
+    """Return the same as `metrics.engine.judging.search`."""
     table, places, starts, ends = judgements.derived("tables", _tables)
     room = int(np.diff(block.topic_starts)[topic_of >= 0].sum())
     rows, found, first, size = (np.empty(room, np.int64) for _ in range(4))
@@ -36,7 +36,7 @@ def search_compiled(block: RankedBlock, scores: Floats, judgements: Judgements, 
         topic_of, judgements.data, starts, ends, judgements.doc_hashes, table, places,
         rows, found, first, size, descends,
     )  # fmt: skip
-    # Copies, so that what is kept of a block is as small as its matches.
+    # Copies, so that only the matches of a block stay in memory.
     rows, found, first, size = (column[:matched].copy() for column in (rows, found, first, size))
     return Found(rows, found, (first, size) if descends[0] else None)
 

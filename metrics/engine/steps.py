@@ -1,4 +1,4 @@
-"""Step functions over ranks, one per topic: what a curve is made of, as sparse as what changes it."""
+"""Step functions over ranks, one per topic: the sparse form of a curve."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Steps:
 
     @classmethod
     def cumulated(cls, ranked: RankedGains, depth: int, worth: Floats | None = None) -> Self:
-        """Gains added up down to each rank, times the `worth` of their ranks (shape (depth,)) where that is given."""
+        """Return gains summed down to each rank, times the `worth` of their ranks (shape (depth,)) if that is given."""
         seen = ranked.within(depth)
         gain = seen.gain if worth is None else seen.gain * worth[seen.rank - 1]
         return cls(seen.topic, seen.rank, running_sum(seen.topic, gain), seen.n_topics, depth)
@@ -45,11 +45,11 @@ class Steps:
 
     @cached_property
     def change(self) -> Floats:
-        """By how much each row moves its topic."""
+        """Return by how much each row changes its topic."""
         return self.value - before(self.topic, self.value, 0.0)
 
     def sum(self) -> Floats:
-        """Return the topics' values added up at every rank; shape (depth,)."""
+        """Return the sum of the topics' values at every rank; shape (depth,)."""
         total: Floats = np.cumsum(np.bincount(self.rank - 1, self.change, self.depth))
         return total
 
@@ -65,9 +65,10 @@ class Steps:
 
 
 def on_the_same_rows(actual: Steps, ideal: Steps) -> tuple[Steps, Steps]:
-    """Both with a row where either has one. The ideal's rows are at ranks 1, 2, 3, ... of a topic, without a gap.
+    """Return both with a row where either has one. The ideal's rows are at ranks 1, 2, 3, ... of a topic, without a
+    gap.
 
-    The actual rows at these ranks move what has been reached there; the later ones follow, topic by topic.
+    The actual rows at these ranks change the value reached there; the later ones follow, topic by topic.
     """
     size = np.bincount(ideal.topic, minlength=ideal.n_topics)
     end = np.cumsum(size)
@@ -85,7 +86,7 @@ def on_the_same_rows(actual: Steps, ideal: Steps) -> tuple[Steps, Steps]:
 
 
 def _interleaved(length: int, after: Ints) -> Ints:
-    """Return the order that puts new rows, numbered from `length` on, each after so many of the old ones; `after`
+    """Return the order that puts new rows, numbered from `length` on, each after the given number of old ones; `after`
     ascends."""
     place = after + np.arange(len(after))
     order = np.empty(length + len(after), np.int64)

@@ -1,4 +1,4 @@
-"""Subtopics: the parts of a topic that a document is judged for, and what a ranking covers of them.
+"""Subtopics: the parts of a topic for which a document is judged, and those that a ranking covers.
 
 Other words for a subtopic are aspect, intent, instance and nugget. Qrels name it in their second column.
 """
@@ -34,8 +34,7 @@ class Coverage:
 
     @classmethod
     def of(cls, topic: Ints, subtopic: Ints, rank: Ints, n_topics: int) -> Self:
-        """Return what of all the relevant rows stands at a rank; rank 0 is that of a document the ranking does not
-        hold."""
+        """Return the relevant rows that have a rank; rank 0 is that of a document that the ranking does not contain."""
         cells, cell = _number(topic, subtopic)
         subtopics = np.bincount(topic[cells], minlength=n_topics)
         size = np.bincount(cell)[cell]
@@ -62,20 +61,21 @@ class Subtopics:
 
     @property
     def count(self) -> int:
-        """How many subtopics there are in all topics, with a relevant document or without."""
+        """Return how many subtopics there are in all topics, with a relevant document or without."""
         return len(_number(self.topic, self.subtopic)[0])
 
     def coverage(self, judgement: Ints, rank: Ints, rel: int, n_topics: int) -> Coverage:
-        """Return what a ranking covers that holds these judged documents at these ranks."""
+        """Return the coverage of a ranking that has these judged documents at these ranks."""
         ranks = np.zeros(self.judgement.max(initial=-1) + 1, np.int64)
         ranks[judgement] = rank
         rows = self.level >= rel
         return Coverage.of(self.topic[rows], self.subtopic[rows], ranks[self.judgement[rows]], n_topics)
 
     def ideal(self, rel: int, alpha: float, depth: int, n_topics: int) -> Coverage:
-        """Return what the greedy ideal ranking covers: at each rank the document that gains most after those above it.
+        """Return the coverage of the greedy ideal ranking: at each rank the document that gains most after those above
+        it.
 
-        Of documents that gain the same the one with the highest doc_id comes first, as in ndeval.
+        Among documents with the same gain the one with the highest doc_id comes first, as in ndeval.
         """
         rows = self.level >= rel
         topic, subtopic = self.topic[rows], self.subtopic[rows]
@@ -84,7 +84,7 @@ class Subtopics:
 
 
 def _number(topic: Ints, subtopic: Ints) -> tuple[Ints, Ints]:
-    """Return a row of each subtopic, sorted by topic and subtopic, and for every row the number of its own among
+    """Return a row of each subtopic, sorted by topic and subtopic, and for every row the number of its subtopic among
     them."""
     key = topic * (subtopic.max(initial=0) + 1) + subtopic
     _, rows, cell = np.unique(key, return_index=True, return_inverse=True)
@@ -92,8 +92,8 @@ def _number(topic: Ints, subtopic: Ints) -> tuple[Ints, Ints]:
 
 
 def _greedy_ranks(topic: Ints, judgement: Ints, cell: Ints, decay: float, depth: int) -> Ints:
-    """Return the rank of each row's document in the greedy ideal ranking, 0 below `depth`; one document a topic each
-    turn."""
+    """Return the rank of each row's document in the greedy ideal ranking, 0 below `depth`; each round ranks one
+    document per topic."""
     new = np.ones(len(topic), np.bool_)
     new[1:] = judgement[1:] != judgement[:-1]
     starts, document = np.flatnonzero(new), np.cumsum(new) - 1

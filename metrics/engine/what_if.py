@@ -1,4 +1,4 @@
-"""What if gains, discounts or depths were others: combinations of them."""
+"""Combinations of other gains, discounts and depths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USERS = ("impatient", "patient")
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of each parameter; their product is the combinations. A depth of None is the whole ranking."""
+    """Values of each parameter, whose product is the combinations. A depth of None is the whole ranking."""
 
     families: tuple[str, ...] = ("nDCG",)
     gains: tuple[GainMap, ...] = (LINEAR,)
@@ -42,8 +42,8 @@ class Grid:
     depths: tuple[int | None, ...] = (10,)
 
     def measures(self) -> list[Measure]:
-        """Return every combination once; MeasureError where they are too many. Bases belong to the discounts that have
-        one."""
+        """Return every combination once. Raise MeasureError if they are too many. Bases only apply to discounts that
+        have one."""
         discounts = [
             (dis, base) for dis in self.discounts for base in (self.bases if dis != "log2" else (BASE.default,))
         ]
