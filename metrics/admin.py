@@ -19,7 +19,7 @@ _ERROR_SHOWN = 120
 
 
 class JobAdmin(ReadOnlyAdmin):
-    """What all kinds of work have in common."""
+    """What all kinds of work share."""
 
     date_hierarchy = "created_at"
     exclude: ClassVar[Any] = ("lease_token",)
@@ -35,7 +35,7 @@ class JobAdmin(ReadOnlyAdmin):
 
     @admin.display(description="lease", ordering="lease_until")
     def lease(self, job: Any) -> str:
-        """How long a worker still holds it, by the database's clock."""
+        """Return how long a worker still holds it, by the database's clock."""
         if job.lease_until is None:
             return ""
         left = (job.lease_until - job.now).total_seconds()
@@ -103,7 +103,7 @@ class SessionEvaluationAdmin(EvaluationsAdmin):
 
 @admin.register(Comparison)
 class ComparisonAdmin(JobAdmin):
-    """Stored comparisons: what they cost, and ending one that takes too long."""
+    """Stored comparisons: their size, and cancelling one that takes too long."""
 
     list_display = (
         "id", "qrels", "state", "done_so_far", "attempts", "lease", "error_code", "took", "size", "since", "read_at",

@@ -1,4 +1,4 @@
-"""What is computed from runs and judgements: derived, can always be made again."""
+"""Tables of the results computed from runs and judgements, which can always be computed again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
-    The queue is these rows: `state` moves only by compare-and-set updates (metrics/services/queue/lifecycle.py). Every
-    kind of work has its own words for being in hand and being done; all of them queue and fail.
+    The queue is these rows: `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py).
+    Every kind of work has its own words for being in progress and being done; all of them queue and fail.
     """
 
     QUEUED, FAILED = "queued", "failed"
@@ -65,17 +65,18 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     """Evaluations of runs, or of session sets."""
 
     def counting(self, judgements: Q | None = None, way: str | None = None) -> Self:
-        """Return those that count for their runs or session sets: under the active judgements, or their own, in the way
-        that is asked for now, and by this engine. The one rule of it; a withdrawn run has one as well.
+        """Return the current evaluations of runs or session sets: under the active judgements, or their own, in the way
+        that is chosen now, and by this engine version. This is the only place with this rule; a withdrawn run has a
+        current evaluation as well.
 
-        `judgements` and `way` are for readers who ask for others than those of now.
+        `judgements` and `way` are for readers who request others than the current ones.
         """
         kind = self.model
         way_of = F(f"{kind.OF.KEY}__{kind.OF.WAY}") if way is None else way
         return self.filter(judgements or kind.JUDGEMENTS, engine_version=ENGINE_VERSION, **{kind.WAY: way_of})
 
     def live(self) -> Self:
-        """Those of what was not withdrawn."""
+        """Return the evaluations of submissions that are not withdrawn."""
         return self.filter(**{f"{self.model.OF.KEY}__deleted_at": None})
 
     def evaluated(self) -> Self:
@@ -85,8 +86,8 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
 class SubmissionEvaluation(Job):
     """A run or session set judged by one qrels version and one engine version, in one way.
 
-    `OF` is what is judged, `WAY` the column of the choice beside the judgements, and `JUDGEMENTS` holds for the
-    evaluations under those that count now.
+    `OF` names the submission, `WAY` the column of the choice beside the judgements, and `JUDGEMENTS` is the condition
+    of evaluations under the active judgements.
     """
 
     HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
@@ -112,18 +113,18 @@ class SubmissionEvaluation(Job):
 
     @classmethod
     def withdrawn_code(cls) -> str:
-        """Return the error code of evaluations that were cancelled because what they are of was withdrawn."""
+        """Return the error code of evaluations that were cancelled because their submission was withdrawn."""
         return f"{cls.OF.KEY}_deleted"
 
     @property
     def is_stale(self) -> bool:
-        """Whether other judgements or another engine count now: `counting()` for a row at hand, which was found by the
-        way that its reader asked for."""
+        """Return whether other judgements or another engine version are current now: `counting()` for a loaded row,
+        which was found by the way that its reader requested."""
         return not (self.qrels is None or self.qrels.active) or self.engine_version != ENGINE_VERSION
 
     @property
     def submission(self) -> Run | SessionSet:
-        """What is judged."""
+        """Return the run or session set."""
         submission: Run | SessionSet = getattr(self, self.OF.KEY)
         return submission
 
@@ -180,7 +181,7 @@ class JudgedView(models.Model):
         return self
 
     def is_sound(self, qrels: int) -> bool:
-        """Whether it is what was stored; one without a digest, which a worker of an earlier release wrote, counts."""
+        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is accepted."""
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int) -> int:
@@ -218,7 +219,7 @@ class MetricVector(models.Model):
         return self
 
     def is_sound(self, qrels: int) -> bool:
-        """Whether both are what was stored; those without a digest, of a worker of an earlier release, count."""
+        """Return whether both are unchanged; those without a digest, of an earlier release's worker, are accepted."""
         return self.digest in (None, self._digest(qrels)) and self.mean_digest in (None, self._mean_digest(qrels))
 
     def _digest(self, qrels: int) -> int:
@@ -279,7 +280,8 @@ class SessionEvaluation(SubmissionEvaluation):
         return digest_of_json(("means", self.pk, self.qrels_id), means)
 
     def has_sound_means(self) -> bool:
-        """Whether its means are what was stored; those without a digest, of an earlier release's worker, count."""
+        """Return whether its means are unchanged; means without a digest, of an earlier release's worker, are
+        accepted."""
         return self.means is not None and self.means_digest in (None, self.digest_of_means(self.means))
 
 
@@ -303,7 +305,7 @@ class SessionView(models.Model):
         return self
 
     def is_sound(self, qrels: int | None) -> bool:
-        """Whether it is what was stored; one without a digest, which a worker of an earlier release wrote, counts."""
+        """Return whether it is unchanged; one without a digest, of an earlier release's worker, is accepted."""
         return self.digest in (None, self._digest(qrels))
 
     def _digest(self, qrels: int | None) -> int:

@@ -1,4 +1,4 @@
-"""The tables of the pages: what stands in each cell, and what is marked."""
+"""The tables of the pages: the text of each cell, and the marks."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def figure(measure: Measure, value: float | None) -> str:
 
 
 def mean_cell(measure: Measure, mean: Mean, judged: int, best: Mean | None = None) -> Cell:
-    """A mean; where not all judged topics have a value, the note says how many do.
+    """Return a mean; if not all judged topics have a value, the note says how many do.
 
-    Whoever has the text of the best mean, over as many topics, is as good.
+    A run with the text of the best mean, over as many topics, is equally good.
     """
     value, topics = mean
     note = f"{topics} of {judged} topics have a value" if topics != judged else ""
@@ -119,7 +119,7 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
 
 
 def aggregated(measure: Measure) -> str:
-    """What the figures of a measure on a board are, in words."""
+    """Return in words what the values of a measure on a leaderboard are."""
     return "pooled ratios" if measure.pools else f"{measure.definition.aggregate.value}s"
 
 
@@ -174,7 +174,7 @@ def probability(value: float) -> str:
 
 
 def level_lines(collection: Collection, qrels: Qrels | None) -> list[tuple[str, str, int | None]]:
-    """Levels, highest first, with what they mean and how many judgements have them."""
+    """Return the levels, highest first, with their meanings and numbers of judgements."""
     counts = qrels.levels if qrels else {}
     levels = sorted({*counts, *collection.level_labels}, key=_level_order, reverse=True)
     return [(level, str(collection.level_labels.get(level, "")), counts.get(level)) for level in levels]

@@ -1,4 +1,4 @@
-"""What every kind of chart is: a picture to draw, a sentence about it, and the same in figures."""
+"""The parts of every chart: an image to draw, a caption, and a table with the same numbers."""
 
 from __future__ import annotations
 

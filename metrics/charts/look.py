@@ -1,4 +1,4 @@
-"""How charts look: colours that go with the style sheet, sizes, and what all of them have in common."""
+"""The look of charts: colours of the style sheet, sizes, and what all charts share."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ def shortened_names(names: list[str], room: float, size: float) -> list[str]:
 
 
 def shortened(text: str, room: float, size: float, *, share: float = _SHARES[0]) -> str:
-    """Return the text, or both of its ends with an ellipsis between them: a number before a name stays.
+    """Return the text, or both of its ends with an ellipsis between them, so that a number before a name stays.
 
-    `share` is how much of what is kept stands before the ellipsis.
+    `share` is the part of the kept text that is before the ellipsis.
     """
     if width_of(text, size) <= room:
         return text

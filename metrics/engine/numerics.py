@@ -1,6 +1,6 @@
-"""What is used of SciPy's larger packages, which are loaded when they are first asked for.
+"""Functions of SciPy's larger packages, which are loaded at their first use.
 
-They take 0.2 s and bring half of SciPy along: too much at the start of every process, most of which never compare runs.
+They take 0.2 s and load half of SciPy: too much at the start of every process, because most never compare runs.
 """
 
 from __future__ import annotations

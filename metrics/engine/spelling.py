@@ -1,4 +1,4 @@
-"""Which known name somebody may have meant by one that there is not."""
+"""Suggest the known name that an unknown one may mean."""
 
 from __future__ import annotations
 

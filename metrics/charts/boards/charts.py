@@ -53,7 +53,7 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
 
 
 def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
-    """A chart that is the same whoever asks."""
+    """Return a chart that is the same for every reader."""
     return lambda collection, query, _reader: draw(collection, query)
 
 

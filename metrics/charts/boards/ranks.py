@@ -1,4 +1,4 @@
-"""Where each run stands on other samples of the topics: a dot for its rank, a line for the interval of it."""
+"""The rank interval of each run over samples of the topics: a dot for its rank, a line for the interval."""
 
 from __future__ import annotations
 

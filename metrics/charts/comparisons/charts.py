@@ -1,4 +1,4 @@
-"""What a chart of compared runs is made of: who is compared is asked for, or was stored."""
+"""The charts of compared runs, which are named in the request or stored."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from metrics.services.sessions.values import choose_sessions
 
 @dataclass(frozen=True)
 class AskedOfSet:
-    """Of which evaluated set a chart is asked for, and the query string as text."""
+    """The evaluated set of a chart, and the query string as text."""
 
     evaluation: SessionEvaluation
     query: Mapping[str, str]

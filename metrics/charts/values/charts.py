@@ -36,7 +36,7 @@ from runs.models import Run
 
 @dataclass(frozen=True)
 class Asked:
-    """Whose chart is asked for, and the query string as text."""
+    """The evaluation of a chart, and the query string as text."""
 
     run: Run
     evaluation: Evaluation

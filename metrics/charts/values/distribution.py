@@ -1,4 +1,4 @@
-"""How a measure's values spread over the topics."""
+"""The distribution of a measure's values over the topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What orders of systems would be on other topics: those at hand, drawn with replacement."""
+"""Intervals of agreement between orders of systems: the topics are drawn with replacement."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _resampled_ranks(values: Matrix, options: Options, lower_is_better: bool) ->
 
 
 def _percentiles(found: Ints | Floats, confidence: float) -> Floats:
-    """Return the ends of the middle part, both of them among what was found."""
+    """Return the ends of the middle part, both of them among the values."""
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     ends: Floats = np.quantile(found, levels, axis=0, method="inverted_cdf")
     return ends

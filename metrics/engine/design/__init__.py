@@ -1,1 +1,1 @@
-"""What a test collection can tell apart: discriminative power, swap rates, and how many topics it takes."""
+"""Which differences a test collection can detect: discriminative power, swap rates, and the number of topics needed."""

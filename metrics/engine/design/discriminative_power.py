@@ -1,4 +1,4 @@
-"""How many pairs of runs a measure separates on these topics, and how large a difference that takes."""
+"""The share of pairs of runs that a measure separates on these topics, and the difference needed for it."""
 
 from __future__ import annotations
 

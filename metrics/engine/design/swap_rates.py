@@ -1,4 +1,4 @@
-"""How often two sets of topics disagree about which of two runs is the better one."""
+"""How often two sets of topics disagree about which of two runs is better."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metrics.engine.significance.resampling import generator_of
 
 @dataclass(frozen=True)
 class SwapRates:
-    """How many comparisons had a difference in each bin, and how many of them a second topic set turned round.
+    """The number of comparisons with a difference in each bin, and the number that a second topic set reversed.
 
     Shapes: `sizes` (sizes,), topics of each of both sets; `edges` (bins,), where each bin begins, the last one being
     open; `compared` and `swapped` (sizes, bins).

@@ -1,4 +1,4 @@
-"""How large the pieces are that kernels and their callers agree on."""
+"""The sizes of pieces on which kernels and their callers agree."""
 
 from __future__ import annotations
 

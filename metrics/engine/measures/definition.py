@@ -1,4 +1,4 @@
-"""What a measure is made of: its function, its parameters, and how its values become one figure."""
+"""The definition of a measure: its function, its parameters, and how its values become one value of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECTION = re.compile(r"^(Formula|Range|Source|Elsewhere|Undefined): ", re.MULTI
 
 
 class Cutoff(Enum):
-    """Whether a measure's name ends in @k, or in @r for a level of recall or a share of R."""
+    """The form of a cutoff: whether a measure's name ends in @k, or in @r for a level of recall or a share of R."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -32,7 +32,7 @@ class Cutoff(Enum):
 
 
 class Aggregate(Enum):
-    """How a measure's per-topic values become one figure."""
+    """How a measure's per-topic values become one value of the run."""
 
     MEAN = "mean"
     SUM = "sum"
@@ -41,7 +41,7 @@ class Aggregate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a measure: `read` turns what was written into a value or raises MeasureError."""
+    """One parameter of a measure: `read` converts its text to a value or raises MeasureError."""
 
     name: str
     default: Any

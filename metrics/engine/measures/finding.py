@@ -1,4 +1,4 @@
-"""Finding measures by what somebody types: a name, another tool's name, a word of the definition."""
+"""Find measures by a text: a name, another tool's name, a word of the definition."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _retrieved_known(run: JudgedRun, known: Known, cutoff: int | None, rel: int)
 
 
 def _expected(run: JudgedRun, expected: int | None) -> Floats:
-    """Return how many relevant documents were expected, NaN where nobody says; shape (topics,)."""
+    """Return how many relevant documents were expected, NaN where no number was given; shape (topics,)."""
     if expected is not None:
         return np.full(run.n_topics, float(expected))
     if run.known is None:

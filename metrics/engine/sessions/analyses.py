@@ -1,4 +1,5 @@
-"""What sets of sessions show: mean curves, last against other queries, lengths, reformulations that gained or lost."""
+"""Analyses of sets of sessions: mean curves, last against other queries, lengths, reformulations that gained or
+lost."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is known of a query but for its ranking. `time` is in seconds, None where the file does not say."""
+    """A query without its ranking. `time` is in seconds, None if the file has none."""
 
     text: str = ""
     time: float | None = None

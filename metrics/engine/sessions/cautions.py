@@ -1,4 +1,4 @@
-"""What a reader must know before he believes that systems differ: the cautions of a test in the words of sessions."""
+"""The cautions of tests in the words of sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _CODES: dict[Design, str] = {"paired": "few_cells", "unpaired": "few_sessions"}
 
 
 def of_sessions(cautions: Iterable[Caution], design: Design) -> tuple[Caution, ...]:
-    """Say of what a test counts under a design what it says of topics, and of systems what it says of runs."""
+    """Return the cautions of a test with sessions or cells of a design instead of topics, and systems instead of
+    runs."""
     many, *rest = UNITS[design].split(" ", 1)
     unit = " ".join([many.removesuffix("s"), *rest])
     words = {"topics": UNITS[design], "topic": unit, "runs": "systems", "run": "system"}

@@ -57,7 +57,7 @@ class JudgedSessions:
 
     @cached_property
     def queries(self) -> Ints:
-        """How many queries each session has; shape (sessions,)."""
+        """Return the number of queries of each session; shape (sessions,)."""
         return np.diff(self.starts)
 
     @cached_property
@@ -72,7 +72,7 @@ class JudgedSessions:
 
     @cached_property
     def is_judged(self) -> Flags:
-        """Whether a query of the session has a judged topic; shape (sessions,)."""
+        """Return whether a query of the session has a judged topic; shape (sessions,)."""
         return np.bincount(self.session[self.topic >= 0], minlength=self.n_sessions) > 0
 
     @cached_property
@@ -89,7 +89,8 @@ class JudgedSessions:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return what `make` gives for this view; the latest few are kept, for a view may be asked for much."""
+        """Return the result of `make` for this view; the latest few are kept, because many values may be requested of a
+        view."""
         if key not in self._memo:
             made = make()
             while len(self._memo) >= _KEPT:

@@ -30,8 +30,8 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
 
 
 def one_by_one(view: JudgedSessions, setting: Setting) -> JudgedRun:
-    """Return each query as a topic: what was looked at of its list. The searcher knows what earlier queries of the
-    session had shown, and expects nothing."""
+    """Return each query as a topic: the part of its list that was looked at. The searcher knows what earlier queries of
+    the session showed, and expects nothing."""
     slots = slots_of(view, setting)
     rows = _rows(view, setting)
     base = _replicated(view.recall_base, view.topic)

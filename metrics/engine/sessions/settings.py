@@ -1,4 +1,4 @@
-"""What may be chosen when sessions are scored."""
+"""The options for scoring sessions."""
 
 from __future__ import annotations
 

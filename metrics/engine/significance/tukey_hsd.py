@@ -46,7 +46,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 
 def differences_of_means(values: Matrix, first: Ints, second: Ints) -> Floats:
-    """Of each pair; 0 where rounding alone makes a difference."""
+    """Return the difference of each pair, 0 where it is only rounding."""
     means = values.mean(axis=1)
     difference = means[first] - means[second]
     return np.where(np.abs(difference) <= noise_of(values, first, second), 0.0, difference)

@@ -1,7 +1,7 @@
-"""What may be said of a pair: the one rule that every badge, mark, tier and sentence asks.
+"""Verdicts: the one rule of every badge, mark, tier and sentence about a pair.
 
-A pair has a verdict where its corrected p is below the level, there are enough topics, the test has a statistic, and
-that points the way of the difference of means which is shown beside it.
+A pair has a verdict if its corrected p is below the level, there are enough topics, and the test has a statistic with
+the same direction as the difference of means that is shown beside it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def adjust(p_values: Floats, correction: Correction) -> Floats:
 
 
 def cautions_of(verdicts: Verdicts, topics: int) -> Iterator[Caution]:
-    """Why pairs have no verdict. What has no spread is told by the test itself."""
+    """Return why pairs have no verdict. The test itself reports a missing spread."""
     if verdicts.have(TOO_FEW_TOPICS).any():
         message = f"no verdicts: {topics} topics are too few to tell a difference from chance; {MIN_TOPICS} are needed"
         yield Caution("no_verdict", message)

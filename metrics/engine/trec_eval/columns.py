@@ -77,17 +77,17 @@ class Answers:
 
     @cached_property
     def n_topics(self) -> int:
-        """How many topics a mean is over."""
+        """Return the number of topics of a mean."""
         return len(self.topic_ids) if self.settings.complete else len(self.shown)
 
     @cached_property
     def cut(self) -> JudgedRun:
-        """What -M and -J leave of the run."""
+        """Return the run after -M and -J."""
         return self._cut(self.view)
 
     @cached_property
     def filled(self) -> JudgedRun:
-        """The same with one unjudged document in the place of a missing answer."""
+        """Return the run with one unjudged document instead of a missing answer."""
         return self._cut(replace(self.view, num_ret=np.maximum(self.view.num_ret, 1)))
 
     def _cut(self, view: JudgedRun) -> JudgedRun:
@@ -154,7 +154,7 @@ def _values(answers: Answers, request: Request) -> list[Floats]:
 
 
 def _average_of_points(answers: Answers, request: Request) -> list[Floats]:
-    """Interpolated precision at the points asked for, added up from the last one as trec_eval does."""
+    """Return interpolated precision at the requested points, summed from the last one as trec_eval does."""
     given = {"rel": answers.settings.level, "rounding": _ROUNDINGS[answers.settings.version]}
     total = np.zeros(len(answers.topic_ids))
     for point in reversed(request.numbers):

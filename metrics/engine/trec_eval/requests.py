@@ -1,4 +1,4 @@
-"""What is asked for by trec_eval's -m: `map`, `P.5,10`, `ndcg.1=3,2=9`, `all_trec`, or any name of the grammar."""
+"""The arguments of trec_eval's -m: `map`, `P.5,10`, `ndcg.1=3,2=9`, `all_trec`, or any name of the grammar."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ VERSIONS: tuple[Version, ...] = ("10", "9.0.8")
 
 
 class Takes(Enum):
-    """What follows a measure's name after a point: P.5,10  iprec_at_recall.0.1,0.2  set_F.2  ndcg.1=3,2=9."""
+    """The parameters after a measure's name: P.5,10  iprec_at_recall.0.1,0.2  set_F.2  ndcg.1=3,2=9."""
 
     NOTHING = "no parameters"
     DEPTHS = "ranks, each a line of its own"
@@ -34,9 +34,9 @@ class Figure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One measure of trec_eval; `default` is what it takes where the name stands alone.
+    """One measure of trec_eval; `default` are its parameters if the name is given alone.
 
-    `sets` names the measure's parameters that the numbers are; `named` is a parameter that a pair may set by name.
+    `sets` names the parameters of the measure that the numbers set; `named` is a parameter that a pair may set by name.
     """
 
     name: str

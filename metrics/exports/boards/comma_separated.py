@@ -47,7 +47,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
-    """Return the mean of each measure, over how many topics it is, and both ends of its interval where asked for."""
+    """Return the mean of each measure, its number of topics, and both ends of its interval if requested."""
     found: dict[str, Any] = {}
     for name, (mean, topics) in row.values.items():
         found |= {name: mean, f"{name} topics": topics}
@@ -58,7 +58,7 @@ def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
 
 
 def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
-    """Return the columns of what was asked for, empty for a row that takes no part."""
+    """Return the columns of the requested statistics, empty for a row that takes no part."""
     if standings is None:
         return {}
     found: dict[str, Any] = {}

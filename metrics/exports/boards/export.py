@@ -15,7 +15,7 @@ Render = Callable[[Collection, Leaderboard, Standings | None], Iterator[str]]
 
 @dataclass(frozen=True)
 class Export:
-    """A renderer, the content type of what it writes, and what a file of it ends in."""
+    """A renderer, its content type, and its file extension."""
 
     render: Render
     content_type: str

@@ -51,7 +51,7 @@ class DifferenceTable:
 
 
 def two_kinds(query: ComparisonQuery) -> bool:
-    """Whether two tests were asked for, one of ranks or signs and one of means."""
+    """Return whether two tests were requested, one of ranks or signs and one of means."""
     return len(query.tests) == 2 and len({TESTS[test].ranks for test in query.tests}) == 2
 
 

@@ -15,7 +15,7 @@ Render = Callable[[Collection, Answer, PairSelection], Iterator[str]]
 
 @dataclass(frozen=True)
 class Export:
-    """A renderer and the content type of what it writes."""
+    """A renderer and its content type."""
 
     render: Render
     content_type: str

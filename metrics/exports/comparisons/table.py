@@ -43,7 +43,7 @@ class MeanLine:
 
 @dataclass(frozen=True)
 class MeanTable:
-    """What is written: the names of the measures, the lines best first, and the sentences of the caption.
+    """The content of a table: the names of the measures, the lines best first, and the sentences of the caption.
 
     `before` and `after` name the columns of those texts; `marked` is the one measure that has marks, None for all.
     """

@@ -1,4 +1,4 @@
-"""What tests and corrections are called where people read of them, and how a comparison was tested in one phrase."""
+"""The names of tests and corrections in text, and a phrase on how a comparison was tested."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def how_tested(answer: Answer, family: Family | None = None) -> str:
 
 
 def corrected(family: Family) -> str:
-    """Return what is done for the number of pairs."""
+    """Return the correction for the number of pairs."""
     return corrected_over(family.correction, family.size)
 
 
 def corrected_over(correction: str | None, pairs: int) -> str:
-    """Return what is done for so many pairs; without a correction the test itself counts for all of them."""
+    """Return the correction for this many pairs; without a correction the test itself accounts for all of them."""
     if pairs == 1:
         return "a single pair, no correction needed"
     if correction is None:

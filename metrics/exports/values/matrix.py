@@ -63,7 +63,7 @@ def _parquet(columns: Columns) -> bytes:
 
 @dataclass(frozen=True)
 class MatrixExport:
-    """A renderer of columns and the content type of what it writes."""
+    """A renderer of columns and its content type."""
 
     render: Callable[[Columns], bytes]
     content_type: str

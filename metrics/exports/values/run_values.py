@@ -39,7 +39,7 @@ def _trec_eval(run: Run, values: RunValues) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class RunValueExport:
-    """A renderer, the content type of what it writes, and what a file of it ends in."""
+    """A renderer, its content type, and its file extension."""
 
     render: Callable[[Run, RunValues], Iterator[str]]
     content_type: str

@@ -72,8 +72,9 @@ def _pairs(shown: Shown) -> dict[str, Any]:
 
 
 def _differences(shown: Shown) -> dict[str, Any]:
-    """The means and differences of all measures with the marks of two kinds of tests, where two kinds were asked for;
-    else where they are, with the two that follow up Friedman's test and the analysis of variance."""
+    """Return the means and differences of all measures with the marks of two kinds of tests, if both kinds were
+    requested; otherwise the address that requests the tests that follow up Friedman's test and the analysis of
+    variance."""
     if two_kinds(shown.answer.query):
         few = np.count_nonzero(visible_pairs(shown.answer, shown.compared)) <= MOST_PAIRS
         return {"table": difference_table(shown.collection, shown.answer) if few else None, "most": MOST_PAIRS}
