@@ -1,4 +1,4 @@
-"""What the OpenAPI description cannot see by itself. Loaded with the URLs."""
+"""Parts of the OpenAPI description that its generator cannot derive. Loaded with the URLs."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _DAMAGED_DATABASE = ("malformed", "file is not a database", "invalid page in blo
 
 
 def says_damaged(error: Exception) -> bool:
-    """Whether a database says by this error that it is damaged itself."""
+    """Return whether this error of a database says that the database is damaged."""
     return any(text in str(error) for text in _DAMAGED_DATABASE)
 
 
@@ -111,7 +111,7 @@ class LimitReached(EvalHubError):
 
 
 class LeftOff(EvalHubError):
-    """Whoever turns errors of files into others lets this one through: the file is not the reason."""
+    """Code that converts errors of files must let this one through: the file is not its cause."""
 
 
 class Unavailable(LeftOff):
@@ -125,7 +125,7 @@ class Unavailable(LeftOff):
 
 
 class ClientLeft(LeftOff):
-    """Nobody reads the answer; the log and the counters tell that work was left off."""
+    """The client no longer reads the answer; the log and the counters record that the work was stopped."""
 
     code = "client_left"
 
@@ -144,9 +144,10 @@ class Problem:
 
 @dataclass(slots=True)
 class ProblemKind:
-    """Everything wrong or odd of one kind in a file: how often, and the first lines; none where it is the whole file.
+    """All problems or warnings of one kind in a file: their number, and the first lines; no lines if it is about the
+    whole file.
 
-    `kind` tells apart what has one code.
+    `kind` distinguishes problems of the same code.
     """
 
     code: str
@@ -173,7 +174,7 @@ class FileReport:
 
     @property
     def problem_counts(self) -> dict[str, int]:
-        """How many problems of each code there are, listed or not."""
+        """Return how many problems of each code there are, listed or not."""
         odd = {warning.code for warning in self.warnings}
         return {code: count for code, count in self.counts.items() if code not in odd}
 
@@ -212,7 +213,7 @@ class FileReport:
             found.lines.append(line)
 
     def count_more(self, code: str, count: int) -> None:
-        """Count what was found of a code beyond the problems or lines that were reported one by one."""
+        """Count findings of a code beyond the problems or lines that were reported one by one."""
         self.counts[code] += count
         for entry in self.warnings:
             if entry.code == code:

@@ -1,4 +1,4 @@
-"""What people bring, as tables."""
+"""Tables of what users upload and manage."""
 
 from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Invitation, Membership, Scope, Team, User
 from runs.models.answers import RememberedAnswer

@@ -37,7 +37,7 @@ class PersonManager(UserManager["User"]):
 
 
 class User(AbstractUser):
-    """Somebody with an account; submits as one of their teams."""
+    """A user with an account, who submits as one of their teams."""
 
     sessions_ended = models.PositiveIntegerField(
         default=0, db_default=0, editable=False, help_text="how often all sessions were ended"
@@ -126,7 +126,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """What an owner offers a user: a place in a team, which the user takes or declines. Until then it gives nothing."""
+    """An owner's offer to a user to join a team, which the user accepts or declines. Until then it gives no access."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="invitations")
@@ -142,7 +142,7 @@ class Invitation(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for."""
+    """The permissions of a token."""
 
     READ = "read"
     SUBMIT = "submit"

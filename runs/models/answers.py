@@ -11,7 +11,7 @@ from runs.models.accounts import User
 
 
 class RememberedAnswer(models.Model):
-    """What a request with an Idempotency-Key was answered; stored in the transaction that did what it asked for."""
+    """The answer to a request with an Idempotency-Key, stored in the transaction of its effect."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)

@@ -11,7 +11,7 @@ from runs.errors import StoredValueCorrupt
 
 
 class ReadableJSON(models.JSONField):
-    """A JSON column that gives None where what is stored is no JSON any more, which its digest does not fit."""
+    """A JSON column that returns None if the stored text is no longer JSON, which does not match its digest."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         try:
@@ -26,7 +26,7 @@ class ReadableJSON(models.JSONField):
 
 
 class _Checked(DeferredAttribute):
-    """Compares the topic ids with their digest when they are first asked for."""
+    """Compare the topic ids with their digest when they are first read."""
 
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         topic_ids = super().__get__(instance, cls)
@@ -49,7 +49,7 @@ class TopicIds(ReadableJSON):
     descriptor_class = _Checked
 
     def value_from_object(self, obj: models.Model) -> Any:
-        """What is there, damaged or not: a backup keeps it."""
+        """Return the stored value, damaged or not, so that a backup keeps it."""
         return obj.__dict__[self.attname]
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:

@@ -129,7 +129,8 @@ class Collection(models.Model):
 
 
 def can_see_scores(viewer: Any, collection: Collection) -> bool:
-    """Whether anything that depends on the collection's judgements may reach the viewer. The one rule of blindness."""
+    """Return whether the viewer may see anything that depends on the collection's judgements. This is the only rule of
+    blindness."""
     return not collection.blind or Collection.objects.scored_for(viewer).filter(pk=collection.pk).exists()
 
 
@@ -212,7 +213,7 @@ class Qrels(models.Model):
 
     @property
     def has_subtopics(self) -> bool:
-        """Whether any topic has several subtopics."""
+        """Return whether any topic has several subtopics."""
         return self.iteration == self.Iteration.SUBTOPIC and "subtopics" in self.warnings.get("counts", {})
 
     def digest_of_topic_ids(self, topic_ids: object) -> int:

@@ -1,4 +1,4 @@
-"""What is counted to be limited: submissions by day, requests by minute."""
+"""Counters for limits: submissions by day, requests by minute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from runs.models.collections import Collection
 
 
 class QuotaCounter(models.Model):
-    """How many runs a team has submitted to a collection on one day (UTC); moves by conditional updates only."""
+    """The number of runs a team has submitted to a collection on one day (UTC); it only changes by conditional
+    updates."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="quota_counters")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="quota_counters")
@@ -24,7 +25,7 @@ class QuotaCounter(models.Model):
 
 
 class RateCounter(models.Model):
-    """How often something was done in one minute since the epoch, as far as the processes have told."""
+    """How often something was done in one minute since the epoch, as far as the processes have reported."""
 
     key = models.CharField(max_length=100)
     minute = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""What a team submits as a file: the fields of runs and session sets, and who sees and who may change them."""
+"""The files that teams submit: the fields of runs and session sets, and who sees and who may change them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class SubmissionQuerySet(models.QuerySet[M_co]):
 
 
 class Submission(models.Model):
-    """Metadata of a file that a team submitted to a collection; what is in it is never in rows.
+    """Metadata of a file that a team submitted to a collection; rows never hold the file's content.
 
     `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` leads to the choice that an
-    evaluation must share to count, beside the judgements; `way` is that choice.
+    evaluation must share to be current, beside the judgements; `way` is that choice.
     """
 
     KEY: ClassVar[str]
