@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import ExpressionWrapper, F, Q
+from django.db.models.functions import Concat
 from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
@@ -82,18 +83,26 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     def evaluated(self) -> Self:
         return self.filter(state=SubmissionEvaluation.State.EVALUATED)
 
+    def with_files(self) -> Self:
+        """The same with `same_files`: whether each was made from the files that its run or session set names, as it is
+        unless a row was exchanged or altered. One of an earlier release does not say it, and counts."""
+        same = Q(judged_files="") | Q(judged_files=self.model.FILES)
+        return self.annotate(same_files=ExpressionWrapper(same, models.BooleanField()))
+
 
 class SubmissionEvaluation(Job):
     """A run or session set judged by one qrels version and one engine version, in one way.
 
     `OF` names the submission, `WAY` the column of the choice beside the judgements, and `JUDGEMENTS` is the condition
-    of evaluations under the active judgements.
+    of evaluations under the active judgements. `judged_files` are the SHA-256 of the files that it was made from,
+    `FILES` those of the files that its submission names.
     """
 
     HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
     OF: ClassVar[type[Run] | type[SessionSet]]
     WAY: ClassVar[str]
     JUDGEMENTS: ClassVar[Q]
+    FILES: ClassVar[F | Concat]
 
     # Of every kind, each under a name of its own in the other table.
     qrels: models.ForeignKey[Qrels, Qrels] | models.ForeignKey[Qrels | None, Qrels | None]
@@ -107,6 +116,8 @@ class SubmissionEvaluation(Job):
 
     engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    # With a default of the database, as workers of the release before do not name it.
+    judged_files = models.CharField(max_length=128, blank=True, db_default="", editable=False)
 
     class Meta:
         abstract = True
@@ -140,6 +151,7 @@ class Evaluation(SubmissionEvaluation):
 
     OF, WAY = Run, "scores"
     JUDGEMENTS = Q(qrels__active=True)
+    FILES = Concat("run__sha256", "run__known_sha256")
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="evaluations")
     qrels = models.ForeignKey(Qrels, on_delete=models.CASCADE, related_name="evaluations")
@@ -243,6 +255,7 @@ class SessionEvaluation(SubmissionEvaluation):
 
     OF, WAY = SessionSet, "judged_by"
     JUDGEMENTS = Q(qrels__active=True) | Q(qrels=None)
+    FILES = F("session_set__sha256")
 
     session_set = models.ForeignKey(SessionSet, on_delete=models.CASCADE, related_name="evaluations")
     qrels = models.ForeignKey(Qrels, null=True, on_delete=models.CASCADE, related_name="session_evaluations")

@@ -82,10 +82,11 @@ def managed_collection(request: Request, slug: str) -> Collection:
 
 
 def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
-    """Return a run or session set that the user may see."""
+    """Return a run or session set that the user may see; StoredValueCorrupt where its row is damaged."""
     found = model.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
     if found is None:
         raise Http404(f"there is no {model.noun()} {pk}")
+    found.check_sound()
     return found
 
 

@@ -17,6 +17,7 @@ class Run(Submission):
     """Metadata of a submitted run. The documents its user knew are, like the rankings, in a file."""
 
     KEY, WAY = "run", "collection__scores"
+    SEALED = (*Submission.SEALED, "lines", "tied_documents", "known_sha256", "known_documents")
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs")

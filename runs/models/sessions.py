@@ -29,6 +29,9 @@ class SessionSet(Submission):
         OWN = "own"
 
     KEY, WAY = "session_set", "judged_by"
+    SEALED = (
+        *Submission.SEALED, "format", "sessions", "queries", "empty_queries", "searchers", "judged_documents",
+    )  # fmt: skip
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="session_sets")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="session_sets")

@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from runs.digests import digest_of_bytes
+from runs.errors import StoredValueCorrupt
 from runs.models.accounts import Team, User
 from runs.models.collections import Collection
 
@@ -37,11 +39,13 @@ class Submission(models.Model):
     """Metadata of a file that a team submitted to a collection; rows never hold the file's content.
 
     `KEY` names the kind in addresses, codes and the foreign key of its evaluations. `WAY` leads to the choice that an
-    evaluation must share to be current, beside the judgements; `way` is that choice.
+    evaluation must share to be current, beside the judgements; `way` is that choice. `SEALED` are the columns that
+    describe its files; they never change and have a digest.
     """
 
     KEY: ClassVar[str]
     WAY: ClassVar[str]
+    SEALED: ClassVar[tuple[str, ...]] = ("sha256", "size", "documents", "topics", "grouped")
 
     # Of every kind, each under a name of its own in the other table.
     collection: models.ForeignKey[Collection, Collection]
@@ -59,6 +63,7 @@ class Submission(models.Model):
     warnings = models.JSONField(default=dict)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    digest = models.BigIntegerField(null=True, editable=False, help_text="of what its files are and hold")
 
     class Meta:
         abstract = True
@@ -66,6 +71,21 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return f"{self.team}/{self.tag}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Give it its digest when it is first stored."""
+        if self._state.adding:
+            self.digest = self.digest_of_sealed()
+        super().save(*args, **kwargs)
+
+    def digest_of_sealed(self) -> int:
+        return digest_of_bytes((self.KEY, self.pk, *(getattr(self, name) for name in self.SEALED)))
+
+    def check_sound(self) -> None:
+        """StoredValueCorrupt where its row is not what was stored; one of an earlier release may have no digest."""
+        if self.digest not in (None, self.digest_of_sealed()):
+            message = f"the stored row of {self.noun()} {self.pk} is damaged, and nothing is shown of it; "
+            raise StoredValueCorrupt(message + "evalhub fsck finds such rows, and a backup has them as they were")
 
     @classmethod
     def noun(cls) -> str:

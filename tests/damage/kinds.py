@@ -14,13 +14,11 @@ Damage = Callable[[World], None]
 
 @dataclass(frozen=True)
 class Kind:
-    """A damage by its name. `repaired`: fsck --repair and a worker make everything as it was. `known`: rows that agree
-    with each other and are wrong together, as no disk writes them: nobody promises that they are noticed."""
+    """A damage by its name. `repaired`: fsck --repair and a worker make everything as it was."""
 
     name: str
     do: Damage
     repaired: bool = True
-    known: bool = False
 
 
 def sql(*statements: str) -> Damage:
@@ -169,7 +167,7 @@ KINDS = (
     Kind(
         "judged views of two runs exchanged", exchange("metrics_judgedview", "evaluation_id", "content, digest", _A, _B)
     ),
-    Kind("evaluations of two runs exchanged", _exchange_evaluations, repaired=False, known=True),
+    Kind("evaluations of two runs exchanged", _exchange_evaluations),
     Kind("a session view is gone", sql(f"DELETE FROM metrics_sessionview WHERE {_SET}")),
     Kind(
         "session views exchanged",
@@ -213,13 +211,11 @@ KINDS = (
         "two runs name each other's files",
         exchange("runs_run", "id", "sha256, size", "id = {a}", "id = {b}"),
         repaired=False,
-        known=True,
     ),
     Kind(
         "a run's numbers of lines and topics are others",
         sql("UPDATE runs_run SET lines = lines + 1, topics = topics + 1 WHERE id = {a}"),
         repaired=False,
-        known=True,
     ),
     Kind("a run's size is another", sql("UPDATE runs_run SET size = size + 1 WHERE id = {a}"), repaired=False),
     Kind("the file of known documents: a bit", to_file("known", _flip), repaired=False),

@@ -75,8 +75,6 @@ def try_kind(world: World, kind: Kind) -> Row:
     if kind.repaired and row.repaired != "yes":
         row.faults.append(f"{kind.name}: it is not repaired")
     _sound(world)
-    if kind.known:
-        row.faults = [fault for fault in row.faults if TRACEBACK in fault]
     return row
 
 

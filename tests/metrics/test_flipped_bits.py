@@ -196,6 +196,77 @@ def test_exchanged_views_are_evaluated_again(everything: None) -> None:
     assert (views(), board()) == (right, ranked)
 
 
+def exchange_runs() -> None:
+    """Two evaluations with each other's runs, by way of a third name, as no two may be of one run."""
+    first, second = Evaluation.objects.order_by("pk")
+    spare = Run.objects.create(**{**RUN_OF_NOTHING, "collection": first.run.collection, "team": first.run.team})
+    for pk, run in ((first.pk, spare.pk), (second.pk, first.run_id), (first.pk, second.run_id)):
+        Evaluation.objects.filter(pk=pk).update(run=run)
+    spare.delete()
+
+
+RUN_OF_NOTHING = {
+    "tag": "spare", "sha256": "0" * 64, "size": 1, "lines": 1, "documents": 1, "topics": 1, "tied_documents": 0,
+    "grouped": True,
+}  # fmt: skip
+
+
+def test_exchanged_evaluations_are_made_again(api: APIClient, everything: None) -> None:
+    """Nothing that is remembered of the old ones becomes the new ones'."""
+    right = board()
+    odd = {run: api.get(f"/api/v1/runs/{run}/values/?measures=P@7").json()["means"] for run in right}
+    stored = queue_comparison(collection=Collection.objects.get(), query=ComparisonQuery(MEASURES, tests=["paired_t"]))
+    assert compare(comparison_id=str(stored.pk))
+    exchange_runs()
+    MEMORY.forget()
+    assert {finding.code for finding in find_faults()} == {"evaluation_of_other_files"}
+    refused = api.get(f"/api/v1/runs/{next(iter(right))}/values/")
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+    assert board() == {}
+    assert set(Evaluation.objects.values_list("state", flat=True)) == {"queued"}
+    evaluate_all()
+    assert board() == right
+    assert odd == {run: api.get(f"/api/v1/runs/{run}/values/?measures=P@7").json()["means"] for run in right}
+    assert api.get(f"/api/v1/comparisons/{stored.pk}/").status_code == 404
+    assert list(find_faults()) == []
+
+
+def test_exchanged_evaluations_are_made_again_by_fsck(everything: None) -> None:
+    right = board()
+    exchange_runs()
+    for finding in find_faults():
+        assert finding.repair
+        finding.repair()
+    evaluate_all()
+    assert (board(), list(find_faults())) == (right, [])
+
+
+def test_runs_that_name_each_others_files_are_shown_nowhere(api: APIClient, everything: None) -> None:
+    run, other = board()
+    exchange(Run, "sha256", "size", "lines", "documents", "topics")
+    MEMORY.forget()
+    assert {finding.code for finding in find_faults()} == {"run_altered", "evaluation_of_other_files"}
+    assert board() == {}
+    evaluate_all()
+    # The files are not what they are said to be, and are not evaluated.
+    assert board() == {}
+    assert set(Evaluation.objects.values_list("state", "error_code")) == {("failed", "stored_value_corrupt")}
+    for path in (f"runs/{run}/", f"runs/{run}/file/", f"runs/{other}/values/"):
+        refused = api.get(f"/api/v1/{path}")
+        assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+
+
+@pytest.mark.parametrize("name", Run.SEALED)
+def test_what_was_counted_of_a_run_is_compared_when_it_is_read(api: APIClient, everything: None, name: str) -> None:
+    run = Run.objects.first()
+    assert run
+    other: Any = not run.grouped if name == "grouped" else "f" * 64 if "sha256" in name else getattr(run, name) + 1
+    Run.objects.filter(pk=run.pk).update(**{name: other})
+    refused = api.get(f"/api/v1/runs/{run.pk}/")
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+    assert "run_altered" in {finding.code for finding in find_faults(fast=True)}
+
+
 def test_exchanged_topics_are_read_again_by_fsck(everything: None) -> None:
     right = topic_ids()
     Qrels.objects.update(topic_ids=right[::-1])
@@ -285,7 +356,9 @@ def test_values_without_a_digest_count_until_fsck_gives_them_theirs(everything: 
     JudgedView.objects.update(digest=None)
     MetricVector.objects.update(digest=None, mean_digest=None)
     SessionView.objects.update(digest=None)
-    SessionEvaluation.objects.update(means_digest=None, since=timezone.now())
+    SessionEvaluation.objects.update(means_digest=None, judged_files="", since=timezone.now())
+    Evaluation.objects.update(judged_files="")
+    Run.objects.update(digest=None)
     assert (values(), board(), views(), session_board()) == right
     findings = list(find_faults())
     assert {(finding.code, finding.note) for finding in findings} == {("digest_missing", True)}

@@ -78,7 +78,7 @@ def make_world(people: People, slug: str, runs: int) -> str:
 
 def _copy(run: Run, number: int, later: datetime) -> Run:
     known = {field.attname: getattr(run, field.attname) for field in Run._meta.concrete_fields}
-    return Run(**{**known, "id": uuid.uuid4(), "tag": f"run-{number}", "created_at": later})
+    return Run(**{**known, "id": uuid.uuid4(), "digest": None, "tag": f"run-{number}", "created_at": later})
 
 
 def run_world_a(people: People, runs: int) -> None:

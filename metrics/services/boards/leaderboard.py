@@ -15,6 +15,7 @@ from metrics.models import Evaluation, MetricVector
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
 from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
+from metrics.services.queue.damage import check_files
 from metrics.services.snapshots import one_snapshot, read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
@@ -143,7 +144,9 @@ class _Board:
         """Return every run that is evaluated under these judgements, in the order of the measure."""
         sort, descending = self.query.sort, self.query.descending
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
-        ids = list(current.order_by("run__created_at", "run").values_list("pk", flat=True))
+        named = list(current.with_files().order_by("run__created_at", "run").values_list("pk", "same_files"))
+        check_files(Evaluation, named)
+        ids = [pk for pk, _ in named]
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         stored, _ = sound_means(rows, self.qrels.pk)
         known = {pk: mean for (pk, _), mean in stored.items()}
@@ -226,10 +229,11 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
     for evaluation in found.values():
         evaluation.qrels = board.qrels
     keys = [key for _, _, key in others if key]
-    found |= Evaluation.objects.select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
+    found |= Evaluation.objects.with_files().select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
     unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in others if not key])
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
+    check_files(Evaluation, ((pk, found[pk].same_files) for pk in stale))
     # Judged@10, too: evaluations of an earlier release have not stored it.
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
     own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk

@@ -16,6 +16,7 @@ from metrics.engine.significance.cautions import few_topics
 from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.queue.damage import check_files
 from metrics.services.values.common_values import CommonValues, cautions_of, common_values, qrels_cautions
 from metrics.services.values.effort import check_values, seconds_of_orders
 from metrics.services.values.judged_views import vectors_of
@@ -157,8 +158,11 @@ def _evaluated(
     if query.runs:
         done = done.filter(run__in=query.runs)
     found: dict[object, dict[int, int]] = {}
-    rows = done.order_by("run__created_at", "run").values_list("run_id", "qrels_id", "pk")
-    for run, qrels, pk in rows:
+    rows = list(
+        done.with_files().order_by("run__created_at", "run").values_list("run_id", "qrels_id", "pk", "same_files")
+    )
+    check_files(Evaluation, (row[2:] for row in rows))
+    for run, qrels, pk, _ in rows:
         found.setdefault(run, {})[qrels] = pk
     complete = {str(run): by_qrels for run, by_qrels in found.items() if len(by_qrels) == len(versions)}
     wanted = list(dict.fromkeys(query.runs)) or list(complete)

@@ -26,7 +26,7 @@ from metrics.services.comparisons.comparison import (
 )
 from metrics.services.comparisons.content import STATISTICS_VERSION, canonical, decode, digest_of, encode, query_from
 from metrics.services.comparisons.workload import check_missing, check_workload, estimate, fits_a_request, seconds_of
-from metrics.services.queue.damage import make_comparison_again
+from metrics.services.queue.damage import check_files, make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
 from metrics.services.snapshots import after_snapshot
@@ -204,7 +204,9 @@ def question_of(stored: Comparison) -> tuple[ComparisonQuery, list[str]]:
 
 def _entrants(stored: Comparison) -> Entrants:
     pks = stored.query["evaluations"]
-    found = Evaluation.objects.select_related("run__team").defer("traceback", "run__metadata").in_bulk(pks)
+    rows = Evaluation.objects.with_files().select_related("run__team").defer("traceback", "run__metadata")
+    found = rows.in_bulk(pks)
+    check_files(Evaluation, ((pk, evaluation.same_files) for pk, evaluation in found.items()))
     if len(found) < len(pks):
         raise NotFound("runs of this comparison no longer exist", code="not_found")
     return Entrants(stored.qrels, stored.scores, [found[pk] for pk in pks], stored.query["baseline"])

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
 from metrics.engine import ENGINE_VERSION
-from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.models import (
+    Comparison,
+    Evaluation,
+    Job,
+    SessionEvaluation,
+    SubmissionEvaluation,
+)
 from metrics.services.queue.lifecycle import queue_again
 from metrics.services.snapshots import after_snapshot
 from runs.errors import StoredValueCorrupt
@@ -42,6 +49,39 @@ def give_up_evaluations(
 
     after_snapshot(out_of_the_way, always=True)
     return StoredValueCorrupt(text + "; it is being evaluated again; try again in a moment")
+
+
+def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[int, bool]]) -> None:
+    """StoredValueCorrupt where some of these, each with its `same_files`, were made from other files than their runs or
+    session sets name."""
+    others = [pk for pk, same in evaluations if not same]
+    if not others:
+        return
+    text = f"{len(others)} evaluations were made from other files than their {kind.OF.noun()}s name, and are not shown"
+    _log.error("%s: %s", text, others)
+
+    def again() -> None:
+        try:
+            evaluate_anew(kind, others)
+        except DatabaseError:
+            _log.exception("evaluations %s cannot be queued again", others)
+
+    after_snapshot(again, always=True)
+    raise StoredValueCorrupt(text + "; they are being made again; try again in a moment")
+
+
+def evaluate_anew(kind: type[SubmissionEvaluation], pks: list[int]) -> None:
+    """Queue evaluations in the place of these, which were made from other files: under new keys, as comparisons and
+    remembered means know the old ones. What another engine made fails instead."""
+    rows = kind._default_manager.filter(pk__in=pks, state=kind.DONE)
+    with transaction.atomic():
+        identity = (f"{kind.OF.KEY}_id", "qrels_id", kind.WAY)
+        ours = rows.filter(engine_version=ENGINE_VERSION)
+        wanted = [dict(zip(identity, row, strict=True)) for row in ours.values_list(*identity)]
+        ours.delete()
+        kind._default_manager.bulk_create([kind(**row) for row in wanted], ignore_conflicts=True)
+        said = "it was made from other files than those that its row names"
+        rows.update(state=Job.FAILED, since=Now(), error_code=StoredValueCorrupt.code, error_message=said)
 
 
 def make_comparison_again(stored: Comparison) -> StoredValueCorrupt:

@@ -90,6 +90,7 @@ def evaluate_leased(
         if evaluation.submission.deleted_at:
             drop(lease, kind.withdrawn_code())
             return False
+        evaluation.submission.check_sound()
         outcome = compute(evaluation, lost)
         return patiently(lambda: store(lease, outcome))
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 
 from metrics.engine.agreement.standings import standings
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
-from metrics.models import SessionEvaluation
+from metrics.models import SessionEvaluation, SessionEvaluationQuerySet
+from metrics.services.queue.damage import check_files
 from metrics.services.queue.status import with_states
 from metrics.services.sessions.judged_sets import (
     Mean,
@@ -118,7 +119,7 @@ def first_judged_by(collection: Collection) -> str:
 def current_evaluations(collection: Collection, judged_by: str) -> list[SessionEvaluation]:
     """Return the current evaluations of the sets judged one way, in the order of submission."""
     rows = SessionEvaluation.objects.counting().live().evaluated()
-    return list(_in_order(rows.filter(session_set__collection=collection, judged_by=judged_by)))
+    return _in_order(rows.filter(session_set__collection=collection, judged_by=judged_by))
 
 
 def system_name(evaluation: SessionEvaluation, system: str) -> str:
@@ -137,10 +138,13 @@ def _stale(collection: Collection, judged_by: str, current: list[SessionEvaluati
     return [evaluation for evaluation in _in_order(rows) if evaluation.is_stale]
 
 
-def _in_order(rows: QuerySet[SessionEvaluation]) -> QuerySet[SessionEvaluation]:
-    """Return the evaluations in the order of submission, with the fields of a row."""
-    shown = rows.select_related("session_set__team", "session_set__collection", "qrels").defer(*_LONG)
-    return shown.order_by("session_set__created_at", "session_set")
+def _in_order(rows: SessionEvaluationQuerySet) -> list[SessionEvaluation]:
+    """Return the evaluations in the order of submission, with the fields of a row; StoredValueCorrupt where one was
+    made from another log."""
+    shown = rows.with_files().select_related("session_set__team", "session_set__collection", "qrels").defer(*_LONG)
+    found = list(shown.order_by("session_set__created_at", "session_set"))
+    check_files(SessionEvaluation, ((evaluation.pk, evaluation.same_files) for evaluation in found))
+    return found
 
 
 def _rows(evaluations: list[SessionEvaluation], query: SessionBoardQuery, *, stale: bool) -> list[SystemRow]:

@@ -36,6 +36,7 @@ class Outcome:
     stored: SessionView
     means: dict[str, Any]
     means_digest: int
+    files: str
     seconds: float
 
 
@@ -58,7 +59,8 @@ def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
         sessions=pack_sessions(judged.sessions),
     ).seal(evaluation.qrels_id)
     shown = {"systems": [name.decode() for name in judged.systems], "values": means}
-    return Outcome(judged, stored, shown, evaluation.digest_of_means(shown), time.perf_counter() - start)
+    files, digest = "".join(evaluation.session_set.files), evaluation.digest_of_means(shown)
+    return Outcome(judged, stored, shown, digest, files, time.perf_counter() - start)
 
 
 def _judgements(evaluation: SessionEvaluation) -> tuple[Judgements, JudgedBy]:
@@ -87,7 +89,7 @@ def _judge(session_set: SessionSet, judgements: Judgements, by: JudgedBy) -> Jud
 
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction. A worker that lost its lease writes nothing."""
-    means = {"means": outcome.means, "means_digest": outcome.means_digest}
+    means = {"means": outcome.means, "means_digest": outcome.means_digest, "judged_files": outcome.files}
     judged = int(outcome.judged.view.is_judged.sum())
     stored = {name: getattr(outcome.stored, name) for name in ("content", "sessions", "digest")}
     with transaction.atomic():

@@ -10,6 +10,7 @@ from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats, Ints
 from metrics.models import SessionEvaluation
+from metrics.services.queue.damage import check_files
 from metrics.services.sessions.judged_sets import JudgedSet, Mean, begin_sessions, load_set, values_of, work_of
 from runs.errors import InvalidInput, NotFound
 from runs.models import SessionSet
@@ -74,9 +75,10 @@ def find_session_evaluation(*, session_set: SessionSet, version: int | None = No
     if version is not None:
         done = done.filter(qrels__version=version)
     order = ("-qrels__active", "-qrels__version", "-engine_version")
-    newest = done.order_by(*order).select_related("qrels").defer("qrels__topic_ids").first()
+    newest = done.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids").first()
     if newest is None:
         raise NotFound(_why_not(session_set, version), code="not_evaluated")
+    check_files(SessionEvaluation, [(newest.pk, newest.same_files)])
     newest.session_set = session_set
     return newest
 

@@ -27,7 +27,7 @@ from metrics.models import (
     SessionView,
 )
 from metrics.services.comparisons.content import decode, digest_of, query_from
-from metrics.services.queue.damage import forget_result
+from metrics.services.queue.damage import evaluate_anew, forget_result
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.sessions.judged_sets import unpack_set
@@ -169,6 +169,10 @@ def _find_in_submissions() -> Iterator[Finding]:
         for made in waiting.distinct():
             text = f"{noun} {made.pk} was withdrawn and waits to be evaluated; --repair cancels that"
             yield Finding(f"deleted_{key}_queued", text, partial(cancel_evaluations, made))
+        for made in kind.OF.objects.exclude(digest=None).only("digest", *kind.OF.SEALED).iterator(500):
+            if made.digest != made.digest_of_sealed():
+                text = f"the row of {noun} {made.pk} is not what was stored: its file, or what was counted in it; "
+                yield Finding(f"{key}_altered", text + "nothing is shown of it; restore a backup")
         for missing in unqueued(kind.OF.objects.all()):
             text = f"{noun} {getattr(missing, f'{key}_id')} is not queued; --repair queues it, as workers do hourly"
             yield Finding(f"{key}_not_queued", text, queue_missing)
@@ -186,6 +190,10 @@ def _find_in_evaluations(fast: bool) -> Iterator[Finding]:
             text = f"{_name(evaluation)} is by judgements of another collection; restore a backup"
             yield Finding("foreign_qrels", text)
         done = kind.objects.evaluated().defer(*(() if kind is Evaluation else ("means",)))
+        for evaluation in done.with_files().filter(same_files=False):
+            text = f"{_name(evaluation)} was made from other files than its {kind.OF.noun()} names; "
+            yield Finding(f"{prefix}evaluation_of_other_files", text + "--repair evaluates it again",
+                          partial(evaluate_anew, kind, [evaluation.pk]))  # fmt: skip
         for evaluation in done.filter(view=None):
             text = f"{_name(evaluation)} is evaluated and has no judged view; --repair evaluates it again"
             yield Finding(f"{prefix}view_missing", text, partial(queue_again, done.filter(pk=evaluation.pk)))

@@ -15,7 +15,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.grammar import session_values
-from metrics.models import Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
+from metrics.models import EVALUATIONS, Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.queue.lifecycle import queue_again
 from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set
@@ -151,6 +151,13 @@ def find_unsealed() -> Iterator[Finding]:
     if count := means.count() + results.count():
         text = f"{count} means of session sets and results of comparisons have no digest; --repair gives them theirs"
         yield Finding("digest_missing", text, partial(_seal_others, means, results), note=True)
+    for evaluations in EVALUATIONS.values():
+        unsealed = evaluations.OF.objects.filter(digest=None)
+        unbound = evaluations.objects.evaluated().filter(judged_files="")
+        if count := unsealed.count() + unbound.count():
+            noun = evaluations.OF.noun()
+            text = f"{count} {noun}s and evaluations of {noun}s are not bound to their files; --repair binds them"
+            yield Finding("digest_missing", text, partial(_bind, unsealed, unbound), note=True)
 
 
 def _seal(rows: Any, qrels: str) -> None:
@@ -166,3 +173,10 @@ def _seal_others(means: Any, results: Any) -> None:
     for stored in results.iterator(1):
         digest = stored.digest_of_content(stored.digest, stored.content)
         Comparison.objects.filter(pk=stored.pk).update(content_digest=digest)
+
+
+def _bind(submitted: Any, evaluations: Any) -> None:
+    for made in submitted.iterator(500):
+        submitted.filter(pk=made.pk).update(digest=made.digest_of_sealed())
+    for evaluation in evaluations.select_related(evaluations.model.OF.KEY).iterator(500):
+        evaluations.filter(pk=evaluation.pk).update(judged_files="".join(evaluation.submission.files))

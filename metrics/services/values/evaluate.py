@@ -34,6 +34,7 @@ class Outcome:
     view: JudgedRun
     stored: JudgedView
     vectors: list[MetricVector]
+    files: str
     seconds: float
 
 
@@ -66,7 +67,7 @@ def _compute(evaluation: Evaluation, lost: threading.Event) -> Outcome:
         vectors.append(vector.seal(evaluation.qrels_id))
     content = zstandard.compress(view.to_bytes())
     stored = JudgedView(evaluation_id=evaluation.pk, content=content).seal(evaluation.qrels_id)
-    return Outcome(view, stored, vectors, time.perf_counter() - start)
+    return Outcome(view, stored, vectors, "".join(run.files), time.perf_counter() - start)
 
 
 def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> MetricVector:
@@ -80,9 +81,9 @@ def make_vector(evaluation_id: int, measure: Measure, view: JudgedRun) -> Metric
 def _store(lease: Lease, outcome: Outcome) -> bool:
     """Save the results in one transaction. A worker that lost its lease writes nothing."""
     stored = {"content": outcome.stored.content, "digest": outcome.stored.digest}
-    answered = int((outcome.view.num_ret > 0).sum())
+    told = {"topics_answered": int((outcome.view.num_ret > 0).sum()), "judged_files": outcome.files}
     with transaction.atomic():
-        if not finish(lease, seconds=outcome.seconds, topics_answered=answered):
+        if not finish(lease, seconds=outcome.seconds, **told):
             raise LeaseLost
         MetricVector.objects.filter(evaluation_id=lease.pk).delete()
         JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
+from metrics.services.queue.damage import check_files
 from runs.models import Collection, Qrels
 
 _LONG = ("traceback", "run__warnings", "run__metadata", "run__ir_metadata", "run__description")
@@ -22,7 +23,7 @@ def select_evaluations(
     evaluated.
     """
     current = Evaluation.objects.current(qrels, scores).evaluated()
-    wanted = current.select_related("run__team").defer(*_LONG).order_by("run__created_at", "run")
+    wanted = current.with_files().select_related("run__team").defer(*_LONG).order_by("run__created_at", "run")
     named = list(dict.fromkeys(runs))
     if len(named) > most:
         raise too_many_runs(most)
@@ -37,6 +38,7 @@ def select_evaluations(
             message = f"run {missing[0]} is not evaluated against the active judgements of {collection.slug}"
             raise StatisticsError(message, code="unknown_run", pointer="runs")
         evaluations = [found[run] for run in named]
+    check_files(Evaluation, ((evaluation.pk, evaluation.same_files) for evaluation in evaluations))
     # Their collection and judgements are already loaded, so they are not read again for every row.
     for evaluation in evaluations:
         evaluation.qrels, evaluation.run.collection = qrels, collection

@@ -9,6 +9,7 @@ import numpy as np
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.models import Evaluation
+from metrics.services.queue.damage import check_files
 from metrics.services.values.judged_views import Mean, load_view, vectors_of
 from runs.errors import NotFound
 from runs.models import Run
@@ -38,9 +39,11 @@ def find_evaluation(*, run: Run, scores: str | None = None, version: int | None 
     done = Evaluation.objects.evaluated().filter(run=run, scores=scores or run.collection.scores)
     if version is not None:
         done = done.filter(qrels__version=version)
-    newest = done.order_by("-qrels__active", "-qrels__version", "-engine_version").select_related("qrels").first()
+    order = ("-qrels__active", "-qrels__version", "-engine_version")
+    newest = done.with_files().order_by(*order).select_related("qrels").first()
     if newest is None:
         raise NotFound(_why_not(run, scores, version), code="not_evaluated")
+    check_files(Evaluation, [(newest.pk, newest.same_files)])
     return newest
 
 
