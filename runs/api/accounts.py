@@ -21,6 +21,7 @@ from runs.api.origin import origin_of
 from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
 from runs.models import ApiToken, Scope, User
+from runs.models.text import check_line
 from runs.services.teams import (
     accept_invitation,
     change_role,
@@ -104,7 +105,7 @@ class NewTeamSerializer(KnownFields, serializers.Serializer[Any]):
     slug = serializers.RegexField(
         r"\A[a-z0-9][a-z0-9_-]{0,63}\Z", error_messages={"invalid": "use lower-case letters, digits, '_' and '-'"}
     )
-    name = serializers.CharField(max_length=150)
+    name = serializers.CharField(max_length=150, validators=[check_line])
 
 
 class RoleSerializer(KnownFields, serializers.Serializer[Any]):

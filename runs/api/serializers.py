@@ -13,6 +13,7 @@ from runs.api.parameters import KnownFields
 from runs.formats.trec_run import TAG_RULE
 from runs.models import Collection, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
+from runs.models.text import check_text
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
@@ -90,7 +91,7 @@ class CollectionChangeSerializer(CollectionSerializer):
 
 class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
-    note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
+    note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True, validators=[check_text])
     keyed_by = serializers.ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
     iteration = serializers.ChoiceField(
         choices=Qrels.Iteration.choices,
@@ -118,7 +119,9 @@ class UploadSerializer(KnownFields, serializers.Serializer[Any]):
         r"\A[A-Za-z0-9._-]{1,64}\Z", required=False, default=None, error_messages={"invalid": TAG_RULE}
     )
     team = TeamField(default=PersonalTeam())
-    description = serializers.CharField(max_length=20_000, required=False, default="", allow_blank=True)
+    description = serializers.CharField(
+        max_length=20_000, required=False, default="", allow_blank=True, validators=[check_text]
+    )
     metadata = JSONObjectField(required=False, default=dict)
     dry_run = serializers.BooleanField(required=False, default=False)
 

@@ -17,6 +17,8 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
+from runs.models.text import check_line
+
 
 class PersonManager(UserManager["User"]):
     """Makes a user together with the team of one that every user has from the start."""
@@ -86,7 +88,7 @@ class Team(models.Model):
     """Who submits: a run belongs to a team."""
 
     slug = models.SlugField(max_length=64, unique=True)
-    name = models.CharField(max_length=150)
+    name = models.CharField(max_length=150, validators=[check_line])
     personal_of = models.OneToOneField(
         User, null=True, blank=True, on_delete=models.CASCADE, related_name="personal_team"
     )
@@ -192,7 +194,7 @@ class ApiToken(models.Model):
     """A user's key for the API; only its SHA-256 is stored, which is enough for 256 random bits."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=100, validators=[check_line])
     key = models.CharField(max_length=8, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
     scopes = models.JSONField(default=default_scopes)

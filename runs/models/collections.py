@@ -16,6 +16,7 @@ from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts import Team, User
 from runs.models.checked import TopicIds
+from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
     "nDCG@10", "nDCG", "AP", "RR", "P@5", "P@10", "R@100", "R@1000", "Rprec", "Judged@10",
@@ -86,8 +87,8 @@ class Collection(models.Model):
         unique=True,
         validators=[RegexValidator(r"\A[a-z0-9][a-z0-9_-]*\Z", "use lower-case letters, digits, '_' and '-'")],
     )
-    name = models.CharField(max_length=200)
-    description = models.TextField(blank=True, max_length=20_000)
+    name = models.CharField(max_length=200, validators=[check_line])
+    description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC)
     blind = models.BooleanField(
@@ -190,7 +191,7 @@ class Qrels(models.Model):
     topic_ids_digest = models.BigIntegerField(null=True, editable=False)
     levels = models.JSONField(help_text="number of judgements at each level")
     warnings = models.JSONField(default=dict)
-    note = models.CharField(max_length=500, blank=True)
+    note = models.CharField(max_length=500, blank=True, validators=[check_text])
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -13,6 +13,7 @@ from runs.digests import digest_of_bytes
 from runs.errors import StoredValueCorrupt
 from runs.models.accounts import Team, User
 from runs.models.collections import Collection
+from runs.models.text import check_text
 
 M_co = TypeVar("M_co", bound=models.Model, covariant=True)
 
@@ -54,7 +55,7 @@ class Submission(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     submitted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     tag = models.CharField(max_length=64)
-    description = models.TextField(blank=True, max_length=20_000)
+    description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
     metadata = models.JSONField(default=dict, blank=True)
     sha256 = models.CharField(max_length=64, db_index=True, help_text="of the decompressed file")
     size = models.BigIntegerField(help_text="bytes, decompressed")

@@ -1,0 +1,28 @@
+"""What a text that people read may consist of, whether it comes from the API, a page or the administration."""
+
+from __future__ import annotations
+
+import re
+
+from django.core.exceptions import ValidationError
+
+# Marks that turn the direction of what follows: with them a name looks like another.
+_TURNING = "\u202a-\u202e\u2066-\u2069"
+_NOT_IN_A_LINE = re.compile(f"[\\x00-\\x1f\\x7f-\\x9f\u2028\u2029{_TURNING}]")
+_NOT_IN_A_TEXT = re.compile(f"[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f{_TURNING}]")
+
+
+def check_line(text: str) -> None:
+    """A name: no control character, no end of a line, no mark that turns the direction of what follows."""
+    _refuse(text, _NOT_IN_A_LINE)
+
+
+def check_text(text: str) -> None:
+    """A description, which may have several lines and tabs."""
+    _refuse(text, _NOT_IN_A_TEXT)
+
+
+def _refuse(text: str, characters: re.Pattern[str]) -> None:
+    if found := characters.search(text):
+        message = f"the text has the invisible character U+{ord(found[0]):04X} at position {found.start() + 1}; "
+        raise ValidationError(message + "leave it out", code="control_character")
