@@ -36,6 +36,7 @@ _STATUS: dict[type[EvalHubError], int] = {
     errors.StoredValueCorrupt: 500,
     errors.NotFound: 404,
     errors.NotAllowed: 403,
+    errors.ChangedMeanwhile: 412,
     errors.KeyReused: 422,
     errors.Conflict: 409,
     errors.LimitReached: 429,

@@ -201,7 +201,11 @@ REST_FRAMEWORK = {
         "runs.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["runs.api.permissions.Scoped", "runs.api.parameters.KnownParameters"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "runs.api.permissions.Scoped",
+        "runs.api.parameters.KnownParameters",
+        "runs.api.conditions.KnownConditions",
+    ],
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.throttling.UserRate"],
     "DEFAULT_PAGINATION_CLASS": "evalhub.problems.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],

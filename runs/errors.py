@@ -13,6 +13,7 @@
     ├── NotFound                an object that is not there, or not for this user
     ├── NotAllowed              an object that may be seen but not changed by this user
     │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
+    ├── ChangedMeanwhile        a change of something that is not as its sender has read it
     ├── KeyReused               an idempotency key that came with another request before
     ├── Conflict                a change that contradicts the state it meets
     ├── LimitReached            one more than a quota or a rate allows; says how long to wait
@@ -90,6 +91,10 @@ class Blind(NotAllowed):
 
     def __init__(self) -> None:
         super().__init__("the judgements of this collection are blind until the organisers release them")
+
+
+class ChangedMeanwhile(EvalHubError):
+    code = "changed_meanwhile"
 
 
 class KeyReused(EvalHubError):

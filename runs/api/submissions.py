@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -18,7 +19,7 @@ from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted, try_damaged_again
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
-from runs.api import answers, idempotency
+from runs.api import answers, conditions, idempotency
 from runs.api.access import owned, visible, visible_collection, visible_run
 from runs.api.filters import RunFilter, SessionSetFilter
 from runs.api.origin import origin_of
@@ -73,9 +74,15 @@ class Kind(Generic[Made]):
         """Describe the methods of one object."""
         return {
             "get": extend_schema(responses=self.shape),
-            "patch": extend_schema(request=self.change_serializer, responses=self.shape),
-            "delete": extend_schema(responses={204: None}),
+            "patch": extend_schema(
+                request=self.change_serializer, responses=self.shape, parameters=[conditions.PARAMETER]
+            ),
+            "delete": extend_schema(responses={204: None}, parameters=[conditions.PARAMETER]),
         }
+
+    def tag(self, made: Made) -> str:
+        """Return the ETag of one of them."""
+        return conditions.tag_of(made, self.change_serializer.Meta.fields)  # type: ignore[attr-defined]
 
 
 RUNS = Kind(
@@ -173,23 +180,40 @@ class SubmissionDetail(APIView):
 
     kind: ClassVar[Kind[Any]]
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+    conditional = ("PATCH", "DELETE")
 
     def get(self, request: Request, **key: UUID) -> Response:
         found = visible(request, self.kind.model, key[self.kind.model.KEY])
-        return self.kind.response(request, found, known=detailed_statuses(found, request.user))
+        response = self.kind.response(request, found, known=detailed_statuses(found, request.user))
+        response["ETag"] = self.kind.tag(found)
+        return response
 
     def patch(self, request: Request, **key: UUID) -> Response:
         kind = self.kind
-        found = owned(request, kind.model, key[kind.model.KEY])
-        serializer = kind.change_serializer(found, request.data, partial=True)
-        serializer.is_valid(raise_exception=True)
-        kind.change(made=found, changes=serializer.validated_data, enqueue=queue_evaluation, origin=origin_of(request))
-        return kind.response(request, visible(request, kind.model, found.pk))
+        with transaction.atomic():
+            found = self._locked(request, key)
+            serializer = kind.change_serializer(found, request.data, partial=True)
+            serializer.is_valid(raise_exception=True)
+            changes, origin = serializer.validated_data, origin_of(request)
+            kind.change(made=found, changes=changes, enqueue=queue_evaluation, origin=origin)
+        changed = visible(request, kind.model, found.pk)
+        response = kind.response(request, changed)
+        response["ETag"] = kind.tag(changed)
+        return response
 
     def delete(self, request: Request, **key: UUID) -> Response:
-        found = owned(request, self.kind.model, key[self.kind.model.KEY])
-        withdraw(made=found, cancel=cancel_evaluations, origin=origin_of(request))
+        with transaction.atomic():
+            found = self._locked(request, key)
+            withdraw(made=found, cancel=cancel_evaluations, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _locked(self, request: Request, key: dict[str, UUID]) -> Any:
+        """Return the one that is to be changed, which nobody else changes meanwhile."""
+        model = self.kind.model
+        model.objects.select_for_update().filter(pk=key[model.KEY]).values_list("pk").first()
+        found = owned(request, model, key[model.KEY])
+        conditions.check_unchanged(request, self.kind.tag(found))
+        return found
 
 
 @extend_schema_view(**RUNS.detail_schema())

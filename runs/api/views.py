@@ -18,7 +18,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from metrics.services.queue.queueing import queue_judged
-from runs.api import answers, idempotency
+from runs.api import answers, conditions, idempotency
 from runs.api.access import (
     collections_of,
     counted_collection,
@@ -113,21 +113,32 @@ class CollectionDetail(APIView):
     """One collection; PATCH changes its description and the way its runs are evaluated."""
 
     scopes = {"PATCH": Scope.MANAGE}
+    conditional = ("PATCH",)
 
     @extend_schema(responses=shape(answers.Collection))
     def get(self, request: Request, collection: str) -> Response:
-        return Response(answers.collection(counted_collection(request, collection)))
+        return self._tagged(counted_collection(request, collection))
 
-    @extend_schema(request=CollectionChangeSerializer, responses=shape(answers.Collection))
+    @extend_schema(
+        request=CollectionChangeSerializer, responses=shape(answers.Collection), parameters=[conditions.PARAMETER]
+    )
     def patch(self, request: Request, collection: str) -> Response:
         managed_collection(request, collection)
         with transaction.atomic():
             found = Collection.objects.select_for_update().get(slug=collection)
+            conditions.check_unchanged(request, _tag(found))
             serializer = CollectionChangeSerializer(found, request.data, partial=True, context={"request": request})
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
             change_collection(collection=found, changes=changes, enqueue=queue_judged, origin=origin)
-        return Response(answers.collection(counted_collection(request, collection)))
+        return self._tagged(counted_collection(request, collection))
+
+    def _tagged(self, found: Collection) -> Response:
+        return Response(answers.collection(found), headers={"ETag": _tag(found)})
+
+
+def _tag(collection: Collection) -> str:
+    return conditions.tag_of(collection, CollectionChangeSerializer.Meta.fields)
 
 
 class CollectionRelease(APIView):

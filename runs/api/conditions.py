@@ -1,0 +1,67 @@
+"""The If-Match header: a change that is made only where nobody else has changed the same meanwhile.
+
+The tag of a collection, run or session set is a digest of what can be set of it. What is counted or moves by itself,
+such as the number of runs or the state of an evaluation, is no part of it: that a run was evaluated meanwhile refuses
+nobody's change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from runs.errors import ChangedMeanwhile, InvalidInput
+
+HEADER = "If-Match"
+PARAMETER = OpenApiParameter(
+    HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER,
+    description="the ETag of what is changed, as it was read; 412 where somebody has changed it since",
+)  # fmt: skip
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+_TAGS = re.compile(rf"{_TAG}(?: ?, ?{_TAG})*")
+_ONE = re.compile(_TAG)
+_LONGEST = 2000
+
+
+class KnownConditions(BasePermission):
+    """Refuses an If-Match that says nothing, or that comes to an address which compares it with nothing.
+
+    A view names the methods that call `check_unchanged` in `conditional`.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        given, method = request.headers.get(HEADER), request.method or ""
+        if given is None or not hasattr(view, method.lower()):
+            return True
+        if given.strip() != "*" and (len(given) > _LONGEST or not _TAGS.fullmatch(given.strip())):
+            message = f'{HEADER} must be an ETag in its quotation marks, as in {HEADER}: "5846efb2c48d", several of '
+            raise InvalidInput(message + "them with commas between, or *", code="bad_etag", pointer=HEADER)
+        if method not in SAFE_METHODS and method not in getattr(view, "conditional", ()):
+            message = f"{method} of this address has no ETag to compare {HEADER} with; leave the header out"
+            raise InvalidInput(message, code="bad_etag", pointer=HEADER)
+        return True
+
+
+def tag_of(found: Any, names: Iterable[str]) -> str:
+    """Return the ETag of what can be set of an object: the values of these attributes."""
+    values = [getattr(found, name) for name in names]
+    return f'"{hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:32]}"'
+
+
+def check_unchanged(request: Request, tag: str) -> None:
+    """ChangedMeanwhile where If-Match names other tags than this one; call where the row is locked.
+
+    A tag that became weak on its way, as those of compressed answers do, is the same one.
+    """
+    given = request.headers.get(HEADER, "*").strip()
+    if given == "*" or tag in {known.removeprefix("W/") for known in _ONE.findall(given)}:
+        return
+    raise ChangedMeanwhile("somebody has changed this since you read it; read it again and repeat your change")
