@@ -353,7 +353,7 @@ class Comparison(Job):
     scores = models.CharField(max_length=10, choices=Collection.Scores.choices)
     engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the query")
-    query = models.JSONField()
+    query = ReadableJSON()
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0, help_text="share of the work that is done")
     content = models.BinaryField(null=True, help_text="the result, compressed")

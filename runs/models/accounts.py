@@ -17,6 +17,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
+from runs.models.checked import StoredJSON
 from runs.models.text import check_line
 
 
@@ -197,7 +198,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100, validators=[check_line])
     key = models.CharField(max_length=8, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
-    scopes = models.JSONField(default=default_scopes)
+    scopes = StoredJSON(default=default_scopes)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -8,6 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from runs.models.accounts import User
+from runs.models.checked import StoredJSON
 
 
 class RememberedAnswer(models.Model):
@@ -18,7 +19,7 @@ class RememberedAnswer(models.Model):
     digest = models.CharField(max_length=64, help_text="SHA-256 of the method, address, fields and files")
     status = models.PositiveSmallIntegerField()
     location = models.CharField(max_length=2000, blank=True)
-    body = models.JSONField()
+    body = StoredJSON()
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
 
     objects: ClassVar[models.Manager[RememberedAnswer]] = models.Manager()

@@ -8,6 +8,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.utils import timezone
 
+from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
 
 
@@ -79,8 +80,8 @@ class AuditEvent(models.Model):
         db_index=False,
         related_name="audit_events",
     )
-    before = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
-    after = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    before = StoredJSON(default=dict, encoder=DjangoJSONEncoder)
+    after = StoredJSON(default=dict, encoder=DjangoJSONEncoder)
     request_id = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True)
 

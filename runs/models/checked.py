@@ -1,28 +1,45 @@
-"""Columns of JSON from which nothing is made before it was compared with its digest."""
+"""Columns of JSON from which nothing is made that is no JSON any more, or does not have its digest."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.db import models
+from django.db.models.fields.json import KeyTransform
 from django.db.models.query_utils import DeferredAttribute
 
 from runs.errors import StoredValueCorrupt
 
 
-class ReadableJSON(models.JSONField):
-    """A JSON column that returns None if the stored text is no longer JSON, which does not match its digest."""
+class StoredJSON(models.JSONField):
+    """A JSON column that refuses stored text which is no longer JSON, with its own name; Django returns the text."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        try:
+        if value is None or isinstance(expression, KeyTransform):
             return super().from_db_value(value, expression, connection)
-        except ValueError:
-            return None
+        try:
+            return json.loads(value, cls=self.decoder)
+        except ValueError as error:
+            return self.unreadable(error)
+
+    def unreadable(self, error: ValueError) -> Any:
+        """Return what to read instead; StoredValueCorrupt where nothing else would notice."""
+        name = f"{self.name} of a {self.model._meta.verbose_name}"
+        message = f"a stored value is damaged ({name}), and nothing is shown of it; evalhub fsck says in which row"
+        raise StoredValueCorrupt(message) from error
 
     def deconstruct(self) -> Any:
         """A plain JSON column to migrations, which it is in the database."""
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
+
+
+class ReadableJSON(StoredJSON):
+    """One that gives None there, which its digest does not fit."""
+
+    def unreadable(self, error: ValueError) -> Any:
+        return None
 
 
 class _Checked(DeferredAttribute):

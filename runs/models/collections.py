@@ -15,7 +15,7 @@ from metrics.engine.grammar import parse_measure
 from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts import Team, User
-from runs.models.checked import TopicIds
+from runs.models.checked import StoredJSON, TopicIds
 from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
@@ -102,10 +102,10 @@ class Collection(models.Model):
     documents = models.BigIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="number of documents in the corpus"
     )
-    level_labels = models.JSONField(
+    level_labels = StoredJSON(
         default=dict, blank=True, validators=[check_labels], help_text='what the levels mean: {"0": "not relevant"}'
     )
-    measures = models.JSONField(default=default_measures, help_text="computed for every run")
+    measures = StoredJSON(default=default_measures, help_text="computed for every run")
     scores = models.CharField(max_length=10, choices=Scores.choices, default=Scores.FLOAT64)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -142,7 +142,7 @@ class Topic(models.Model):
     topic_id = models.CharField(max_length=1024)
     position = models.IntegerField()
     title = models.TextField(blank=True)
-    fields = models.JSONField(default=dict, blank=True)
+    fields = StoredJSON(default=dict, blank=True)
 
     class Meta:
         ordering = ("collection", "position")
@@ -189,8 +189,8 @@ class Qrels(models.Model):
     topics = models.IntegerField()
     topic_ids = TopicIds(help_text="in the order of every stored vector")
     topic_ids_digest = models.BigIntegerField(null=True, editable=False)
-    levels = models.JSONField(help_text="number of judgements at each level")
-    warnings = models.JSONField(default=dict)
+    levels = StoredJSON(help_text="number of judgements at each level")
+    warnings = StoredJSON(default=dict)
     note = models.CharField(max_length=500, blank=True, validators=[check_text])
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from runs.models.accounts import Team
+from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
 from runs.models.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
 
@@ -21,7 +22,7 @@ class Run(Submission):
 
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs")
-    ir_metadata = models.JSONField(null=True, blank=True)
+    ir_metadata = StoredJSON(null=True, blank=True)
     lines = models.BigIntegerField()
     tied_documents = models.BigIntegerField()
     grouped = models.BooleanField(help_text="whether the file lists each topic in one piece")
@@ -29,7 +30,7 @@ class Run(Submission):
         max_length=64, blank=True, help_text="of the file of known documents, empty where none came with the run"
     )
     known_documents = models.IntegerField(default=0)
-    known_warnings = models.JSONField(default=dict, blank=True)
+    known_warnings = StoredJSON(default=dict, blank=True)
 
     objects = RunQuerySet.as_manager()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from runs.models.accounts import Team
+from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
 from runs.models.submissions import Submission, SubmissionQuerySet, by_date, one_per_tag
 
@@ -42,7 +43,7 @@ class SessionSet(Submission):
     queries = models.IntegerField()
     empty_queries = models.IntegerField(help_text="queries that returned nothing")
     searchers = models.IntegerField(help_text="0 where the log names none")
-    systems = models.JSONField(help_text="names in order of first appearance; none where the log names none")
+    systems = StoredJSON(help_text="names in order of first appearance; none where the log names none")
     judged_documents = models.BigIntegerField(help_text="judgements that the searchers wrote into the log")
 
     objects = SessionSetQuerySet.as_manager()

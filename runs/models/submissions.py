@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.digests import digest_of_bytes
 from runs.errors import StoredValueCorrupt
 from runs.models.accounts import Team, User
+from runs.models.checked import StoredJSON
 from runs.models.collections import Collection
 from runs.models.text import check_text
 
@@ -56,12 +57,12 @@ class Submission(models.Model):
     submitted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     tag = models.CharField(max_length=64)
     description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
-    metadata = models.JSONField(default=dict, blank=True)
+    metadata = StoredJSON(default=dict, blank=True)
     sha256 = models.CharField(max_length=64, db_index=True, help_text="of the decompressed file")
     size = models.BigIntegerField(help_text="bytes, decompressed")
     documents = models.BigIntegerField()
     topics = models.IntegerField()
-    warnings = models.JSONField(default=dict)
+    warnings = StoredJSON(default=dict)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     digest = models.BigIntegerField(null=True, editable=False, help_text="of what its files are and hold")

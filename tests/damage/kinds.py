@@ -187,6 +187,8 @@ KINDS = (
         ),
     ),
     Kind("topic ids are no JSON", sql("UPDATE runs_qrels SET topic_ids = '['")),
+    Kind("metadata are no JSON", sql("UPDATE runs_run SET metadata = '['"), repaired=False),
+    Kind("a collection's measures are no JSON", sql("UPDATE runs_collection SET measures = 'x'"), repaired=False),
     Kind("the number of topics is another", sql("UPDATE runs_qrels SET topics = topics + 1")),
     Kind("a comparison's result is gone", sql("UPDATE metrics_comparison SET content = NULL")),
     Kind("a comparison's result is cut", sql("UPDATE metrics_comparison SET content = substr(content, 1, 50)")),

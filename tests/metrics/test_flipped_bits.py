@@ -405,3 +405,31 @@ def test_a_run_whose_topics_are_no_longer_grouped_is_damaged(api: APIClient, sub
     path.write_bytes(path.read_bytes().replace(b"1 Q0 c", b"3 Q0 c", 1))
     refused = api.get(f"/api/v1/runs/{run.pk}/ranking/?topic=1")
     assert (refused.status_code, refused.json()["code"]) == (500, "stored_file_corrupt")
+
+
+JSON_COLUMNS = {
+    "runs_run.metadata": "runs/{run}/",
+    "runs_run.warnings": "collections/small/runs/",
+    "runs_run.ir_metadata": "runs/{run}/",
+    "runs_collection.measures": "collections/small/leaderboard/",
+    "runs_collection.level_labels": "collections/small/",
+    "runs_qrels.levels": "collections/small/qrels/1/",
+    "runs_qrels.warnings": "collections/small/qrels/",
+    "runs_sessionset.systems": "collections/small/sessions/",
+    "runs_auditevent.after": "collections/small/audit/",
+    "runs_apitoken.scopes": "tokens/",
+}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+@pytest.mark.parametrize("column", JSON_COLUMNS)
+def test_what_is_no_json_any_more_is_named(api: APIClient, everything: None, unchecked_text: None, column: str) -> None:
+    table, name = column.split(".")
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {table} SET {name} = '[1, '")
+    MEMORY.forget()
+    refused = api.get("/api/v1/" + JSON_COLUMNS[column].format(run=Run.objects.values_list("pk", flat=True)[0]))
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+    assert name in refused.json()["detail"]
+    found = [finding for finding in find_faults() if finding.code == "value_unreadable"]
+    assert any(finding.message.startswith(f"{name} of ") for finding in found)

@@ -12,6 +12,7 @@ from django.db.models import BinaryField
 
 from metrics.services.upkeep.findings import Finding
 from runs.errors import says_damaged
+from runs.models.checked import StoredJSON
 
 _SHOWN = 20
 _WHAT_TO_DO = "; restore a backup"
@@ -55,6 +56,24 @@ def find_in_types() -> Iterator[Finding]:
             again = f"UPDATE {table} SET {column} = CAST({column} AS BLOB) WHERE {key} = %s"  # noqa: S608
             text = f"{field.name} of {model._meta.verbose_name} {pk} is no longer bytes; --repair makes it bytes again"
             yield Finding("value_type", text, partial(_execute, again, pk))
+
+
+def find_in_json() -> Iterator[Finding]:
+    """Every stored text of JSON is one, beside those that are looked at with their digests. PostgreSQL keeps no text
+    of it."""
+    if connection.vendor != "sqlite":
+        return
+    for model in apps.get_models():
+        for field in (field for field in model._meta.fields if type(field) is StoredJSON):
+            table, key, column = (connection.ops.quote_name(str(name)) for name in
+                                  (model._meta.db_table, model._meta.pk.column, field.column))  # fmt: skip
+            with connection.cursor() as cursor:
+                # The names are those of the models.
+                broken = f"{column} IS NOT NULL AND NOT json_valid({column})"
+                cursor.execute(f"SELECT {key} FROM {table} WHERE {broken}")  # noqa: S608
+                for (pk,) in cursor.fetchall():
+                    text = f"{field.name} of {model._meta.verbose_name} {pk} is no JSON any more"
+                    yield Finding("value_unreadable", text + _WHAT_TO_DO)
 
 
 def _execute(statement: str, *values: Any) -> None:

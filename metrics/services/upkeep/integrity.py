@@ -31,7 +31,7 @@ from metrics.services.queue.damage import evaluate_anew, forget_result
 from metrics.services.queue.lifecycle import queue_again, reap_expired
 from metrics.services.queue.queueing import cancel_evaluations, queue_missing, unqueued
 from metrics.services.sessions.judged_sets import unpack_set
-from metrics.services.upkeep.database_file import damaged, find_in_database, find_in_types
+from metrics.services.upkeep.database_file import damaged, find_in_database, find_in_json, find_in_types
 from metrics.services.upkeep.findings import Finding
 from metrics.services.upkeep.stored_values import (
     find_in_session_means,
@@ -51,6 +51,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
     looks = (
         partial(find_in_database, fast=fast),
         find_in_types,
+        find_in_json,
         _find_in_collections,
         _find_in_qrels,
         _find_in_teams,
@@ -72,6 +73,8 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
                 raise
             # Rows on other pages can still be checked.
             yield finding
+        except StoredValueCorrupt as error:
+            yield Finding("value_unreadable", f"{error.message}; what depends on it was not looked at")
 
 
 def _find_in_collections() -> Iterator[Finding]:
