@@ -213,7 +213,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["runs.api.json_bodies.JSONParser"],
     # OPTIONS would describe views by calling them.
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "evalhub.described_problems.Described",
     "EXCEPTION_HANDLER": "evalhub.problems.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
     # A field of uploads has this name.
@@ -222,7 +222,10 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "EvalHub",
-    "DESCRIPTION": "Submit retrieval runs, read exact values, leaderboards and significance.",
+    "DESCRIPTION": (
+        "Submit retrieval runs, read exact values, leaderboards and significance. Methods that an address does not "
+        "have are answered 405, addresses and headers that are too long 414 and 431, unknown transfer codings 501."
+    ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["runs.api.permissions.Scoped", "runs.api.parameters.KnownParameters"],
@@ -234,6 +237,7 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "evalhub.schema.any_of_them",
         "evalhub.schema.known_fields_only",
+        "evalhub.described_problems.problems_described",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",

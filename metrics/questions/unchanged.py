@@ -129,6 +129,8 @@ def unchanged(read: Reader, *, snapshot: bool = False) -> Callable[[Callable[...
 
             return read_in_snapshot(make) if snapshot else make()
 
+        # For the description: it may be answered 304.
+        answer.unchanged = True  # type: ignore[attr-defined]
         return answer
 
     return decorate

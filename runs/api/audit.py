@@ -60,6 +60,7 @@ class AuditList(AnswerList[models.AuditEvent]):
     answer = staticmethod(audit_event)
     filterset_class = AuditFilter
     signed_in = True
+    problems = (404,)
     queryset = models.AuditEvent.objects.none()
 
     def get_queryset(self) -> QuerySet[models.AuditEvent]:

@@ -175,14 +175,17 @@ class Fuzzer:
         self.tally.faults += [f"{fault}\n    {_said(case, role)}" for fault in faults]
 
     def _faults(self, case: Case, answer: Response, before: list[int]) -> Any:
+        if str(answer.status_code) not in case.operation.definition.raw["responses"]:
+            yield f"{answer.status_code} is not in the description"
         if answer.status_code >= _SERVER_ERROR:
             yield f"{answer.status_code}: {answer.content[:300]!r}"
         elif answer.status_code >= _ERROR:
             yield from _faults_of_a_problem(answer)
+            yield from _undescribed(case, answer)
             if self._counts() != before:
                 yield f"{answer.status_code}, but something was changed"
         else:
-            yield from _faults_of_a_success(case, answer)
+            yield from _undescribed(case, answer)
             if case.method not in ("GET", "HEAD"):
                 yield from self._poisoned()
 
@@ -209,7 +212,7 @@ def _faults_of_a_problem(answer: Response) -> Any:
         yield f"{answer.status_code} with status {body['status']} and code {body['code']}"
 
 
-def _faults_of_a_success(case: Case, answer: Response) -> Any:
+def _undescribed(case: Case, answer: Response) -> Any:
     try:
         case.operation.validate_response(answer)
     except Exception as failure:

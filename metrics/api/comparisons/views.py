@@ -46,6 +46,8 @@ _OF_AN_ANSWER = (
     parameter("tests", "one of its tests, default: the first"),
     NAMED,
 )
+# Beside what every address answers: a comparison that no worker could make.
+FAILED = (409,)
 
 
 class ComparisonView(APIView):
@@ -57,6 +59,7 @@ class ComparisonView(APIView):
     """
 
     scopes = {"POST": Scope.READ}
+    problems = FAILED
 
     @extend_schema(
         responses={200: shape(answers.Comparison), 202: shape(answers.WaitingComparison)},
@@ -113,6 +116,8 @@ class StoredComparisonView(APIView):
 class ComparisonExport(APIView):
     """A comparison as a file: csv has every pair, md and tex a table of means for one test."""
 
+    problems = FAILED
+
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR, 202: shape(answers.WaitingComparison)},
         parameters=[*COMPARISON, PAIRS[0]],
@@ -126,6 +131,8 @@ class ComparisonExport(APIView):
 
 class StoredComparisonExport(APIView):
     """A comparison by a worker as a file, or its progress if it is not finished."""
+
+    problems = FAILED
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR, 202: shape(answers.WaitingComparison)},
@@ -141,6 +148,8 @@ class StoredComparisonExport(APIView):
 
 class StoredComparisonChart(APIView):
     """A chart of a comparison by a worker: significance or ranks."""
+
+    problems = FAILED
 
     @extend_schema(
         responses={

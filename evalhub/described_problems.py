@@ -1,0 +1,128 @@
+"""What the OpenAPI description says of problems: which statuses an address answers, and which codes each of them has.
+
+What an address can refuse follows from its path, its method and what its view says of itself; docs/api/errors.md says
+the same for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, NotRequired, TypedDict
+
+from drf_spectacular.openapi import AutoSchema
+from rest_framework.permissions import SAFE_METHODS
+
+from runs.api.conditions import HEADER as CONDITION
+from runs.api.idempotency import HEADER as KEY
+from runs.api.shapes import shape
+from runs.api.uploads import FILE_PARSERS
+
+PROBLEM_TYPE = "application/problem+json"
+# By status. Every other code of a 400 is that of a single field, such as `required`.
+CODES = {
+    400: "invalid bad_request bad_idempotency_key bad_etag out_of_range unknown_parameter repeated_parameter "
+    "unknown_field read_only_field repeated_field no_own_judgements parse_error required unknown_measure bad_parameter "
+    "too_many_measures no_curve nothing_to_draw unknown_test unknown_correction unknown_run too_few_runs too_many_runs "
+    "too_few_topics no_comparison too_many_combinations too_many_figures too_many_levels too_many_values too_much_work "
+    "too_few_orders too_many_orders unknown_qrels too_many_versions too_many_results too_many_rows one_test_only "
+    "bad_filter unknown_system unknown_session_set too_few_systems too_many_systems format_not_installed "
+    "token_in_address unknown_user not_owner",
+    401: "not_authenticated authentication_failed",
+    403: "not_allowed missing_scope blind",
+    404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
+    406: "not_acceptable",
+    408: "body_too_slow client_left",
+    409: "tag_taken slug_taken too_many_tokens comparison_failed conflict not_blind nothing_to_release release_needed "
+    "already_released judgements_were_open already_member already_invited too_many_teams not_empty last_owner "
+    "personal_team",
+    412: "changed_meanwhile",
+    413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines too_many_topics "
+    "too_many_documents too_many_sessions too_many_queries too_many_systems",
+    415: "unsupported_media_type",
+    422: "too_few_columns bad_score bad_level ambiguous_level duplicate_document conflicting_judgement mixed_tags "
+    "bad_run_tag undecodable_bytes control_character ambiguous_comment line_too_long id_too_long empty_run empty_qrels "
+    "bad_gzip bad_zstd more_problems too_many_columns bad_expected conflicting_expected empty_known "
+    "idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic no_topics text_too_long "
+    "bad_value bad_queries no_queries missing_session_id bad_session_id duplicate_session bad_searcher bad_system "
+    "bad_doc_id bad_rank bad_query_number mixed_session empty_sessions",
+    429: "throttled quota_exceeded too_many_comparisons too_many_at_once too_many_transfers",
+    500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt database_damaged",
+    503: "database_unavailable database_read_only migrations_missing storage_unavailable wrong_store shutting_down "
+    "server_busy query_too_long too_slow",
+    507: "storage_full",
+}
+_EVERYWHERE = (400, 401, 403, 406, 429, 500, 503)
+# Of every method that changes something: even one without a body refuses one that it cannot read.
+_OF_CHANGES = (408, 409, 413, 415, 507)
+_WAITS = (429, 503, 507)
+
+
+class ProblemEntry(TypedDict):
+    code: str
+    detail: str
+    pointer: NotRequired[str]
+    line: NotRequired[int | None]
+
+
+class Problem(TypedDict):
+    """Problem details of RFC 9457; a server error has a `request_id` to quote."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    instance: str
+    errors: list[ProblemEntry]
+    request_id: NotRequired[str]
+
+
+class Described(AutoSchema):
+    """An operation with every problem that it answers beside its answers."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> Any:
+        operation = super().get_operation(*args, **kwargs)
+        if operation:
+            self.resolve_serializer(shape(Problem), "response")
+            for status in sorted({*problems_of(self.view, self.method, operation)}):
+                operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/{_name(status)}"})
+            if getattr(getattr(self.view, self.method.lower(), None), "unchanged", False):
+                operation["responses"]["304"] = {"description": "what If-None-Match names is the present answer"}
+        return operation
+
+
+def problems_of(view: Any, method: str, operation: dict[str, Any]) -> Iterator[int]:
+    """Yield the statuses of an operation's problems; a view has in `problems` what cannot be seen of it."""
+    headers = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "header"}
+    yield from _EVERYWHERE
+    yield from getattr(view, "problems", ())
+    if any(one["in"] == "path" for one in operation.get("parameters", ())):
+        yield 404
+    if method not in SAFE_METHODS:
+        yield from _OF_CHANGES
+        if KEY in headers or list(getattr(view, "parser_classes", ())) == list(FILE_PARSERS):
+            yield 422
+    if CONDITION in headers:
+        yield 412
+
+
+def problems_described(result: dict[str, Any], **context: Any) -> dict[str, Any]:
+    """Add the answer of each status to the description, once for all addresses."""
+    result["components"]["responses"] = {_name(status): _answer(status) for status in CODES}
+    return result
+
+
+def _answer(status: int) -> dict[str, Any]:
+    codes = ", ".join(f"`{code}`" for code in CODES[status].split())
+    described: dict[str, Any] = {
+        "description": f"{HTTPStatus(status).phrase}. Codes: {codes}",
+        "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if status in _WAITS:
+        described["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds to wait"}}
+    return described
+
+
+def _name(status: int) -> str:
+    return f"Problem{status}"
