@@ -116,7 +116,6 @@ class SubmissionEvaluation(Job):
 
     engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
-    # With a default of the database, as workers of the release before do not name it.
     judged_files = models.CharField(max_length=128, blank=True, db_default="", editable=False)
 
     class Meta:
@@ -397,6 +396,7 @@ class DispatcherRound(models.Model):
     worker = models.CharField(max_length=200, primary_key=True)
     at = models.DateTimeField()
     failed = models.BigIntegerField(default=0, help_text="rounds that failed since the worker started")
+    trouble = models.CharField(max_length=30, blank=True, db_default="", help_text="why it cannot send, as a code")
 
     def __str__(self) -> str:
         return self.worker

@@ -75,7 +75,7 @@ def _queue_figures(figures: Figures) -> Iterator[Metric]:
     yield _gauge(
         "queue_dispatched", "Evaluations sent to a worker in the last minute, or held by one", queue.dispatched
     )
-    yield _gauge("queue_undispatched", "Evaluations that are due for a minute and were not sent", queue.undispatched)
+    yield _gauge("queue_undispatched", "Evaluations that are due and were not sent to a worker", queue.undispatched)
     yield _gauge("leases", "Evaluations that a worker holds", figures.states["evaluating"])
     yield _gauge("expired_leases", "Evaluations whose worker stopped sending heartbeats", queue.expired_leases)
 
@@ -84,6 +84,10 @@ def _dispatcher_figures(figures: Figures) -> Iterator[Metric]:
     alive = sum(last.alive for last in figures.rounds)
     yield _gauge("dispatchers", "Workers whose dispatcher completed a round in the last 30 s", alive)
     yield _gauge("dispatcher_round_age_seconds", "Since the last round of any dispatcher", figures.round_age)
+    silent = sum(last.alive and bool(last.trouble) for last in figures.rounds)
+    yield _gauge(
+        "dispatchers_without_broker", "Those of them that cannot send messages: is Redis away or full?", silent
+    )
     failed = CounterMetricFamily(
         "evalhub_dispatcher_failed_rounds", "Rounds that failed since the worker started", labels=["worker"]
     )

@@ -21,12 +21,13 @@ from django.views.decorators.http import require_safe
 
 from evalhub.away import is_full
 from evalhub.operating.monitoring import exposition
-from metrics.services.queue.rounds import ALIVE_SECONDS, last_rounds
+from metrics.services.queue.rounds import ALIVE_SECONDS, BROKER_AWAY, BROKER_FULL, last_rounds
 from metrics.services.upkeep.job_counts import read_queue
 from runs.errors import StorageUnavailable
 from runs.services.files import try_store
 
 _log = logging.getLogger(__name__)
+_TROUBLES = {BROKER_AWAY: "Redis does not answer", BROKER_FULL: "Redis is full"}
 
 
 def _bare(probe: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -152,8 +153,12 @@ def _read_only() -> bool:
 def _warnings() -> Iterator[dict[str, str]]:
     """Yield what an operator should look at, though submissions are safe."""
     queue = read_queue()
+    alive = [last for last in last_rounds() if last.alive]
+    for trouble, what in _TROUBLES.items():
+        if silent := sum(last.trouble == trouble for last in alive):
+            yield _reason(trouble, f"{what}: {silent} of {len(alive)} workers cannot send what is due; it waits")
     if queue.stuck:
-        yield _reason("undispatched", f"{queue.undispatched} evaluations are due, but none has been sent for a minute")
+        yield _reason("undispatched", f"{queue.overdue} evaluations are due, but none has been sent for a minute")
     if queue.expired_leases:
         yield _reason("expired_leases", f"{queue.expired_leases} evaluations have lost their worker")
 

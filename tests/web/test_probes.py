@@ -341,9 +341,57 @@ def test_a_reaper_that_fails_every_second_time_is_noted_and_counted(db: None, mo
     assert DispatcherRound.objects.count() == 1
 
 
-def test_a_broker_that_is_away_leaves_the_web_server_ready(client: Client, queued: Evaluation) -> None:
-    def refuse(evaluation_id: int) -> None:
-        raise ConnectionError("the broker is away")
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [("the broker is away", "broker_unavailable"), ("OOM command not allowed when used memory > 'maxmemory'",
+                                                    "broker_full")],
+)  # fmt: skip
+def test_a_broker_that_is_away_or_full_is_a_warning_and_leaves_the_web_server_ready(
+    client: Client, settings: Any, queued: Evaluation, monkeypatch: pytest.MonkeyPatch, said: str, code: str
+) -> None:
+    settings.EVALHUB_METRICS_TOKEN = TOKEN
+    monkeypatch.setattr("metrics.services.upkeep.dispatch.REAP_SECONDS", 0.0)
+    monkeypatch.setattr("metrics.services.upkeep.dispatch.FAILED_SECONDS", 0.0)
+    works = [False]
 
-    Dispatcher(refuse).round()
-    assert client.get("/readyz").status_code == 200
+    def refuse(evaluation_id: int) -> None:
+        if not works[0]:
+            raise ConnectionError(said)
+
+    dispatcher = Dispatcher(refuse)
+    for _ in range(2):
+        dispatcher.round()
+    answer = client.get("/readyz")
+    assert (answer.status_code, codes(answer, "warnings")) == (200, [code])
+    assert "1 of 1 workers cannot send" in answer.json()["warnings"][0]["detail"]
+    assert scrape(client)["evalhub_dispatchers_without_broker", ()] == 1
+    assert scrape(client)["evalhub_queue_undispatched", ()] == 1
+    works[0] = True
+    for _ in range(2):
+        dispatcher.round()
+    assert codes(client.get("/readyz"), "warnings") == []
+    assert (scrape(client)["evalhub_dispatchers_without_broker", ()],
+            scrape(client)["evalhub_queue_undispatched", ()]) == (0, 0)  # fmt: skip
+
+
+def test_a_broker_is_asked_where_nothing_is_to_be_sent(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> int:
+        raise ConnectionError
+
+    monkeypatch.setattr("metrics.services.upkeep.dispatch.REAP_SECONDS", 0.0)
+    dispatcher = Dispatcher(lambda evaluation_id: None, away)
+    for _ in range(2):
+        dispatcher.round()
+    assert codes(client.get("/readyz"), "warnings") == ["broker_unavailable"]
+
+
+def test_what_no_worker_answers_counts_as_not_sent(client: Client, settings: Any, queued: Evaluation) -> None:
+    """Its message was lost, with everything that Redis held."""
+    settings.EVALHUB_METRICS_TOKEN = TOKEN
+    assert scrape(client)["evalhub_queue_undispatched", ()] == 1
+    Evaluation.objects.update(dispatched_at=timezone.now())
+    assert scrape(client)["evalhub_queue_undispatched", ()] == 0
+    Evaluation.objects.update(dispatched_at=timezone.now() - timedelta(seconds=settings.EVALHUB_LEASE_SECONDS + 1))
+    assert scrape(client)["evalhub_queue_undispatched", ()] == 1

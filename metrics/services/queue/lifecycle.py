@@ -124,12 +124,12 @@ def _requeue(held: QuerySet[Any]) -> int:
 
 def due_jobs(again_after: float, kind: type[Job] = Evaluation) -> QuerySet[Any]:
     """Return the queued jobs without a message, or with one that was not answered within `again_after` seconds."""
-    return _rows(kind).filter(_silent(again_after), is_due(), state=kind.QUEUED)
+    return _rows(kind).filter(is_silent(again_after), is_due(), state=kind.QUEUED)
 
 
 def under_way(again_after: float, kind: type[Job]) -> int:
     """Return how many jobs are held by a worker or were just sent to one."""
-    sent = Q(state=kind.QUEUED) & ~_silent(again_after)
+    sent = Q(state=kind.QUEUED) & ~is_silent(again_after)
     return _rows(kind).filter(Q(state=kind.HELD) | sent).count()
 
 
@@ -137,7 +137,7 @@ def take_due(limit: int, again_after: float, kind: type[Job] = Evaluation) -> li
     """Return the oldest due jobs, marked as dispatched."""
     waiting = due_jobs(again_after, kind).order_by("created_at", "pk")
     candidates = list(waiting.values_list("pk", flat=True)[:limit])
-    rows = _rows(kind).filter(_silent(again_after), state=kind.QUEUED)
+    rows = _rows(kind).filter(is_silent(again_after), state=kind.QUEUED)
     # One transaction waits for the disk once. The order is always the same, so that no two transactions wait for each
     # other.
     with transaction.atomic():
@@ -168,9 +168,9 @@ def is_due() -> Q:
     return Q(not_before=None) | Q(not_before__lte=Now()) | Q(not_before__gt=_from_now(2 * LONGEST_DELAY))
 
 
-def _silent(again_after: float) -> Q:
-    """Return the condition of jobs whose message was not answered, or is dated in the future by more than simultaneous
-    statements differ."""
+def is_silent(again_after: float) -> Q:
+    """Return the condition of jobs without a message, or whose message was not answered, or is dated in the future by
+    more than simultaneous statements differ."""
     past, future = Q(dispatched_at__lt=_from_now(-again_after)), Q(dispatched_at__gt=_from_now(again_after))
     return Q(dispatched_at=None) | past | future
 

@@ -18,6 +18,8 @@ NOTE_SECONDS = 5.0
 # Without a round for this many seconds, runs are no longer evaluated.
 ALIVE_SECONDS = 30.0
 _FORGET_AFTER = timedelta(hours=1)
+# Why a dispatcher cannot send.
+BROKER_AWAY, BROKER_FULL = "broker_unavailable", "broker_full"
 
 
 def worker_name() -> str:
@@ -26,34 +28,37 @@ def worker_name() -> str:
 
 
 class RoundNotes:
-    """The row of one dispatcher, which only it writes, at most every 5 s."""
+    """The row of one dispatcher, which only it writes: every 5 s, and where its `trouble` with the broker changes."""
 
     def __init__(self) -> None:
         self.failed = 0
+        self.trouble = ""
+        self._noted = ""
         self._worker = worker_name()
         self._next = 0.0
 
     def note(self) -> None:
-        """Record a round of this dispatcher and how many of its rounds failed."""
-        if time.monotonic() < self._next:
+        """Record a round of this dispatcher, how many of its rounds failed, and whether it can send."""
+        if time.monotonic() < self._next and self.trouble == self._noted:
             return
-        row = {"at": Now(), "failed": self.failed}
+        row = {"at": Now(), "failed": self.failed, "trouble": self.trouble}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
             # A row in the future was written before the clock was set back; a live dispatcher writes it again.
             gone = Q(at__lt=Now() - _FORGET_AFTER) | Q(at__gt=Now() + _FORGET_AFTER)
             DispatcherRound.objects.filter(gone).delete()
-        self._next = time.monotonic() + NOTE_SECONDS
+        self._next, self._noted = time.monotonic() + NOTE_SECONDS, row["trouble"]
 
 
 @dataclass(frozen=True, slots=True)
 class LastRound:
-    """A worker's last recorded round: its age in seconds, infinite for one in the future, and how many rounds had
-    failed."""
+    """A worker's last recorded round: its age in seconds, infinite for one in the future, how many rounds had failed,
+    and why the worker cannot send, empty where it can."""
 
     worker: str
     age: float
     failed: int
+    trouble: str = ""
 
     @property
     def alive(self) -> bool:
@@ -62,8 +67,8 @@ class LastRound:
 
 def last_rounds() -> list[LastRound]:
     """Return the last round of every worker of the last hour, newest first; ages use the database's clock."""
-    rows = DispatcherRound.objects.order_by("-at").annotate(now=Now()).values_list("worker", "at", "failed", "now")
-    return [LastRound(worker, _age((now - at).total_seconds()), failed) for worker, at, failed, now in rows]
+    rows = DispatcherRound.objects.order_by("-at").annotate(now=Now())
+    return [LastRound(row.worker, _age((row.now - row.at).total_seconds()), row.failed, row.trouble) for row in rows]
 
 
 def _age(seconds: float) -> float:

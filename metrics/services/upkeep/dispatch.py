@@ -17,7 +17,7 @@ from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
 from metrics.services.queue.queueing import queue_missing
-from metrics.services.queue.rounds import RoundNotes
+from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from runs.errors import StorageUnavailable
 from runs.services.sweeping import sweep
 
@@ -27,6 +27,10 @@ ROUND_SECONDS = 0.1
 REAP_SECONDS = 1.5
 SWEEP_SECONDS = 3600.0
 FAILED_SECONDS = 1.0
+# As Redis says that its memory is used up.
+_FULL = "OOM "
+# How often the broker is asked where nothing is to be sent.
+BROKER_SECONDS = 5.0
 BATCH = 50
 # At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
@@ -51,6 +55,8 @@ class Step:
     seconds: float
     call: Callable[[], object]
     due: float = 0.0
+    # Whether what fails is, most likely, the broker.
+    sends: bool = False
 
 
 class Dispatcher(threading.Thread):
@@ -70,13 +76,21 @@ class Dispatcher(threading.Thread):
         super().__init__(name="dispatcher", daemon=True)
         self._stopped = threading.Event()
         self._notes = RoundNotes()
+        # By the step that meets it.
+        self._troubles: dict[str, str] = {}
         self._reaping = Step("reaping", REAP_SECONDS, self._reap)
         self._steps = (
             self._reaping,
-            Step("publishing", 0.0, lambda: publish_due(publish, waiting)),
-            Step("publishing sessions", 0.0, lambda: publish_due(publish_sessions, waiting, SessionEvaluation)),
+            Step("publishing", 0.0, lambda: publish_due(publish, waiting), sends=True),
+            Step(
+                "publishing sessions",
+                0.0,
+                lambda: publish_due(publish_sessions, waiting, SessionEvaluation),
+                sends=True,
+            ),
             # After the evaluations, with the remaining room in the broker.
-            Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting)),
+            Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting), sends=True),
+            Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )
@@ -97,6 +111,7 @@ class Dispatcher(threading.Thread):
         for step in self._steps:
             if time.monotonic() >= step.due:
                 self._take(step)
+        self._notes.trouble = next(iter(self._troubles.values()), "")
 
     def _reap(self) -> None:
         reap_expired()
@@ -107,10 +122,13 @@ class Dispatcher(threading.Thread):
         step.due = time.monotonic() + step.seconds * random.uniform(0.7, 1.3)  # noqa: S311
         try:
             step.call()
+            self._troubles.pop(step.name, None)
         except Exception as error:
             self._notes.failed += 1
             logger.warning("dispatcher: %s failed: %s", step.name, error)
             step.due = time.monotonic() + FAILED_SECONDS
+            if step.sends and not isinstance(error, DatabaseError):
+                self._troubles[step.name] = BROKER_FULL if _FULL in str(error) else BROKER_AWAY
             if isinstance(error, DatabaseError):
                 # While the database was unavailable no worker could renew its lease: let the living workers do so
                 # first.

@@ -8,11 +8,12 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
-from metrics.services.queue.lifecycle import is_due
+from metrics.services.queue.lifecycle import is_due, is_silent
 from metrics.services.queue.rounds import LastRound, last_rounds
 
 # Upper bounds of the histogram of evaluation seconds; the last class has none.
@@ -23,19 +24,21 @@ _STATE = Evaluation.State
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The state of the queue: the longest wait in seconds, and numbers of evaluations."""
+    """The state of the queue: the longest wait in seconds, and numbers of evaluations. `undispatched` are due and were
+    not sent to a worker, or were sent and not answered; `overdue` are those of them that have waited for a minute."""
 
     oldest: float
     delayed: int
     dispatched: int
     undispatched: int
+    overdue: int
     expired_leases: int
 
     @property
     def stuck(self) -> bool:
         """Return whether a job has been due for a minute while nothing was sent to a worker and no worker holds a
         job."""
-        return bool(self.undispatched and not self.dispatched)
+        return bool(self.overdue and not self.dispatched)
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ def read_queue() -> Queue:
     """Return the state of the queue, reading only its own rows."""
     queued = Q(state=_STATE.QUEUED)
     due = is_due()
+    unsent = due & is_silent(settings.EVALHUB_LEASE_SECONDS)
     found = (
         Evaluation.objects.filter(state__in=(_STATE.QUEUED, _STATE.EVALUATING))
         .annotate(waited=_ago("since"), silent=_ago("dispatched_at"))
@@ -100,7 +104,8 @@ def read_queue() -> Queue:
             oldest=Max("waited", filter=queued),
             delayed=Count("pk", filter=queued & ~due),
             dispatched=Count("pk", filter=Q(silent__lt=_LONG, silent__gt=-_LONG) | Q(state=_STATE.EVALUATING)),
-            undispatched=Count("pk", filter=queued & due & Q(dispatched_at=None, waited__gt=_LONG)),
+            undispatched=Count("pk", filter=queued & unsent),
+            overdue=Count("pk", filter=queued & unsent & Q(waited__gt=_LONG)),
             expired_leases=Count("pk", filter=Q(state=_STATE.EVALUATING, lease_until__lt=Now())),
         )
     )
