@@ -158,9 +158,9 @@ def _warnings() -> Iterator[dict[str, str]]:
         if silent := sum(last.trouble == trouble for last in alive):
             yield _reason(trouble, f"{what}: {silent} of {len(alive)} workers cannot send what is due; it waits")
     if queue.stuck:
-        yield _reason("undispatched", f"{queue.overdue} evaluations are due, but none has been sent for a minute")
+        yield _reason("undispatched", "evaluations are due, but none has been sent for a minute")
     if queue.expired_leases:
-        yield _reason("expired_leases", f"{queue.expired_leases} evaluations have lost their worker")
+        yield _reason("expired_leases", "evaluations have lost their worker")
 
 
 @functools.cache
