@@ -83,9 +83,8 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
     def evaluated(self) -> Self:
         return self.filter(state=SubmissionEvaluation.State.EVALUATED)
 
-    def with_files(self) -> Self:
-        """The same with `same_files`: whether each was made from the files that its run or session set names, as it is
-        unless a row was exchanged or altered. One of an earlier release does not say it, and counts."""
+    def with_files(self) -> Any:
+        """The same with `same_files`: whether each was made from the files that its run or session set names now."""
         same = Q(judged_files="") | Q(judged_files=self.model.FILES)
         return self.annotate(same_files=ExpressionWrapper(same, models.BooleanField()))
 
@@ -117,6 +116,7 @@ class SubmissionEvaluation(Job):
     engine_version = models.CharField(max_length=20, default=ENGINE_VERSION)
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     judged_files = models.CharField(max_length=128, blank=True, db_default="", editable=False)
+    same_files: bool
 
     class Meta:
         abstract = True

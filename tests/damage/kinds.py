@@ -167,7 +167,8 @@ KINDS = (
     Kind(
         "judged views of two runs exchanged", exchange("metrics_judgedview", "evaluation_id", "content, digest", _A, _B)
     ),
-    Kind("evaluations of two runs exchanged", _exchange_evaluations),
+    # A comparison that was stored of them is forgotten.
+    Kind("evaluations of two runs exchanged", _exchange_evaluations, repaired=False),
     Kind("a session view is gone", sql(f"DELETE FROM metrics_sessionview WHERE {_SET}")),
     Kind(
         "session views exchanged",

@@ -433,3 +433,20 @@ def test_what_is_no_json_any_more_is_named(api: APIClient, everything: None, unc
     assert name in refused.json()["detail"]
     found = [finding for finding in find_faults() if finding.code == "value_unreadable"]
     assert any(finding.message.startswith(f"{name} of ") for finding in found)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+def test_topic_ids_that_are_no_json_are_read_again_by_fsck(
+    api: APIClient, everything: None, unchecked_text: None
+) -> None:
+    path = f"/api/v1/runs/{Run.objects.values_list('pk', flat=True)[0]}/values/"
+    right = api.get(path).json()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE runs_qrels SET topic_ids = '['")
+    MEMORY.forget()
+    refused = api.get(path)
+    assert (refused.status_code, refused.json()["code"]) == (500, "stored_value_corrupt")
+    for finding in find_faults():
+        if finding.repair:
+            finding.repair()
+    assert (api.get(path).json(), list(find_faults())) == (right, [])

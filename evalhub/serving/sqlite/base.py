@@ -28,6 +28,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     the log is on the disk: these waits overlap.
     """
 
+    transaction_mode: str | None
     # Whether the transaction that is open was begun under FULL.
     _to_be_synced = False
 

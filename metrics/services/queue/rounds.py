@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
+from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -41,7 +42,7 @@ class RoundNotes:
         """Record a round of this dispatcher, how many of its rounds failed, and whether it can send."""
         if time.monotonic() < self._next and self.trouble == self._noted:
             return
-        row = {"at": Now(), "failed": self.failed, "trouble": self.trouble}
+        row: dict[str, Any] = {"at": Now(), "failed": self.failed, "trouble": self.trouble}
         if not DispatcherRound.objects.filter(pk=self._worker).update(**row):
             DispatcherRound.objects.create(pk=self._worker, **row)
             # A row in the future was written before the clock was set back; a live dispatcher writes it again.

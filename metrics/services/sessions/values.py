@@ -75,7 +75,8 @@ def find_session_evaluation(*, session_set: SessionSet, version: int | None = No
     if version is not None:
         done = done.filter(qrels__version=version)
     order = ("-qrels__active", "-qrels__version", "-engine_version")
-    newest = done.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids").first()
+    rows = done.with_files().order_by(*order).select_related("qrels").defer("qrels__topic_ids")
+    newest: SessionEvaluation | None = rows.first()
     if newest is None:
         raise NotFound(_why_not(session_set, version), code="not_evaluated")
     check_files(SessionEvaluation, [(newest.pk, newest.same_files)])

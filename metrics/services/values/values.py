@@ -40,7 +40,7 @@ def find_evaluation(*, run: Run, scores: str | None = None, version: int | None 
     if version is not None:
         done = done.filter(qrels__version=version)
     order = ("-qrels__active", "-qrels__version", "-engine_version")
-    newest = done.with_files().order_by(*order).select_related("qrels").first()
+    newest: Evaluation | None = done.with_files().order_by(*order).select_related("qrels").first()
     if newest is None:
         raise NotFound(_why_not(run, scores, version), code="not_evaluated")
     check_files(Evaluation, [(newest.pk, newest.same_files)])
