@@ -1,7 +1,6 @@
-"""What the OpenAPI description says of problems: which statuses an address answers, and which codes each of them has.
+"""The problems in the OpenAPI description: which statuses an operation answers, and the codes of each status.
 
-What an address can refuse follows from its path, its method and what its view says of itself; docs/api/errors.md says
-the same for people.
+The statuses follow from the path, the method and the attributes of the view. docs/api/errors.md lists the same codes.
 """
 
 from __future__ import annotations

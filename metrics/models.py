@@ -84,7 +84,7 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
         return self.filter(state=SubmissionEvaluation.State.EVALUATED)
 
     def with_files(self) -> Any:
-        """The same with `same_files`: whether each was made from the files that its run or session set names now."""
+        """Annotate `same_files`: whether each was made from the files that its run or session set names now."""
         same = Q(judged_files="") | Q(judged_files=self.model.FILES)
         return self.annotate(same_files=ExpressionWrapper(same, models.BooleanField()))
 

@@ -1,8 +1,7 @@
-"""The If-Match header: a change that is made only where nobody else has changed the same meanwhile.
+"""The If-Match header: a change is made only if nobody else has changed the object since it was read.
 
-The tag of a collection, run or session set is a digest of what can be set of it. What is counted or moves by itself,
-such as the number of runs or the state of an evaluation, is no part of it: that a run was evaluated meanwhile refuses
-nobody's change.
+The tag of a collection, run or session set is a digest of the fields that can be set. Counts and states, such as the
+number of runs or the state of an evaluation, are not part of it, because a new run must not refuse a change.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from runs.errors import ChangedMeanwhile, InvalidInput
 HEADER = "If-Match"
 PARAMETER = OpenApiParameter(
     HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER,
-    description="the ETag of what is changed, as it was read; 412 where somebody has changed it since",
+    description="the ETag of what is changed, as it was read; 412 if it has been changed since",
 )  # fmt: skip
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"{_TAG}(?: ?, ?{_TAG})*")
@@ -32,9 +31,9 @@ _LONGEST = 2000
 
 
 class KnownConditions(BasePermission):
-    """Refuses an If-Match that says nothing, or that comes to an address which compares it with nothing.
+    """Refuse a malformed If-Match, and one for a method that does not compare it.
 
-    A view names the methods that call `check_unchanged` in `conditional`.
+    A view lists the methods that call `check_unchanged` in `conditional`.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -57,11 +56,11 @@ def tag_of(found: Any, names: Iterable[str]) -> str:
 
 
 def check_unchanged(request: Request, tag: str) -> None:
-    """ChangedMeanwhile where If-Match names other tags than this one; call where the row is locked.
+    """Raise ChangedMeanwhile if If-Match names only other tags than this one; call it while the row is locked.
 
-    A tag that became weak on its way, as those of compressed answers do, is the same one.
+    A weak tag is equal to the strong one, because the compression of answers makes tags weak.
     """
     given = request.headers.get(HEADER, "*").strip()
     if given == "*" or tag in {known.removeprefix("W/") for known in _ONE.findall(given)}:
         return
-    raise ChangedMeanwhile("somebody has changed this since you read it; read it again and repeat your change")
+    raise ChangedMeanwhile("this has been changed since you read it; read it again and repeat your change")

@@ -84,7 +84,7 @@ class Submission(models.Model):
         return digest_of_bytes((self.KEY, self.pk, *(getattr(self, name) for name in self.SEALED)))
 
     def check_sound(self) -> None:
-        """StoredValueCorrupt where its row is not what was stored; one of an earlier release may have no digest."""
+        """Raise StoredValueCorrupt if the row differs from its digest; a row of an earlier release may have none."""
         if self.digest not in (None, self.digest_of_sealed()):
             message = f"the stored row of {self.noun()} {self.pk} is damaged, and nothing is shown of it; "
             raise StoredValueCorrupt(message + "evalhub fsck finds such rows, and a backup has them as they were")

@@ -1,4 +1,4 @@
-"""What a text that people read may consist of, whether it comes from the API, a page or the administration."""
+"""Checks of names and descriptions, for the API, pages and the administration alike."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NOT_IN_A_TEXT = re.compile(f"[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f{_TURN
 
 
 def check_line(text: str) -> None:
-    """A name: no control character, no end of a line, no mark that turns the direction of what follows."""
+    """Refuse control characters, ends of lines and marks that turn the direction of text in a name."""
     _refuse(text, _NOT_IN_A_LINE)
 
 
 def check_text(text: str) -> None:
-    """A description, which may have several lines and tabs."""
+    """Refuse them in a description, which may have several lines and tabs."""
     _refuse(text, _NOT_IN_A_TEXT)
 
 

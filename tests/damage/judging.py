@@ -24,7 +24,7 @@ NAMED = (
 )
 # What counts or orders the rows that are there: it may be another number where a row is missing.
 COUNTS = ("rank", "ranked", "count", "total", "runs", "position", "offset", "tau_official", "swaps")
-# What was counted in a file when it was uploaded stands in its row without a digest; fsck compares it where it can.
+# Counts from a file stand in its row, with a digest that is compared when the run is read by itself, and by fsck.
 COUNTED = (
     "lines", "size", "documents", "topics", "judgements", "tied_documents", "judged", "answered", "known_documents",
     "sessions", "queries", "levels", "version",

@@ -52,8 +52,7 @@ def give_up_evaluations(
 
 
 def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[int, bool]]) -> None:
-    """StoredValueCorrupt where some of these, each with its `same_files`, were made from other files than their runs or
-    session sets name."""
+    """Evaluate again those whose `same_files` is False, and raise StoredValueCorrupt if there are any."""
     others = [pk for pk, same in evaluations if not same]
     if not others:
         return
@@ -71,8 +70,8 @@ def check_files(kind: type[SubmissionEvaluation], evaluations: Iterable[tuple[in
 
 
 def evaluate_anew(kind: type[SubmissionEvaluation], pks: list[int]) -> None:
-    """Queue evaluations in the place of these, which were made from other files: under new keys, as comparisons and
-    remembered means know the old ones. What another engine made fails instead."""
+    """Replace evaluations that were made from other files by queued ones with new keys, because comparisons and caches
+    know the old keys. Those of another engine version fail instead."""
     rows = kind._default_manager.filter(pk__in=pks, state=kind.DONE)
     with transaction.atomic():
         identity = (f"{kind.OF.KEY}_id", "qrels_id", kind.WAY)

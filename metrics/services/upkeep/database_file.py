@@ -59,8 +59,7 @@ def find_in_types() -> Iterator[Finding]:
 
 
 def find_in_json() -> Iterator[Finding]:
-    """Every stored text of JSON is one, beside those that are looked at with their digests. PostgreSQL keeps no text
-    of it."""
+    """Yield stored texts that are not JSON, except columns with a digest. PostgreSQL stores JSON in binary form."""
     if connection.vendor != "sqlite":
         return
     for model in apps.get_models():
@@ -72,7 +71,7 @@ def find_in_json() -> Iterator[Finding]:
                 broken = f"{column} IS NOT NULL AND NOT json_valid({column})"
                 cursor.execute(f"SELECT {key} FROM {table} WHERE {broken}")  # noqa: S608
                 for (pk,) in cursor.fetchall():
-                    text = f"{field.name} of {model._meta.verbose_name} {pk} is no JSON any more"
+                    text = f"{field.name} of {model._meta.verbose_name} {pk} is no longer JSON"
                     yield Finding("value_unreadable", text + _WHAT_TO_DO)
 
 
