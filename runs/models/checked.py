@@ -1,4 +1,4 @@
-"""Columns of JSON from which nothing is made that is no JSON any more, or does not have its digest."""
+"""Columns of JSON that are checked when they are read: still JSON, and equal to their digest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StoredJSON(models.JSONField):
             return self.unreadable(error)
 
     def unreadable(self, error: ValueError) -> Any:
-        """Return what to read instead; StoredValueCorrupt where nothing else would notice."""
+        """Return the value to read instead, or raise StoredValueCorrupt."""
         name = f"{self.name} of a {self.model._meta.verbose_name}"
         message = f"a stored value is damaged ({name}), and nothing is shown of it; evalhub fsck says in which row"
         raise StoredValueCorrupt(message) from error
@@ -36,7 +36,7 @@ class StoredJSON(models.JSONField):
 
 
 class ReadableJSON(StoredJSON):
-    """One that gives None there, which its digest does not fit."""
+    """A JSON column that returns None instead, which does not match its digest."""
 
     def unreadable(self, error: ValueError) -> Any:
         return None
