@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from django.db import models
-from django.db.models import ExpressionWrapper, F, Q
+from django.db.models import F, Q
 from django.db.models.functions import Concat
 from django.utils import timezone
 
@@ -23,8 +23,8 @@ E_co = TypeVar("E_co", bound="SubmissionEvaluation", covariant=True)
 class Job(models.Model):
     """Work that waits in the database and is leased to one worker at a time.
 
-    The queue is these rows: `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py).
-    Every kind of work has its own words for being in progress and being done; all of them queue and fail.
+    These rows are the queue: `state` changes only by compare-and-set updates (metrics/services/queue/lifecycle.py).
+    Each kind of work names its own states of being in progress and of being done.
     """
 
     QUEUED, FAILED = "queued", "failed"
@@ -85,16 +85,14 @@ class SubmissionEvaluationQuerySet(models.QuerySet[E_co]):
 
     def with_files(self) -> Any:
         """Annotate `same_files`: whether each was made from the files that its run or session set names now."""
-        same = Q(judged_files="") | Q(judged_files=self.model.FILES)
-        return self.annotate(same_files=ExpressionWrapper(same, models.BooleanField()))
+        return self.annotate(same_files=Q(judged_files="") | Q(judged_files=self.model.FILES))
 
 
 class SubmissionEvaluation(Job):
     """A run or session set judged by one qrels version and one engine version, in one way.
 
-    `OF` names the submission, `WAY` the column of the choice beside the judgements, and `JUDGEMENTS` is the condition
-    of evaluations under the active judgements. `judged_files` are the SHA-256 of the files that it was made from,
-    `FILES` those of the files that its submission names.
+    `OF` names the submission, `WAY` the column of the choice beside the judgements, `JUDGEMENTS` the condition of
+    active ones, `judged_files` the SHA-256 of the files it was made from, and `FILES` those that its submission names.
     """
 
     HELD, DONE, NOUN = "evaluating", "evaluated", "evaluation"
