@@ -15,8 +15,9 @@ from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
 from metrics.questions.parameters import MAX_LIMIT, MAX_SEED, MAX_VERSION, RESAMPLES, choice_in, share_in
 from metrics.services.sessions.board import SessionBoardQuery
-from metrics.services.sessions.comparison import DESIGNS, SessionComparisonQuery
+from metrics.services.sessions.comparison import DESIGNS
 from metrics.services.sessions.judged_sets import default_measures
+from metrics.services.sessions.sample import SessionComparisonQuery
 from metrics.services.sessions.values import SessionSelection, find_session_evaluation
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput

@@ -106,7 +106,12 @@ def test_a_latin_square_has_its_analysis_of_variance(compare: Callable[..., dict
     assert found["p_value"] == pytest.approx(table.loc["C(system)", "PR(>F)"])
     assert [source["name"] for source in found["sources"]] == ["systems", "topics", "searchers", "residual"]
     (pair,) = answer["pairs"]
-    assert (pair["p_value"], pair["low"], pair["high"]) == (found["p_value"], None, None)
+    assert pair["p_value"] == found["p_value"]
+    _, sign = signs(answer, "A", "B")
+    fit = ols("value ~ first + C(topic_id) + C(searcher)", frame(answer).assign(first=lambda f: f.system == "A")).fit()
+    low, high = sorted(sign * fit.conf_int().loc["first[T.True]"])
+    assert pair["difference"] == pytest.approx(sign * fit.params["first[T.True]"])
+    assert (pair["low"], pair["high"]) == pytest.approx((low, high))
 
 
 def test_topics_searched_with_every_system_are_paired_by_topic(compare: Callable[..., dict[str, Any]]) -> None:

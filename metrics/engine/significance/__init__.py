@@ -41,8 +41,14 @@ TESTS: dict[str, SignificanceTest] = {
     ),
     "nemenyi": SignificanceTest(nemenyi.compare, simultaneous=True, ranks=True, omnibus="friedman"),
     "conover": SignificanceTest(conover.compare, ranks=True, omnibus="friedman", assumes_omnibus=True),
-    "welch_t": SignificanceTest(welch_t.compare, paired=False),
-    "mann_whitney": SignificanceTest(mann_whitney.compare, paired=False, ranks=True, omnibus="kruskal_wallis"),
+    "welch_t": SignificanceTest(welch_t.compare, paired=False, compare_samples=welch_t.compare_samples),
+    "mann_whitney": SignificanceTest(
+        mann_whitney.compare,
+        paired=False,
+        ranks=True,
+        omnibus="kruskal_wallis",
+        compare_samples=mann_whitney.compare_samples,
+    ),
 }
 
 OMNIBUS: dict[str, OmnibusTest] = {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import special
 
+from metrics.engine.errors import StatisticsError
+from metrics.engine.ranking import Floats
 from metrics.engine.significance.cautions import FEW_FOR_RANKS, few_topics, unpaired
 from metrics.engine.significance.midranks import rank_rows
 from metrics.engine.significance.omnibus import OmnibusResult
@@ -22,15 +26,24 @@ def analyse(values: Matrix) -> OmnibusResult:
     (N - 1).
     """
     check(values, "the test of Kruskal and Wallis", runs=2)
-    runs, topics = values.shape
-    size = values.size
-    ranks, ties = rank_rows(values.reshape(1, -1), ROUNDING * np.abs(values).max(keepdims=True).ravel())
+    found = analyse_samples([*values])
+    return replace(found, cautions=(*unpaired(), *found.cautions))
+
+
+def analyse_samples(samples: list[Floats]) -> OmnibusResult:
+    """Return the same of samples that need not be of one size, such as the sessions of each system; StatisticsError for
+    fewer than two of them, or where one has no value."""
+    sizes = np.array([len(sample) for sample in samples], np.int64)
+    if len(sizes) < 2 or sizes.min() < 1:
+        raise StatisticsError("the test of Kruskal and Wallis needs two samples or more, and values in each")
+    values, size = np.concatenate(samples)[None, :], int(sizes.sum())
+    ranks, ties = rank_rows(values, ROUNDING * np.abs(values).max(axis=1))
     untied = 1 - float(ties[0]) / (size**3 - size)
-    cautions = (*unpaired(), *few_topics(topics, FEW_FOR_RANKS))
+    cautions = tuple(few_topics(int(sizes.min()), FEW_FOR_RANKS))
     if untied <= 0:
-        return OmnibusResult(0.0, (runs - 1,), 1.0, 0.0, cautions=cautions)
-    sums = ranks.reshape(runs, topics).sum(axis=1)
-    spread = 12 / (size * (size + 1)) * float(np.square(sums).sum()) / topics - 3 * (size + 1)
+        return OmnibusResult(0.0, (len(sizes) - 1,), 1.0, 0.0, cautions=cautions)
+    sums = np.add.reduceat(ranks[0], np.cumsum(sizes) - sizes)
+    spread = 12 / (size * (size + 1)) * float((np.square(sums) / sizes).sum()) - 3 * (size + 1)
     statistic = max(spread, 0.0) / untied
-    p_value = float(special.chdtrc(runs - 1, statistic))
-    return OmnibusResult(statistic, (runs - 1,), p_value, statistic / (size - 1), cautions=cautions)
+    p_value = float(special.chdtrc(len(sizes) - 1, statistic))
+    return OmnibusResult(statistic, (len(sizes) - 1,), p_value, statistic / (size - 1), cautions=cautions)

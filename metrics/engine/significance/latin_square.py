@@ -19,9 +19,24 @@ _NAMES = ("systems", "topics", "searchers")
 
 
 @dataclass(frozen=True)
-class _Fit:
-    """What is left of the values when some factors are taken out, and how many numbers that took."""
+class Contrast:
+    """The analysis of two systems, and by how much the first is higher with topics and searchers set aside; both ends
+    of its interval are NaN where the analysis leaves no spread."""
 
+    analysis: OmnibusResult
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What is left of the values when some factors are taken out, and how many numbers that took.
+
+    `residual` is the sum of squares of `rest`, 0 where it is rounding.
+    """
+
+    rest: Floats
     residual: float
     rank: int
 
@@ -64,6 +79,28 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     )
 
 
+def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confidence: float) -> Contrast:
+    """Return the analysis of the sessions of two systems with the difference that it tests, and its t interval.
+
+    Formula: d = z x / z z, z what topics and searchers leave of +1/2 for the lower index of the two systems and -1/2
+    for the other; d +- t sqrt(MS(residual) / z z), so that F = (d / error)^2
+    Note: Where every searcher searched every topic with either system in balance, d is the difference of the means.
+    """
+    found = analyse(values, system, topic, searcher)
+    signs = np.where(system == system.min(), 0.5, -0.5)
+    factors = [np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)]
+    left = _fit(signs, factors).rest
+    scale = float(np.abs(values).max()) or 1.0
+    difference = float(left @ (values / scale)) / float(left @ left) * scale
+    if abs(difference) <= ROUNDING * scale:
+        difference = 0.0
+    residual = found.sources[-1]
+    error = float(np.sqrt(residual.mean_square / (left @ left)))
+    margin = float(special.stdtrit(residual.freedom, (1 + confidence) / 2)) * error
+    margin = margin if error or not difference else np.nan
+    return Contrast(found, difference, difference - margin, difference + margin)
+
+
 def _check(values: Floats, factors: list[Ints]) -> None:
     if not len(values) or not np.isfinite(values).all():
         raise StatisticsError("an analysis of variance needs values, and no session without one")
@@ -91,7 +128,7 @@ def _fit(values: Floats, factors: list[Ints]) -> _Fit:
     effects = vectors[:, used] @ ((vectors[:, used].T @ sums) / eigenvalues[used])
     rest = values - sum(effects[column] for column in columns)
     residual = float(np.square(rest).sum())
-    return _Fit(residual if residual > len(values) * ROUNDING**2 else 0.0, int(np.count_nonzero(used)))
+    return _Fit(rest, residual if residual > len(values) * ROUNDING**2 else 0.0, int(np.count_nonzero(used)))
 
 
 def _source(name: str, without: _Fit, full: _Fit, freedom: int, sessions: int, scale: float) -> Source:

@@ -10,10 +10,20 @@ from scipy import special
 from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance.cautions import few_topics, smallest_p, unpaired
 from metrics.engine.significance.midranks import rank_rows
-from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
+from metrics.engine.significance.pairs import (
+    DEFAULTS,
+    ROUNDING,
+    Matrix,
+    Options,
+    PairedResult,
+    check,
+    chunks,
+    noise_of,
+)
+from metrics.engine.significance.welch_t import compare_samples as compare_means
 from metrics.engine.significance.welch_t import unpaired_interval
 
-# Up to so many topics SciPy has the exact distribution, where no values tie.
+# Up to so many values of the smaller sample SciPy has the exact distribution, where no values tie.
 _TABLE = 8
 
 
@@ -35,6 +45,28 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     return PairedResult(*interval, statistic, p_value, exact.astype(np.bool_), cautions, statistic - topics**2 / 2)
 
 
+def compare_samples(samples: list[Floats], first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+    """Return the same of samples that need not be of one size, such as the sessions of each system; p is exact where
+    nothing ties and the smaller sample has 8 values at most. StatisticsError where one has fewer than two values."""
+    means = compare_means(samples, first, second, options)
+    statistic, leaning, p_value = (np.empty(len(first)) for _ in range(3))
+    exact = np.zeros(len(first), np.bool_)
+    for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        both, (n, m) = np.concatenate([samples[i], samples[j]]), (len(samples[i]), len(samples[j]))
+        ranks, ties = rank_rows(both[None, :], ROUNDING * np.abs(both).max(keepdims=True))
+        statistic[place] = ranks[0, :n].sum() - n * (n + 1) / 2
+        leaning[place] = statistic[place] - n * m / 2
+        exact[place] = ties[0] == 0 and min(n, m) <= _TABLE
+        if exact[place]:
+            p_value[place] = _table(min(n, m), max(n, m))[int(n * m / 2 - abs(leaning[place]))]
+        else:
+            error = np.sqrt(n * m / 12 * max(n + m + 1 - float(ties[0]) / ((n + m) * (n + m - 1)), 0.0))
+            p_value[place] = min(2 * special.ndtr((0.5 - abs(leaning[place])) / error), 1.0) if error else 1.0
+    n, m = sorted(map(len, samples))[:2]
+    cautions = few_topics(n, smallest_p(2 / float(special.binom(n + m, n))))
+    return PairedResult(means.difference, means.low, means.high, statistic, p_value, exact, (*cautions,), leaning)
+
+
 def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Flags]:
     n = values.shape[1]
     both = np.hstack([values[first], values[second]])
@@ -46,19 +78,23 @@ def _compare(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats,
     p_value = np.minimum(2 * special.ndtr(-z), 1.0)
     exact = (ties == 0) & (n <= _TABLE)
     if exact.any():
-        p_value[exact] = _table(n)[larger[exact].astype(np.int64)]
+        p_value[exact] = _table(n, n)[(n * n - larger[exact]).astype(np.int64)]
     return statistic, p_value, exact
 
 
-@lru_cache
-def _table(n: int) -> Floats:
-    """Two-sided p of every larger U, for two samples of n without ties: by counting those with each rank sum."""
-    ways = np.zeros((n + 1, n * n + 1))
-    ways[0, 0] = 1
-    # The values of one sample, from the lowest: each is above 0 to n values of the other, no fewer than the one before.
-    for above in range(n + 1):
-        for chosen in range(1, n + 1):
-            ways[chosen, above:] += ways[chosen - 1, : n * n + 1 - above]
-    counts = ways[n]
-    p_value: Floats = np.minimum(2 * np.cumsum(counts[::-1])[::-1] / counts.sum(), 1.0)
+@lru_cache(maxsize=16)
+def _table(n: int, m: int) -> Floats:
+    """Two-sided p of every U up to the middle, the smaller of both, for samples of n and m values without ties.
+
+    U has the distribution of a Gaussian binomial coefficient: the product of (1 - q^(m + i)) / (1 - q^i) for i = 1..n.
+    """
+    ways = np.zeros(n * m // 2 + 1)
+    ways[0] = 1
+    # First everything is divided, which only adds, so that the subtractions below cost a digit of precision.
+    for i in range(1, n + 1):
+        for rest in range(i):
+            ways[rest::i] = np.cumsum(ways[rest::i])
+    for i in range(m + 1, m + n + 1):
+        ways[i:] -= ways[:-i].copy()
+    p_value: Floats = np.minimum(2 * np.cumsum(ways) / special.binom(n + m, n), 1.0)
     return p_value

@@ -99,6 +99,9 @@ class PairedResult:
 PairedTest = Callable[[Matrix, Ints, Ints, Options], PairedResult]
 """test(values (runs, topics), first run of each pair, second run of each pair, options) -> PairedResult"""
 
+SamplesTest = Callable[[list[Floats], Ints, Ints, Options], PairedResult]
+"""test(values of each sample, first sample of each pair, second sample of each pair, options) -> PairedResult"""
+
 Correction = Callable[[Floats], Floats]
 """correction(p values of one family) -> adjusted p values, same order"""
 
@@ -111,6 +114,7 @@ class SignificanceTest:
     top; `joint_intervals` those whose intervals hold for all these pairs as well. `draws` marks those that read
     `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means; `omnibus` names the test of
     all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes its finding.
+    `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values.
     """
 
     compare: PairedTest
@@ -121,6 +125,7 @@ class SignificanceTest:
     ranks: bool = False
     omnibus: str | None = None
     assumes_omnibus: bool = False
+    compare_samples: SamplesTest | None = None
 
     @property
     def intervals(self) -> str:

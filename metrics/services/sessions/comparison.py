@@ -2,65 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metrics.engine.errors import StatisticsError
-from metrics.engine.grammar import Measure
+from metrics.engine.intervals import row_intervals
 from metrics.engine.ranking import Floats
-from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.cautions import dependent_cells, of_sessions
-from metrics.engine.sessions.designs import Design, Factors, paired_values, recognise, samples, topic_values
-from metrics.engine.sessions.grammar import session_values
-from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square, welch_t
+from metrics.engine.sessions.designs import Design, paired_values, recognise, samples, topic_values
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, kruskal_wallis, latin_square
 from metrics.engine.significance.cautions import untested
-from metrics.engine.significance.families import USUAL_RULE, Pairs, Rule, check_known, compare_family
+from metrics.engine.significance.effect_sizes import (
+    EffectSizes,
+    Estimate,
+    cliff_delta,
+    effect_sizes,
+    relative_difference,
+)
+from metrics.engine.significance.families import Pairs, check_known, compare_family
 from metrics.engine.significance.omnibus import OmnibusResult
-from metrics.engine.significance.pairs import DEFAULTS, Options, PairedResult
-from metrics.engine.significance.verdicts import REASONS, Verdicts, adjust, cautions_of, decide
+from metrics.engine.significance.pairs import PairedResult, SamplesTest
+from metrics.engine.significance.tiers import Tiers, tiers
+from metrics.engine.significance.verdicts import (
+    MIN_TOPICS,
+    NO_SPREAD,
+    REASONS,
+    Verdicts,
+    adjust,
+    cautions_of,
+    decide,
+)
 from metrics.models import SessionEvaluation
-from metrics.services.sessions.board import current_evaluations, first_judged_by, system_name
-from metrics.services.sessions.judged_sets import begin_sessions, check_means, load_sets, work_of
+from metrics.services.sessions.board import first_judged_by
+from metrics.services.sessions.sample import Sample, SessionComparisonQuery, place_of, read_sample
 from metrics.services.snapshots import one_snapshot
 from metrics.services.values.effort import seconds_of_test
 from metrics.services.work import begin
 from runs.models import Collection, Qrels
 
 DESIGNS: tuple[Design, ...] = ("paired", "latin_square", "two_way", "unpaired")
-MAX_SYSTEMS = 50
 _WHY: dict[Design, str] = {
     "paired": "every searcher who searched a topic used every system on it",
     "latin_square": "every searcher searched every topic once, with systems balanced over searchers and topics",
     "two_way": "every topic was searched with every system, but not by the same searchers",
     "unpaired": "some topics were not searched with every system",
 }
-# In a Latin square the pairs are compared by its own analysis, unpaired samples by Welch's test.
-_ONLY = {"latin_square": "latin_square", "unpaired": "welch_t"}
-_USUAL = "paired_t"
-# Seconds to solve a system of equations, by the cube of their number.
-_CUBED = 4e-9
-
-
-@dataclass(frozen=True)
-class SessionComparisonQuery:
-    """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
-    of the design."""
-
-    measure: Measure
-    sets: list[str] = field(default_factory=list)
-    systems: list[str] = field(default_factory=list)
-    baseline: str | None = None
-    design: Design | None = None
-    test: str | None = None
-    rule: Rule = USUAL_RULE
-    options: Options = DEFAULTS
-    judged_by: str | None = None
+# The tests that fit a design, the usual one first. In a Latin square the pairs are compared by its own analysis.
+_PAIRED = [name for name, test in TESTS.items() if test.paired]
+FITTING: dict[Design, list[str]] = {
+    "paired": _PAIRED,
+    "latin_square": ["latin_square"],
+    "two_way": _PAIRED,
+    "unpaired": [name for name, test in TESTS.items() if test.compare_samples],
+}
+# Seconds to solve a system of equations, by the cube of their number; to compare two samples, for each of their values,
+# and for each pair of values where p is counted exactly.
+_CUBED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 1e-4, 5e-7, 2.5e-8
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One system that takes part: its sessions, those with a value, and its mean over them."""
+    """One system that takes part: its sessions, those with a value, its mean over them and both ends of Student's
+    interval, NaN of a single one."""
 
     name: str
     evaluation: SessionEvaluation
@@ -68,6 +72,18 @@ class Compared:
     sessions: int
     with_value: int
     mean: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PairEffects:
+    """How large the difference of each pair is: as a share of the second system's mean, NaN where that is 0; of paired
+    values what compared runs have, over cells; of samples Cliff's delta. None where it is not of the design."""
+
+    relative: Floats
+    paired: EffectSizes | None = None
+    delta: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,8 @@ class SessionComparison:
 
     `recognised` is the design of the sessions, with the reason in `why`; `design` is the one by which they are
     compared, on this many `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN if the
-    test has none. `family` is the number of pairs that p values account for.
+    test has none. `family` is the number of pairs that p values account for. There are tiers if all pairs are given and
+    any can have a verdict.
     """
 
     query: SessionComparisonQuery
@@ -93,6 +110,8 @@ class SessionComparison:
     result: PairedResult
     adjusted: Floats
     verdicts: Verdicts
+    effects: PairEffects
+    tiers: Tiers | None
     omnibus: dict[str, OmnibusResult]
 
     @property
@@ -107,20 +126,21 @@ class SessionComparison:
 
     def better(self, place: int) -> int:
         """Return for one pair 1 if its first system is significantly better, -1 if it is worse, 0 without a verdict."""
-        return int(self.verdicts.better(self.query.measure.definition.lower_is_better)[place])
+        return int(self.verdicts.better(self.query.measure.lower_is_better)[place])
 
     def withheld(self, place: int) -> str:
         return REASONS[self.verdicts.withheld[place]]
 
 
 @dataclass(frozen=True)
-class _Sample:
-    """All sessions that take part, with their values; `names` are in the order of the factors' systems."""
+class _Outcome:
+    """Number of cells, of those that a verdict rests on, the result of each pair, and tests of all systems at once."""
 
-    values: Floats
-    factors: Factors
-    names: list[str]
-    entrants: dict[str, tuple[SessionEvaluation, str]]
+    cells: int
+    fewest: int
+    result: PairedResult
+    effects: PairEffects
+    omnibus: dict[str, OmnibusResult]
 
 
 def compare_systems(*, collection: Collection, query: SessionComparisonQuery) -> SessionComparison:
@@ -131,116 +151,55 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
     """
     with one_snapshot():
         judged_by = query.judged_by or first_judged_by(collection)
-        sample = _best_first(_read_sample(collection, judged_by, query), query.measure)
+        sample = read_sample(collection, judged_by, query)
+    return compare_sample(sample, judged_by, query)
+
+
+def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery) -> SessionComparison:
+    """Return the same of sessions that were read."""
     recognised = recognise(sample.factors)
     design = query.design or recognised
-    only = _ONLY.get(design)
-    test, known = query.test or only or _USUAL, [only] if only else [name for name, one in TESTS.items() if one.paired]
-    if test not in known:
-        message = f"test {test[:40]!r} does not fit the {design} design; choose from:  {', '.join(known)}"
+    test = query.test or FITTING[design][0]
+    if test not in FITTING[design]:
+        message = f"test {test[:40]!r} does not fit the {design} design; choose from: {', '.join(FITTING[design])}"
         raise StatisticsError(message, code="unknown_test", pointer="test")
     check_known([], query.rule.correction)
-    pairs = Pairs(len(sample.names), _place(sample.names, query.baseline))
+    pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline))
     if design == "latin_square":
-        cells, fewest, result, omnibus = _in_square(sample, pairs)
-    elif design == "unpaired":
-        cells, fewest, result, omnibus = _unpaired(sample, pairs, query.options)
+        found = _in_square(sample, pairs, query)
+    elif compare := TESTS[test].compare_samples:
+        found = _unpaired(sample, pairs, compare, query)
     else:
-        cells, fewest, result, omnibus = _paired(sample, design, pairs, test, query)
+        found = _paired(sample, design, pairs, test, query)
+    result, fewest = found.result, found.fewest
     simultaneous = test in TESTS and TESTS[test].simultaneous
     correction = None if simultaneous else query.rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
     told = (*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design))
     result, family = replace(result, cautions=tuple(dict.fromkeys(told))), Pairs(pairs.runs) if simultaneous else pairs
-    counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
-    systems = [
-        Compared(name, *sample.entrants[name], count, len(values), float(np.mean(values)) if len(values) else None)
-        for name, count, values in zip(sample.names, counts, samples(sample.values, sample.factors), strict=True)
-    ]
+    separated = None
+    if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
+        order = np.arange(pairs.runs, dtype=np.float64)
+        separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
     return SessionComparison(
-        query, judged_by, recognised, _WHY[recognised], design, test, correction, family.number, cells, systems, pairs,
-        result, adjusted, verdicts, omnibus,
+        query, judged_by, recognised, _WHY[recognised], design, test, correction, family.number, found.cells,
+        _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
+        found.omnibus,
     )  # fmt: skip
 
 
-def _read_sample(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> _Sample:
-    evaluations = current_evaluations(collection, judged_by)
-    if query.sets:
-        evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
-        missing = [pk for pk in query.sets if pk not in evaluated]
-        if missing:
-            message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
-            raise StatisticsError(message, code="unknown_session_set", pointer="sets")
-        evaluations = [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets]
-    queries = sum(one.session_set.queries for one in evaluations)
-    begin_sessions(work_of(queries, [query.measure]), "sets", read=queries)
-    check_means(evaluations)
-    entrants = {
-        system_name(evaluation, system): (evaluation, system)
-        for evaluation in evaluations
-        for system in evaluation.means["systems"]
-    }
-    names = _chosen(entrants, query)
-    parts: list[Floats] = []
-    sessions: list[Session] = []
-    for evaluation, judged in load_sets(evaluations):
-        label = [system_name(evaluation, name.decode()) for name in judged.systems]
-        taking = np.flatnonzero(np.isin(judged.system, [i for i, name in enumerate(label) if name in names]))
-        parts.append(session_values(judged.view, query.measure)[taking])
-        owners = judged.system[taking].tolist()
-        kept = (judged.sessions[index] for index in taking.tolist())
-        sessions += [replace(one, system=label[owner].encode()) for one, owner in zip(kept, owners, strict=True)]
-    factors = Factors.of(sessions)
-    return _Sample(np.concatenate(parts), factors, [name.decode() for name in factors.systems], entrants)
+def _systems(sample: Sample, confidence: float) -> list[Compared]:
+    counts = np.bincount(sample.factors.system, minlength=len(sample.names)).tolist()
+    systems = []
+    for name, count, values in zip(sample.names, counts, samples(sample.values, sample.factors), strict=True):
+        mean = float(np.mean(values)) if len(values) else None
+        low, high = (float(end[0]) for end in row_intervals(values[None, :], confidence))
+        systems.append(Compared(name, *sample.entrants[name], count, len(values), mean, low, high))
+    return systems
 
 
-def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery) -> set[str]:
-    """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
-    names = set()
-    for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
-        found = [full for full, (_, system) in entrants.items() if name in (full, system)]
-        if len(found) != 1:
-            what = "is in several session sets" if found else "is not in any evaluated session set here"
-            message = f"system {name[:100]!r} {what}; write team/tag:system"
-            raise StatisticsError(message, code="unknown_system", pointer="systems")
-        names.add(found[0])
-    names = names or set(entrants)
-    if not 2 <= len(names) <= MAX_SYSTEMS:
-        few = len(names) < 2
-        say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
-        raise StatisticsError(say, code="too_few_systems" if few else "too_many_systems", pointer="systems")
-    return names
-
-
-def _best_first(sample: _Sample, measure: Measure) -> _Sample:
-    """Return the same sample with the systems in the order of their means."""
-    means = [float(np.mean(values)) if len(values) else np.nan for values in samples(sample.values, sample.factors)]
-    sign = 1 if measure.lower_is_better else -1
-    order = np.argsort(sign * np.array(means), kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    names = [sample.names[index] for index in order.tolist()]
-    systems = [sample.factors.systems[index] for index in order.tolist()]
-    factors = replace(sample.factors, systems=systems, system=place[sample.factors.system])
-    return replace(sample, factors=factors, names=names)
-
-
-def _place(names: list[str], baseline: str | None) -> int | None:
-    if baseline is None:
-        return None
-    found = [index for index, name in enumerate(names) if name == baseline or name.endswith(f":{baseline}")]
-    if len(found) != 1:
-        message = f"baseline {baseline[:100]!r} is not one of the compared systems; write team/tag:system"
-        raise StatisticsError(message, code="unknown_system", pointer="baseline")
-    return found[0]
-
-
-_Outcome = tuple[int, int, PairedResult, dict[str, OmnibusResult]]
-"""Number of cells, of those that a verdict rests on, the result of each pair, and tests of all systems at once."""
-
-
-def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
+def _paired(sample: Sample, design: Design, pairs: Pairs, test: str, query: SessionComparisonQuery) -> _Outcome:
     """Return the paired test on cells, which are pairs of topic and searcher, or topics."""
     paired = (paired_values if design == "paired" else topic_values)(sample.values, sample.factors)
     values, cells = paired.values, paired.values.shape[1]
@@ -251,44 +210,63 @@ def _paired(sample: _Sample, design: Design, pairs: Pairs, test: str, query: Ses
     begin(seconds, "this comparison", "use fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
     cautions = (*of_sessions(family.result.cautions, design), *dependent_cells(paired))
+    lower = query.measure.lower_is_better
+    sizes = effect_sizes(values, *pairs.indices(), query.options, lower_is_better=lower)
     found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
     omnibus = {name: replace(one, cautions=of_sessions(one.cautions, design)) for name, one in found.items()}
-    return cells, cells, replace(family.result, cautions=cautions), omnibus
+    result = replace(family.result, cautions=cautions)
+    return _Outcome(cells, cells, result, PairEffects(sizes.relative, paired=sizes), omnibus)
 
 
-def _in_square(sample: _Sample, pairs: Pairs) -> _Outcome:
+def _in_square(sample: Sample, pairs: Pairs, query: SessionComparisonQuery) -> _Outcome:
     """Return the analysis of all systems, and of each pair the same analysis of its own sessions."""
     taking = np.flatnonzero(~np.isnan(sample.values))
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
         raise StatisticsError("a system has no session with a value", code="too_few_topics")
-    # The equations of every topic, searcher and system are solved four times for each analysis.
+    # The equations of every topic, searcher and system are solved five times for each analysis.
     unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
     analyses = 1 if pairs.runs == 2 else 1 + pairs.number
     begin(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")
-    whole = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
     first, second = pairs.indices()
-    each = [whole]
+    each = []
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        own = np.flatnonzero((factors.system == i) | (factors.system == j))
+        first_one = np.where(factors.system[own] == i, 0, 1)
+        confidence = query.options.confidence
+        one = latin_square.contrast(values[own], first_one, factors.topic[own], factors.searcher[own], confidence)
+        each.append(one)
+    whole = each[0].analysis
     if pairs.runs > 2:
-        each = []
-        for i, j in zip(first.tolist(), second.tolist(), strict=True):
-            own = np.flatnonzero((factors.system == i) | (factors.system == j))
-            each.append(
-                latin_square.analyse(values[own], factors.system[own], factors.topic[own], factors.searcher[own])
-            )
-    means = np.array([one.mean() for one in found])
-    unknown, exact = np.full(len(first), np.nan), np.zeros(len(first), np.bool_)
-    statistic = np.array([np.nan if one.statistic is None else one.statistic for one in each])
-    p_value = np.array([one.p_value for one in each])
-    fewest = min(each, key=lambda one: one.freedom[1])
+        whole = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
+    difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
+    statistic = np.array([np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each])
+    p_value = np.array([one.analysis.p_value for one in each])
+    fewest = min(each, key=lambda one: one.analysis.freedom[1]).analysis
     cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
-    result = PairedResult(means[first] - means[second], unknown, unknown, statistic, p_value, exact, cautions)
-    return len(values), len(values), result, {"latin_square": whole}
+    result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), cautions)
+    means = np.array([one.mean() for one in found])
+    effects = PairEffects(relative_difference(difference, means[second]))
+    return _Outcome(len(values), len(values), result, effects, {"latin_square": whole})
 
 
-def _unpaired(sample: _Sample, pairs: Pairs, options: Options) -> _Outcome:
+def _unpaired(sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery) -> _Outcome:
+    """A test of samples of unequal sizes for each pair; of three systems or more Kruskal and Wallis's of all."""
     found = samples(sample.values, sample.factors)
-    result = welch_t.compare_samples(found, *pairs.indices(), options)
+    first, second = pairs.indices()
+    sizes = np.array([len(one) for one in found], np.float64)
+    small, large = np.minimum(sizes[first], sizes[second]), np.maximum(sizes[first], sizes[second])
+    counted = np.where(small <= 8, small * large, 0.0)
+    seconds = float((_SAMPLES + _VALUE * (small + large) + _COUNTED * counted).sum())
+    begin(seconds, "this comparison", "name fewer systems or sets", "systems")
+    result = compare(found, first, second, query.options)
     result = replace(result, cautions=of_sessions(result.cautions, "unpaired"))
-    return sum(map(len, found)), min(map(len, found)), result, {}
+    means = np.array([one.mean() for one in found])
+    delta = cliff_delta(found, first, second, query.options.confidence)
+    effects = PairEffects(relative_difference(result.difference, means[second]), delta=delta)
+    omnibus = {}
+    if pairs.runs > 2:
+        whole = kruskal_wallis.analyse_samples(found)
+        omnibus["kruskal_wallis"] = replace(whole, cautions=of_sessions(whole.cautions, "unpaired"))
+    return _Outcome(sum(map(len, found)), min(map(len, found)), result, effects, omnibus)

@@ -1,0 +1,130 @@
+"""What a comparison of systems is asked, and the sessions that it is made of: whose they are, the value of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.ranking import Floats
+from metrics.engine.sessions.blocks import Session
+from metrics.engine.sessions.designs import Design, Factors, samples
+from metrics.engine.sessions.grammar import session_values
+from metrics.engine.significance.families import USUAL_RULE, Rule
+from metrics.engine.significance.pairs import DEFAULTS, Options
+from metrics.models import SessionEvaluation
+from metrics.services.sessions.board import current_evaluations, system_name
+from metrics.services.sessions.judged_sets import begin_sessions, check_means, load_sets, work_of
+from runs.models import Collection
+
+MAX_SYSTEMS = 50
+
+
+@dataclass(frozen=True)
+class SessionComparisonQuery:
+    """The parameters of a comparison; no sets or systems means all, no design the recognised one, no test the usual one
+    of the design.
+
+    `descending` is the order of the systems by their means; None puts the best one first.
+    """
+
+    measure: Measure
+    sets: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    baseline: str | None = None
+    design: Design | None = None
+    test: str | None = None
+    rule: Rule = USUAL_RULE
+    options: Options = DEFAULTS
+    judged_by: str | None = None
+    descending: bool | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All sessions that take part, with their values; `names` are in the order of the factors' systems, best first."""
+
+    values: Floats
+    factors: Factors
+    names: list[str]
+    entrants: dict[str, tuple[SessionEvaluation, str]]
+
+
+def read_sample(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> Sample:
+    """Read the sessions of the systems that are named; StatisticsError for fewer than two systems, too many of them, or
+    an unknown one."""
+    evaluations = current_evaluations(collection, judged_by)
+    if query.sets:
+        evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
+        missing = [pk for pk in query.sets if pk not in evaluated]
+        if missing:
+            message = f"session set {missing[0]} is not evaluated, judged by {judged_by}, in {collection.slug}"
+            raise StatisticsError(message, code="unknown_session_set", pointer="sets")
+        evaluations = [evaluation for evaluation in evaluations if str(evaluation.session_set_id) in query.sets]
+    check_means(evaluations)
+    entrants = {
+        system_name(evaluation, system): (evaluation, system)
+        for evaluation in evaluations
+        for system in evaluation.means["systems"]
+    }
+    names = _chosen(entrants, query)
+    taken = {entrants[name][0].pk for name in names}
+    evaluations = [evaluation for evaluation in evaluations if evaluation.pk in taken]
+    queries = sum(one.session_set.queries for one in evaluations)
+    begin_sessions(work_of(queries, [query.measure]), "sets", read=queries)
+    parts: list[Floats] = []
+    sessions: list[Session] = []
+    for evaluation, judged in load_sets(evaluations):
+        label = [system_name(evaluation, name.decode()) for name in judged.systems]
+        taking = np.flatnonzero(np.isin(judged.system, [i for i, name in enumerate(label) if name in names]))
+        parts.append(session_values(judged.view, query.measure)[taking])
+        owners = judged.system[taking].tolist()
+        kept = (judged.sessions[index] for index in taking.tolist())
+        sessions += [replace(one, system=label[owner].encode()) for one, owner in zip(kept, owners, strict=True)]
+    factors = Factors.of(sessions)
+    names_in_order = [name.decode() for name in factors.systems]
+    return _in_order(Sample(np.concatenate(parts), factors, names_in_order, entrants), query)
+
+
+def _chosen(entrants: dict[str, tuple[SessionEvaluation, str]], query: SessionComparisonQuery) -> set[str]:
+    """Return the systems that take part by their full names; a system's own name is enough if only one set has it."""
+    names = set()
+    for name in [*query.systems, *([query.baseline] if query.systems and query.baseline else [])]:
+        found = [full for full, (_, system) in entrants.items() if name in (full, system)]
+        if len(found) != 1:
+            what = "is in several session sets" if found else "is not in any evaluated session set here"
+            message = f"system {name[:100]!r} {what}; write team/tag:system"
+            raise StatisticsError(message, code="unknown_system", pointer="systems")
+        names.add(found[0])
+    names = names or set(entrants)
+    if not 2 <= len(names) <= MAX_SYSTEMS:
+        few = len(names) < 2
+        say = f"a comparison needs 2 to {MAX_SYSTEMS} systems; found {len(names)}. Name some with systems="
+        raise StatisticsError(say, code="too_few_systems" if few else "too_many_systems", pointer="systems")
+    return names
+
+
+def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
+    """Return the same sample with the systems in the order of their means."""
+    descending = not query.measure.lower_is_better if query.descending is None else query.descending
+    means = [float(np.mean(values)) if len(values) else np.nan for values in samples(sample.values, sample.factors)]
+    order = np.argsort(-np.array(means) if descending else np.array(means), kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    names = [sample.names[index] for index in order.tolist()]
+    systems = [sample.factors.systems[index] for index in order.tolist()]
+    factors = replace(sample.factors, systems=systems, system=place[sample.factors.system])
+    return replace(sample, factors=factors, names=names)
+
+
+def place_of(names: list[str], baseline: str | None) -> int | None:
+    """Return the place of a baseline among the systems, None without one; StatisticsError for one that is not there."""
+    if baseline is None:
+        return None
+    found = [index for index, name in enumerate(names) if name == baseline or name.endswith(f":{baseline}")]
+    if len(found) != 1:
+        message = f"baseline {baseline[:100]!r} is not one of the compared systems; write team/tag:system"
+        raise StatisticsError(message, code="unknown_system", pointer="baseline")
+    return found[0]
