@@ -14,6 +14,7 @@ from metrics.api.sessions import views as sessions
 from metrics.api.values import curves, differences, matrix, rankings, values
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
+from metrics.exports.sessions import EXPORTS as SESSION_EXPORTS
 from metrics.exports.values.matrix import MATRIX_EXPORTS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
 
@@ -42,10 +43,17 @@ class RunValueExportConverter(StringConverter):
     regex = "|".join(RUN_VALUE_EXPORTS)
 
 
+class SessionExportConverter(StringConverter):
+    """Those of leaderboards and comparisons of systems."""
+
+    regex = "|".join(SESSION_EXPORTS)
+
+
 register_converter(ExportConverter, "export")
 register_converter(BoardExportConverter, "board_export")
 register_converter(MatrixExportConverter, "matrix_export")
 register_converter(RunValueExportConverter, "run_value_export")
+register_converter(SessionExportConverter, "session_export")
 
 _SET = "session-sets/<uuid:session_set>/"
 
@@ -107,9 +115,19 @@ urlpatterns = [
         name="session-board",
     ),
     path(
+        "collections/<slug:collection>/session-leaderboard/export/<session_export:kind>/",
+        session_boards.SessionBoardExport.as_view(),
+        name="session-board-export",
+    ),
+    path(
         "collections/<slug:collection>/session-comparison/",
         session_boards.SessionComparisonView.as_view(),
         name="session-comparison",
+    ),
+    path(
+        "collections/<slug:collection>/session-comparison/export/<session_export:kind>/",
+        session_boards.SessionComparisonExport.as_view(),
+        name="session-comparison-export",
     ),
     path(_SET + "values/", sessions.SessionValuesView.as_view(), name="session-values"),
     path(_SET + "curves/", sessions.SessionCurvesView.as_view(), name="session-curves"),

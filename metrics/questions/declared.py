@@ -140,12 +140,7 @@ SESSION_MEASURE = parameter("measure", "a session measure, default: nsDCG")
 JUDGED_BY = parameter(
     "judged_by", "which sets; default: the first there is", choices=("topic", "session", "query", "own")
 )
-# The parameters of a comparison of systems.
-SESSION_COMPARISON = (
-    SESSION_MEASURE,
-    parameter("sets", "session set ids separated by commas; default: all evaluated"),
-    parameter("systems", "names separated by commas, as on the leaderboard; default: all"),
-    parameter("baseline", "a system: compare every other one with it only"),
+_SESSION_TESTS = (
     parameter("design", "default: the one that is recognised", choices=DESIGNS),
     TEST,
     CORRECTION,
@@ -153,5 +148,25 @@ SESSION_COMPARISON = (
     CONFIDENCE,
     RESAMPLES,
     SEED,
+)
+# The parameters of a comparison of systems.
+SESSION_COMPARISON = (
+    SESSION_MEASURE,
+    parameter("sets", "session set ids separated by commas; default: all evaluated"),
+    parameter("systems", "names separated by commas, as on the leaderboard; default: all"),
+    parameter("baseline", "a system: compare every other one with it only"),
+    *_SESSION_TESTS,
     JUDGED_BY,
 )
+# What a leaderboard of systems is asked.
+SESSION_BOARD = (
+    SESSION_MEASURES,
+    SORT,
+    ORDER,
+    JUDGED_BY,
+    parameter("statistics", "of intervals, tiers, baseline, separated by commas; or all; default: none"),
+    parameter("baseline", "a ranked system: hold every other one against it"),
+    *_SESSION_TESTS,
+)
+# Those that say nothing where no statistics are asked for.
+SESSION_HOW_MADE = tuple(one.name for one in _SESSION_TESTS)

@@ -8,16 +8,19 @@ from uuid import UUID
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure
+from metrics.engine.measures.definition import read_choice
 from metrics.engine.sessions.designs import Design
 from metrics.engine.sessions.grammar import parse_session_measures
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
-from metrics.questions.parameters import MAX_LIMIT, MAX_SEED, MAX_VERSION, RESAMPLES, choice_in, share_in
+from metrics.questions.declared import SESSION_HOW_MADE
+from metrics.questions.parameters import MAX_LIMIT, MAX_SEED, MAX_VERSION, RESAMPLES, choice_in, several_in, share_in
 from metrics.services.sessions.board import SessionBoardQuery
 from metrics.services.sessions.comparison import DESIGNS
 from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.sessions.sample import SessionComparisonQuery
+from metrics.services.sessions.standings import PARTS, SessionStandingsQuery
 from metrics.services.sessions.values import SessionSelection, find_session_evaluation
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput
@@ -85,6 +88,28 @@ def session_board_query(parameters: Mapping[str, str], documents: int | None) ->
         judged_by=_judged_by(parameters),
         offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
         limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),
+    )
+
+
+def session_standings_query(parameters: Mapping[str, str]) -> SessionStandingsQuery | None:
+    """The statistics of a board of systems; None where neither `statistics` nor a `baseline` asks for any.
+
+    InvalidInput where none are asked for but it is said how to make them.
+    """
+    parts = several_in(parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text))
+    baseline = parameters.get("baseline") or None
+    if not (parts or baseline):
+        told = [name for name in SESSION_HOW_MADE if parameters.get(name)]
+        if told:
+            message = f"{told[0]} is an option of statistics: request some, such as statistics=tiers, or a baseline"
+            raise InvalidInput(message, code="required", pointer="statistics")
+        return None
+    if "baseline" in parts and not baseline:
+        raise InvalidInput("statistics=baseline needs the name of a system: baseline=...", pointer="baseline")
+    wanted = {*parts, *(["baseline"] if baseline else []), *(["intervals", "tiers"] if "all" in parts else [])}
+    asked = session_comparison_query({**parameters, "measure": ""}, None)
+    return SessionStandingsQuery(
+        tuple(part for part in PARTS if part in wanted), baseline, asked.design, asked.test, asked.rule, asked.options
     )
 
 

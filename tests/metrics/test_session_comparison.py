@@ -24,14 +24,13 @@ LOG, BOARD = "collections/small/sessions/", "/api/v1/collections/small/session-l
 COMPARISON = "/api/v1/collections/small/session-comparison/"
 MEASURE = "sDCG(b=2,bq=4)@10"
 Row = tuple[str, str, str]
-RNG = np.random.default_rng(7)
 
 
-def log(rows: Iterable[Row]) -> str:
+def log(rows: Iterable[Row], rng: np.random.Generator) -> str:
     """A session for each (topic, searcher, system): its one query returns some of the documents of topic t."""
     lines = []
     for number, (topic, searcher, system) in enumerate(rows):
-        documents = [f"d{document}" for document in RNG.permutation(12)[:6].tolist()]
+        documents = [f"d{document}" for document in rng.permutation(12)[:6].tolist()]
         names = {"topic_id": topic, "searcher": searcher, "system": system}
         lines.append(json.dumps({"session_id": f"s{number}", **names, "queries": [{"documents": documents}]}) + "\n")
     return "".join(lines)
@@ -46,11 +45,12 @@ UNPAIRED = [(f"t{t}", f"u{t}", "A" if t < 3 else "B") for t in range(8)]
 @pytest.fixture
 def compare(api: APIClient, collection: str) -> Callable[..., dict[str, Any]]:
     """Upload a log of these sessions, evaluate it and compare its systems; the values are in the answer as well."""
-    lines = [f"t{t} 0 d{document} {RNG.integers(0, 4)}\n" for t in range(8) for document in range(12)]
+    rng = np.random.default_rng(7)
+    lines = [f"t{t} 0 d{document} {rng.integers(0, 4)}\n" for t in range(8) for document in range(12)]
     assert upload(api, "collections/small/qrels/", "".join(lines)).status_code == 201
 
     def ask(rows: list[Row], **query: Any) -> dict[str, Any]:
-        made = upload(api, LOG, log(rows), tag=f"log{SessionSet.objects.count()}")
+        made = upload(api, LOG, log(rows, rng), tag=f"log{SessionSet.objects.count()}")
         assert made.status_code == 202, made.content
         evaluate_all()
         answer = api.get(COMPARISON, {"measure": MEASURE, "sets": made.json()["id"], **query})

@@ -56,6 +56,7 @@ WHOLE_ANSWERS = (
     ("collections/large/design/", {"measures": "AP"}),
     ("collections/large/orders/", {"measures": "AP,P@10"}),
     ("collections/{collection}/session-leaderboard/", {}),
+    ("collections/{collection}/session-leaderboard/", {"statistics": "all", "baseline": "A"}),
     ("collections/{collection}/session-comparison/", {"design": "unpaired", "measure": "sDCG"}),
     ("session-sets/{set}/values/", {"limit": "2"}),
     ("session-sets/{set}/curves/", {"per_session": "true"}),

@@ -34,7 +34,7 @@ def escaped(text: str) -> str:
 def written(table: MeanTable, label: str) -> str:
     """Render a table environment, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
-    head = _row(*table.before, "Run", *map(escaped, table.measures), *table.after)
+    head = _row(*table.before, table.subject, *map(escaped, table.measures), *table.after)
     body = [_line(table, place) for place in range(len(table.lines))]
     return _environment(form, _caption(table.caption), label, head, body)
 

@@ -46,6 +46,7 @@ class MeanTable:
     """The content of a table: the names of the measures, the lines best first, and the sentences of the caption.
 
     `before` and `after` name the columns of those texts; `marked` is the one measure that has marks, None for all.
+    `subject` is what a line is.
     """
 
     measures: list[str]
@@ -55,6 +56,7 @@ class MeanTable:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     marked: str | None = None
+    subject: str = "Run"
 
     def has_room_for_marks(self, measure: str) -> bool:
         return self.with_baseline and self.marked in (None, measure)

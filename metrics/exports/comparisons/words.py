@@ -22,6 +22,7 @@ TEST_NAMES = {
     "conover": "Conover's test",
     "welch_t": "Welch's t test, unpaired",
     "mann_whitney": "Mann-Whitney U test, unpaired",
+    "latin_square": "analysis of variance of a Latin square",
 }
 OMNIBUS_NAMES = {
     "anova": "analysis of variance",

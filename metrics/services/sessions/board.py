@@ -35,15 +35,15 @@ _LONG = ("traceback", "qrels__topic_ids", "qrels__warnings", "session_set__warni
 
 @dataclass(frozen=True)
 class SessionBoardQuery:
-    """The parameters of the leaderboard; no `judged_by` means the first that exists, of topic, session, query and
-    own."""
+    """The parameters of the leaderboard; no `judged_by` means the first that exists, of topic, session, query and own,
+    no `limit` every row."""
 
     measures: list[Measure]
     sort: Measure
     descending: bool = True
     judged_by: str | None = None
     offset: int = 0
-    limit: int = 50
+    limit: int | None = 50
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,14 @@ class SystemRow:
 @dataclass(frozen=True)
 class SessionBoard:
     """One page of the leaderboard; `states` counts the live sets judged this way by state, `others` those judged
-    differently, `total` the rows of all pages."""
+    differently, `total` the rows of all pages, and `ranked` names the systems that have a rank, in their order."""
 
     query: SessionBoardQuery
     judged_by: str
     states: dict[str, int]
     others: int
     total: int
+    ranked: list[str] = field(default_factory=list)
     rows: list[SystemRow] = field(default_factory=list)
 
     @property
@@ -102,8 +103,9 @@ def _read_board(collection: Collection, query: SessionBoardQuery) -> SessionBoar
     rows += _rows(_stale(collection, judged_by, evaluations), query, stale=True)
     states = Counter(with_states(sets.filter(judged_by=judged_by)).values_list("state", flat=True))
     others = sets.exclude(judged_by=judged_by).count()
-    page = slice(query.offset, query.offset + query.limit)
-    return SessionBoard(query, judged_by, states, others, len(rows), rows[page])
+    ranked = [system_name(row.evaluation, row.system) for row in rows if row.rank is not None]
+    page = slice(query.offset, None if query.limit is None else query.offset + query.limit)
+    return SessionBoard(query, judged_by, states, others, len(rows), ranked, rows[page])
 
 
 def first_judged_by(collection: Collection) -> str:

@@ -57,7 +57,11 @@ class JudgedSet:
 
     def means(self, measure: Measure, values: Floats) -> list[Mean]:
         """Return the mean and the number of sessions with a value for each system."""
-        return [measure.aggregate(part) for part in np.split(values[self._order], self._ends)]
+        return [measure.aggregate(part) for part in self.by_system(values)]
+
+    def by_system(self, values: Floats) -> list[Floats]:
+        """The values of each system's sessions, in their order."""
+        return np.split(values[self._order], self._ends)
 
     @cached_property
     def _order(self) -> Ints:

@@ -1,0 +1,333 @@
+"""The systems of a collection's session sets as the API answers them: ranked, how sure that is, and compared."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, NotRequired, TypedDict
+from uuid import UUID
+
+from metrics.api.answers import Caution, cautions_of, number
+from metrics.api.comparisons.answers import Omnibus, omnibus_answer
+from metrics.api.comparisons.pairs import Bounded, Way, way_of
+from metrics.api.sessions.answers import MeasureCautions, Paged, SessionMean
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.significance.effect_sizes import Estimate
+from metrics.engine.significance.tiers import letters_of
+from metrics.engine.significance.verdicts import REASONS
+from metrics.services.sessions import board, comparison
+from metrics.services.sessions.standings import SessionStandings
+from runs.api.shapes import OneOf
+from runs.models import Collection
+
+
+class SetName(TypedDict):
+    id: UUID
+    team: str
+    tag: str
+    created_at: datetime
+
+
+class PairFigures(TypedDict):
+    """What a comparison says of a pair; effect sizes that are not of its design are null."""
+
+    difference: Annotated[float, "of the first minus the second, over what is compared"]
+    low: float | None
+    high: float | None
+    statistic: float | None
+    p_value: Annotated[float | None, "null where the pair cannot be tested"]
+    p_adjusted: float | None
+    significant: bool
+    verdict: Way
+    withheld: Annotated[str | None, OneOf(REASONS[1:]), "why there is no verdict"]
+    relative: Annotated[float | None, "as a share of the second one's mean; null where it is 0"]
+    cohen_d: Annotated[Bounded | None, "of paired values"]
+    hedges_g: Annotated[Bounded | None, "of paired values"]
+    wins: Annotated[int | None, "cells in which the first is better"]
+    ties: int | None
+    losses: int | None
+    cliff_delta: Annotated[Bounded | None, "of unpaired samples: the rank-biserial correlation"]
+
+
+class SystemPair(PairFigures):
+    a: str
+    b: str
+
+
+class UsedDesign(TypedDict):
+    recognised: str
+    reason: str
+    used: str
+
+
+class SystemTiering(TypedDict):
+    count: Annotated[int, "tiers"]
+    family: Annotated[int, "pairs that p counts for: all of the ranked systems"]
+    significant: Annotated[int, "pairs with a verdict"]
+
+
+class SystemContrast(TypedDict):
+    system: str
+    family: Annotated[int, "pairs that p counts for"]
+    significant: Annotated[int, "pairs with a verdict"]
+
+
+class SessionBoardStatistics(TypedDict):
+    """How the statistics of a board of systems were made; a part that was not asked for, or has no answer, is null."""
+
+    measure: Annotated[str, "the measure that the leaderboard is sorted by"]
+    parts: list[str]
+    systems: Annotated[int, "ranked systems: those that take part"]
+    design: Annotated[UsedDesign | None, "null where only intervals were requested"]
+    cells: Annotated[int | None, "pairs of topic and searcher, topics, or sessions that are compared"]
+    test: str | None
+    correction: Annotated[str | None, "null where p already accounts for all pairs"]
+    alpha: float
+    confidence: float
+    resamples: Annotated[int | None, "B of the test; null for one that does not draw"]
+    seed: int
+    tiers: SystemTiering | None
+    baseline: SystemContrast | None
+    cautions: list[Caution]
+
+
+class SystemStanding(TypedDict):
+    """Null in whole for a system without a rank."""
+
+    tier: int | None
+    groups: Annotated[list[str] | None, "two systems share a letter exactly when the test does not separate them"]
+    baseline: Annotated[PairFigures | None, "this system minus the baseline"]
+
+
+class BoundedSessionMean(SessionMean):
+    low: NotRequired[Annotated[float | None, "of its interval, if requested; it may lie beyond the range"]]
+    high: NotRequired[float | None]
+
+
+class SystemRow(TypedDict):
+    rank: int | None
+    code: Annotated[str, "why it has no rank where it is not stale: fewer_sessions, no_value"]
+    reason: str
+    stale: bool
+    name: Annotated[str, "team/tag:system, or team/tag where the log names no system"]
+    session_set: SetName
+    system: str
+    sessions: Annotated[int, "sessions with a value: judged, with a relevant document"]
+    qrels: int | None
+    engine_version: str
+    values: dict[str, BoundedSessionMean]
+    statistics: NotRequired[SystemStanding | None]
+
+
+class SessionBoard(Paged):
+    """A page of the leaderboard of systems."""
+
+    collection: str
+    judged_by: str
+    measures: list[str]
+    sort: str
+    order: str
+    states: Annotated[dict[str, int], "session sets by state"]
+    cautions: MeasureCautions
+    judged_otherwise: Annotated[int, "session sets that are not on this leaderboard"]
+    statistics: NotRequired[SessionBoardStatistics]
+    results: list[SystemRow]
+
+
+class ComparedSystem(TypedDict):
+    name: str
+    session_set: UUID
+    system: str
+    sessions: int
+    with_value: int
+    mean: Annotated[float | None, "over its sessions with a value"]
+    low: Annotated[float | None, "of Student's interval of the mean"]
+    high: float | None
+    tier: Annotated[int | None, "null where not all pairs are compared, or none can have a verdict"]
+    groups: Annotated[list[str] | None, "two systems share a letter exactly when the test does not separate them"]
+
+
+class SessionComparison(TypedDict):
+    """Systems compared on one value of each session."""
+
+    collection: str
+    judged_by: str
+    qrels: Annotated[int | None, "null where the logs judge themselves"]
+    engine_version: str
+    measure: str
+    design: UsedDesign
+    cells: Annotated[int, "pairs of topic and searcher, topics, or sessions that are compared"]
+    test: str
+    correction: str | None
+    alpha: float
+    confidence: float
+    resamples: Annotated[int, "B of a test that draws"]
+    seed: Annotated[int, "of a test that draws"]
+    family: int
+    cautions: list[Caution]
+    systems: list[ComparedSystem]
+    omnibus: dict[str, Omnibus]
+    pairs: list[SystemPair]
+
+
+def board_answer(
+    collection: Collection, found: board.SessionBoard, standings: SessionStandings | None, pages: Paged
+) -> SessionBoard:
+    """A page of the board with its statistics, where they were asked for."""
+    query = found.query
+    measures = [measure.name for measure in query.measures]
+    answer = SessionBoard(
+        count=pages["count"],
+        next=pages["next"],
+        previous=pages["previous"],
+        collection=collection.slug,
+        judged_by=found.judged_by,
+        measures=measures,
+        sort=query.sort.name,
+        order="desc" if query.descending else "asc",
+        states=found.states,
+        cautions=cautions_of(found.cautions),
+        judged_otherwise=found.others,
+        results=[_row(row, measures, standings) for row in found.rows],
+    )
+    if standings:
+        answer["statistics"] = _statistics(standings)
+    return answer
+
+
+def _row(row: board.SystemRow, measures: list[str], standings: SessionStandings | None) -> SystemRow:
+    evaluation, found = row.evaluation, row.evaluation.session_set
+    name = board.system_name(evaluation, row.system)
+    answer = SystemRow(
+        rank=row.rank,
+        code=row.code,
+        reason=row.reason,
+        stale=row.stale,
+        name=name,
+        session_set=SetName(id=found.pk, team=found.team.slug, tag=found.tag, created_at=found.created_at),
+        system=row.system,
+        sessions=row.sessions,
+        qrels=evaluation.qrels.version if evaluation.qrels else None,
+        engine_version=evaluation.engine_version,
+        values={
+            of: BoundedSessionMean(mean=mean, sessions=n) for of, (mean, n) in ((of, row.values[of]) for of in measures)
+        },
+    )
+    if standings:
+        if "intervals" in standings.query.parts:
+            for of, value in answer["values"].items():
+                low, high = standings.intervals.get((evaluation.pk, row.system, of), (None, None))
+                value["low"], value["high"] = number(low), number(high)
+        standing = standings.of(name) if row.rank is not None else None
+        answer["statistics"] = None
+        if standing:
+            figures, against = None, standings.baseline
+            if against and standing.pair is not None:
+                figures = _figures(against, standing.pair)
+            answer["statistics"] = SystemStanding(tier=standing.tier, groups=standing.groups, baseline=figures)
+    return answer
+
+
+def _statistics(standings: SessionStandings) -> SessionBoardStatistics:
+    query, compared, tiers, against = standings.query, standings.compared, standings.tiers, standings.baseline
+    tiering = contrast = None
+    if tiers and tiers.tiers:
+        significant = int(tiers.verdicts.significant.sum())
+        tiering = SystemTiering(count=int(tiers.tiers.tier.max()), family=tiers.family, significant=significant)
+    if against and query.baseline:
+        significant = int(against.verdicts.significant.sum())
+        contrast = SystemContrast(system=query.baseline, family=against.family, significant=significant)
+    return SessionBoardStatistics(
+        measure=standings.measure.name,
+        parts=list(query.parts),
+        systems=len(standings.systems),
+        design=_design(compared) if compared else None,
+        cells=compared.cells if compared else None,
+        test=compared.test if compared else None,
+        correction=compared.correction if compared else None,
+        alpha=query.rule.alpha,
+        confidence=query.options.confidence,
+        resamples=query.options.resamples if compared and compared.draws else None,
+        seed=query.options.seed,
+        tiers=tiering,
+        baseline=contrast,
+        cautions=cautions_of(standings.cautions),
+    )
+
+
+def _design(compared: comparison.SessionComparison) -> UsedDesign:
+    return UsedDesign(recognised=compared.recognised, reason=compared.why, used=compared.design)
+
+
+def comparison_answer(collection: Collection, compared: comparison.SessionComparison) -> SessionComparison:
+    """Systems compared, with each pair's values."""
+    query = compared.query
+    letters = letters_of(compared.tiers) if compared.tiers else None
+    first, second = (side.tolist() for side in compared.pairs.indices())
+    names = [system.name for system in compared.systems]
+    return SessionComparison(
+        collection=collection.slug,
+        judged_by=compared.judged_by,
+        qrels=compared.qrels.version if compared.qrels else None,
+        engine_version=ENGINE_VERSION,
+        measure=query.measure.name,
+        design=_design(compared),
+        cells=compared.cells,
+        test=compared.test,
+        correction=compared.correction,
+        alpha=query.rule.alpha,
+        confidence=query.options.confidence,
+        resamples=query.options.resamples,
+        seed=query.options.seed,
+        family=compared.family,
+        cautions=cautions_of(compared.result.cautions),
+        systems=[
+            ComparedSystem(
+                name=system.name,
+                session_set=system.evaluation.session_set_id,
+                system=system.system,
+                sessions=system.sessions,
+                with_value=system.with_value,
+                mean=number(system.mean),
+                low=number(system.low),
+                high=number(system.high),
+                tier=int(compared.tiers.tier[place]) if compared.tiers else None,
+                groups=list(letters[place]) if letters else None,
+            )
+            for place, system in enumerate(compared.systems)
+        ],
+        omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},
+        pairs=[
+            SystemPair(a=names[a], b=names[b], **_figures(compared, at))
+            for at, (a, b) in enumerate(zip(first, second, strict=True))
+        ],
+    )
+
+
+def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
+    """What is said of one pair, by its place."""
+    result, effects = compared.result, compared.effects
+    sizes = effects.paired
+    return PairFigures(
+        difference=float(result.difference[at]),
+        low=number(float(result.low[at])),
+        high=number(float(result.high[at])),
+        statistic=number(float(result.statistic[at])),
+        p_value=number(float(result.p_value[at])),
+        p_adjusted=number(float(compared.adjusted[at])),
+        significant=bool(compared.verdicts.significant[at]),
+        verdict=way_of(compared.better(at)),
+        withheld=compared.withheld(at) or None,
+        relative=number(float(effects.relative[at])),
+        cohen_d=_bounded(sizes.cohen_d, at) if sizes else None,
+        hedges_g=_bounded(sizes.hedges_g, at) if sizes else None,
+        wins=int(sizes.wins[at]) if sizes else None,
+        ties=int(sizes.ties[at]) if sizes else None,
+        losses=int(sizes.losses[at]) if sizes else None,
+        cliff_delta=_bounded(effects.delta, at) if effects.delta else None,
+    )
+
+
+def _bounded(size: Estimate, at: int) -> Bounded:
+    return Bounded(
+        value=number(float(size.value[at])), low=number(float(size.low[at])), high=number(float(size.high[at]))
+    )

@@ -1,0 +1,165 @@
+"""How sure a board of systems is: intervals of its means, tiers and groups, and p against a baseline.
+
+Tiers and baseline are of all ranked systems, whatever page is shown, by the measure that the board is sorted by and
+the design that their sessions have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from metrics.engine.cautions import Caution
+from metrics.engine.errors import StatisticsError
+from metrics.engine.grammar import Measure
+from metrics.engine.intervals import row_intervals
+from metrics.engine.sessions.designs import Design
+from metrics.engine.significance.families import USUAL_RULE, Rule, check_known
+from metrics.engine.significance.pairs import DEFAULTS, Options
+from metrics.engine.significance.tiers import letters_of
+from metrics.services.sessions.board import SessionBoard
+from metrics.services.sessions.comparison import SessionComparison, compare_sample
+from metrics.services.sessions.judged_sets import begin_sessions, load_sets, values_of, work_of
+from metrics.services.sessions.sample import MAX_SYSTEMS, SessionComparisonQuery, read_sample
+from runs.models import Collection
+
+PARTS = ("intervals", "tiers", "baseline")
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class SessionStandingsQuery:
+    """Which `parts` are asked for, and how they are made: as a comparison of systems."""
+
+    parts: tuple[str, ...]
+    baseline: str | None = None
+    design: Design | None = None
+    test: str | None = None
+    rule: Rule = USUAL_RULE
+    options: Options = DEFAULTS
+
+
+@dataclass(frozen=True)
+class SystemStanding:
+    """One row of the board: its tier, the letters of its groups, and its place among the pairs with the baseline; what
+    was not asked for, or has no answer, is None."""
+
+    tier: int | None
+    groups: list[str] | None
+    pair: int | None
+
+
+@dataclass(frozen=True)
+class SessionStandings:
+    """The statistics of a board of systems.
+
+    `tiers` compares all pairs of the ranked systems, `baseline` every other one with it. `intervals` has both ends by
+    evaluation, system and measure.
+    """
+
+    query: SessionStandingsQuery
+    measure: Measure
+    systems: list[str]
+    tiers: SessionComparison | None = None
+    baseline: SessionComparison | None = None
+    intervals: dict[tuple[int, str, str], Ends] = field(default_factory=dict)
+    cautions: list[Caution] = field(default_factory=list)
+
+    @property
+    def compared(self) -> SessionComparison | None:
+        """Either comparison: both are of the same sessions and made in the same way."""
+        return self.tiers or self.baseline
+
+    def of(self, name: str) -> SystemStanding | None:
+        """The standing of one system; None for one without a rank."""
+        if name not in self.systems:
+            return None
+        tier = groups = pair = None
+        if self.tiers and self.tiers.tiers:
+            place = [system.name for system in self.tiers.systems].index(name)
+            letters = letters_of(self.tiers.tiers)
+            tier, groups = int(self.tiers.tiers.tier[place]), list(letters[place]) if letters else None
+        if self.baseline:
+            place = [system.name for system in self.baseline.systems].index(name)
+            pairs = self.baseline.pairs.indices()[0].tolist()
+            pair = pairs.index(place) if place in pairs else None
+        return SystemStanding(tier, groups, pair)
+
+
+def read_session_standings(
+    *, collection: Collection, board: SessionBoard, query: SessionStandingsQuery
+) -> SessionStandings:
+    """Return the statistics of a board that was read, as of the same snapshot.
+
+    StatisticsError for an unknown test, correction or baseline, too many systems, or what would take too long. A board
+    of fewer than two ranked systems has no tiers, and a caution says so.
+    """
+    check_known([query.test] if query.test and query.test != "latin_square" else [], query.rule.correction)
+    found = SessionStandings(query, board.query.sort, board.ranked)
+    if query.baseline is not None and _full_name(query.baseline, board.ranked) is None:
+        message = f"baseline {query.baseline[:100]!r} is not a ranked system of this leaderboard; write team/tag:system"
+        raise StatisticsError(message, code="unknown_system", pointer="baseline")
+    if len(board.ranked) > MAX_SYSTEMS and set(query.parts) - {"intervals"}:
+        message = f"tiers and p need a leaderboard of at most {MAX_SYSTEMS} systems; this one has {len(board.ranked):,}"
+        raise StatisticsError(message, code="too_many_systems", pointer="statistics")
+    if set(query.parts) - {"intervals"}:
+        found = _compared(collection, board, query, found)
+    if "intervals" in query.parts:
+        _add_intervals(found, board, query.options.confidence)
+    return found
+
+
+def _full_name(name: str, systems: list[str]) -> str | None:
+    found = [full for full in systems if full == name or full.endswith(f":{name}")]
+    return found[0] if len(found) == 1 else None
+
+
+def _compared(
+    collection: Collection, board: SessionBoard, query: SessionStandingsQuery, found: SessionStandings
+) -> SessionStandings:
+    """The same with tiers and baseline, or a caution with the reason why there are none."""
+    if len(board.ranked) < 2:
+        few = Caution("too_few_systems", f"a comparison needs at least two ranked systems; found {len(board.ranked)}")
+        return SessionStandings(query, found.measure, found.systems, cautions=[few])
+    asked = SessionComparisonQuery(
+        found.measure, systems=board.ranked, design=query.design, test=query.test, rule=query.rule,
+        options=query.options, descending=board.query.descending,
+    )  # fmt: skip
+    tiers = baseline = None
+    try:
+        sample = read_sample(collection, board.judged_by, asked)
+        if "tiers" in query.parts:
+            tiers = compare_sample(sample, board.judged_by, asked)
+        if query.baseline:
+            baseline = compare_sample(sample, board.judged_by, replace(asked, baseline=query.baseline))
+    except StatisticsError as error:
+        # What a parameter is to blame for is refused.
+        if error.pointer is not None:
+            raise
+        return SessionStandings(query, found.measure, found.systems, cautions=[Caution(error.code, error.message)])
+    compared = tiers or baseline
+    cautions = list(compared.result.cautions) if compared else []
+    return SessionStandings(query, found.measure, found.systems, tiers, baseline, cautions=cautions)
+
+
+def _add_intervals(found: SessionStandings, board: SessionBoard, confidence: float) -> None:
+    """Add Student's interval of every mean on the page, from the sessions with a value; stale rows have none."""
+    measures = list(dict.fromkeys([*board.query.measures, board.query.sort]))
+    evaluations = list({row.evaluation.pk: row.evaluation for row in board.rows if not row.stale}.values())
+    queries = sum(evaluation.session_set.queries for evaluation in evaluations)
+    begin_sessions(work_of(queries, measures), "statistics", read=queries)
+    dependent = False
+    for evaluation, judged in load_sets(evaluations):
+        for name, values in values_of(judged, measures).items():
+            for system, part in zip(judged.systems, judged.by_system(values), strict=True):
+                low, high = row_intervals(part[None, :], confidence)
+                found.intervals[evaluation.pk, system.decode(), name] = (float(low[0]), float(high[0]))
+        topics = [(one.system, one.topic_id) for one in judged.sessions]
+        searchers = [(one.system, one.searcher) for one in judged.sessions if one.searcher]
+        dependent |= len(set(topics)) < len(topics) or len(set(searchers)) < len(searchers)
+    if dependent:
+        message = (
+            "intervals treat sessions as independent, but some systems have several sessions of one topic or searcher: "
+            "the intervals can be too narrow"
+        )
+        found.cautions.append(Caution("dependent_sessions", message))

@@ -1,0 +1,200 @@
+"""How sure a leaderboard of systems is, unpaired systems compared, and both as files; figures against SciPy."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rest_framework.test import APIClient
+from scipy import stats
+
+from tests.conftest import SESSIONS, evaluate_all, upload
+from tests.metrics.test_session_comparison import (
+    BOARD,
+    COMPARISON,
+    LOG,
+    MEASURE,
+    PAIRED,
+    TWO_WAY,
+    codes,
+    compare,
+    frame,
+    signs,
+)
+
+__all__ = ["compare"]
+
+Compare = Callable[..., dict[str, Any]]
+# Every topic with one system only: A has 10 sessions, B 6 and C 9.
+UNPAIRED = [(f"t{t % 8}", f"u{t}", "AAABBCCC"[t % 8]) for t in range(25)]
+
+
+def samples_of(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: part.to_numpy() for name, part in frame(answer).groupby("system").value}
+
+
+def test_unpaired_systems_are_compared_by_the_u_test(compare: Compare) -> None:
+    answer = compare(UNPAIRED, test="mann_whitney", correction="none")
+    assert (answer["design"]["recognised"], answer["test"]) == ("unpaired", "mann_whitney")
+    values = samples_of(answer)
+    for first, second in (("A", "B"), ("A", "C"), ("B", "C")):
+        pair, sign = signs(answer, first, second)
+        a, b = (values[name] for name in ((first, second) if sign > 0 else (second, first)))
+        expected = stats.mannwhitneyu(a, b)
+        assert (pair["statistic"], pair["p_value"]) == pytest.approx((expected.statistic, expected.pvalue))
+        assert pair["cliff_delta"]["value"] == pytest.approx(2 * expected.statistic / (len(a) * len(b)) - 1)
+        low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval()
+        assert (pair["low"], pair["high"]) == pytest.approx((low, high))
+        assert pair["relative"] == pytest.approx(a.mean() / b.mean() - 1)
+        assert pair["cohen_d"] is pair["wins"] is None
+    kruskal = answer["omnibus"]["kruskal_wallis"]
+    expected = stats.kruskal(*values.values())
+    assert (kruskal["statistic"], kruskal["p_value"]) == pytest.approx((expected.statistic, expected.pvalue))
+    assert kruskal["effect"] == pytest.approx(expected.statistic / (sum(map(len, values.values())) - 1))
+    assert codes(answer)["few_sessions"].startswith("only 6 sessions of a system")
+
+
+def test_paired_systems_have_the_effect_sizes_of_runs(compare: Compare) -> None:
+    answer = compare(PAIRED)
+    table = frame(answer).pivot(index=["topic_id", "searcher"], columns="system", values="value")
+    pair, sign = signs(answer, "A", "B")
+    differences = sign * (table["A"] - table["B"])
+    assert pair["cohen_d"]["value"] == pytest.approx(differences.mean() / differences.std())
+    assert (pair["wins"], pair["ties"], pair["losses"]) == tuple(
+        int(found)
+        for found in ((differences > 1e-9).sum(), (abs(differences) < 1e-9).sum(), (differences < -1e-9).sum())
+    )
+    assert pair["cliff_delta"] is None
+    for system in answer["systems"]:
+        values = samples_of(answer)[system["system"]]
+        ends = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+        assert (system["low"], system["high"]) == pytest.approx(ends)
+
+
+def test_a_board_has_intervals_tiers_and_a_baseline(compare: Compare, api: APIClient) -> None:
+    answer = compare(PAIRED)
+    asked = {"sort": MEASURE, "measures": MEASURE, "statistics": "all", "baseline": "C"}
+    found = api.get(BOARD, asked).json()
+    told, compared = found["statistics"], api.get(COMPARISON, {"measure": MEASURE}).json()
+    assert told["parts"] == ["intervals", "tiers", "baseline"]
+    assert (told["systems"], told["design"], told["cells"], told["test"]) == (
+        3, compared["design"], 8, "paired_t",
+    )  # fmt: skip
+    assert (told["resamples"], told["seed"], told["tiers"]["family"]) == (None, 0, 3)
+    assert (told["baseline"]["system"], told["baseline"]["family"]) == ("C", 2)
+    assert {caution["code"] for caution in told["cautions"]} >= {"few_cells", "dependent_cells", "dependent_sessions"}
+    systems = {system["name"]: system for system in compared["systems"]}
+    for row in found["results"]:
+        values = samples_of(answer)[row["system"]]
+        ends = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+        assert (row["values"][MEASURE]["low"], row["values"][MEASURE]["high"]) == pytest.approx(ends)
+        assert row["statistics"]["tier"] == systems[row["name"]]["tier"]
+        assert row["statistics"]["groups"] == systems[row["name"]]["groups"]
+    against = api.get(COMPARISON, {"measure": MEASURE, "baseline": "C"}).json()["pairs"]
+    shown = {row["name"]: row["statistics"]["baseline"] for row in found["results"]}
+    assert shown.pop("alice/log0:C") is None
+    assert shown == {pair["a"]: {k: v for k, v in pair.items() if k not in "ab"} for pair in against}
+    plain = api.get(BOARD, {"measures": MEASURE}).json()
+    assert "statistics" not in plain
+    assert "statistics" not in plain["results"][0]
+
+
+def test_systems_that_differ_are_in_other_tiers(api: APIClient, collection: str) -> None:
+    """A finds every document at once, B finds it third or fourth."""
+    qrels = "".join(f"t{number} 0 d 1\n" for number in range(12))
+    assert upload(api, "collections/small/qrels/", qrels).status_code == 201
+    lines = (
+        f'{{"session_id": "{system}{n}", "topic_id": "t{n}", "system": "{system}", '
+        f'"queries": [{{"documents": {documents}}}]}}\n'
+        for n in range(12)
+        for system, documents in (
+            ("A", '["d"]' if n % 3 else '["x", "d"]'), ("B", '["x", "y", "d"]' if n % 2 else '["x", "y", "z", "d"]')
+        )
+    )  # fmt: skip
+    assert upload(api, LOG, "".join(lines), tag="log").status_code == 202
+    evaluate_all()
+    for order, tiers in (("desc", {"A": 1, "B": 2}), ("asc", {"A": 2, "B": 1})):
+        rows = api.get(BOARD, {"statistics": "tiers", "order": order, "baseline": "A"}).json()["results"]
+        assert {row["system"]: row["statistics"]["tier"] for row in rows} == tiers
+        assert {row["system"]: row["statistics"]["groups"] for row in rows} == {
+            "A": ["a" if order == "desc" else "b"], "B": ["b" if order == "desc" else "a"],
+        }  # fmt: skip
+        against = {row["system"]: row["statistics"]["baseline"] for row in rows}
+        assert (against["A"], against["B"]["verdict"]) == (None, "worse")
+    exported = api.get(f"{BOARD}export/md/", {"statistics": "tiers", "measures": "nsDCG", "baseline": "A"})
+    text = exported.content.decode()
+    assert text.startswith("| Rank | System | nsDCG(b=2,bq=4)@10 | Sessions | Tier |")
+    assert "| 1 | alice/log:A (baseline) | **" in text
+    assert "↓ | 12 | 2 |" in text
+    assert "Design: paired by topic, 12 topics. Test: paired t test" in text
+    assert exported.headers["Content-Disposition"] == 'attachment; filename="small-session-leaderboard.md"'
+    latex = api.get(f"{COMPARISON}export/tex/", {"baseline": "B"}).content.decode()
+    assert r"System & nsDCG(b=2,bq=4)@10 & Sessions \\" in latex
+    assert r"\textit{alice/log:B}" in latex
+    assert r"$^{\uparrow}$ & 12 \\" in latex
+    letters = api.get(f"{COMPARISON}export/md/").content.decode()
+    assert "** a | 12 |" in letters
+    assert "Systems that share a letter do not differ significantly." in letters
+
+
+def rows_of(answer: Any) -> list[dict[str, str]]:
+    assert answer.status_code == 200, answer.content
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+def test_files_have_the_numbers_of_the_answers(compare: Compare, api: APIClient) -> None:
+    compare(TWO_WAY * 2)
+    asked = {"measures": MEASURE, "statistics": "intervals,tiers", "baseline": "A", "test": "randomisation"}
+    board, rows = api.get(BOARD, asked).json(), rows_of(api.get(f"{BOARD}export/csv/", asked))
+    assert board["statistics"]["resamples"] == 100_000
+    for row, written in zip(board["results"], rows, strict=True):
+        assert (int(written["rank"]), written["system"]) == (row["rank"], row["system"])
+        for end in ("low", "high"):
+            assert float(written[f"{MEASURE} {end}"]) == row["values"][MEASURE][end]
+        if row["statistics"]["baseline"]:
+            assert float(written["baseline_p_value"]) == row["statistics"]["baseline"]["p_value"]
+        else:
+            assert written["baseline_p_value"] == ""
+        assert (written["resamples"], written["seed"], written["design"]) == ("100000", "0", "two_way")
+    (pair,), (line,) = (
+        api.get(COMPARISON, {"measure": MEASURE}).json()["pairs"],
+        rows_of(api.get(f"{COMPARISON}export/csv/", {"measure": MEASURE})),
+    )
+    for name in ("difference", "low", "high", "p_value", "p_adjusted"):
+        assert float(line[name]) == pair[name]
+    assert (line["system_a"], line["test"], line["cells"]) == (pair["a"], "paired_t", "6")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "pointer"),
+    [
+        ({"statistics": "ranks"}, "bad_parameter", "statistics"),
+        ({"statistics": "baseline"}, "invalid", "baseline"),
+        ({"baseline": "Z"}, "unknown_system", "baseline"),
+        ({"statistics": "tiers", "test": "x"}, "unknown_test", "test"),
+        ({"statistics": "tiers", "design": "unpaired", "test": "paired_t"}, "unknown_test", "test"),
+        ({"statistics": "tiers", "correction": "x"}, "unknown_correction", "correction"),
+        ({"seed": "3"}, "required", "statistics"),
+    ],
+)
+def test_statistics_that_cannot_be_made_name_their_parameter(
+    api: APIClient, collection: str, query: dict[str, str], code: str, pointer: str
+) -> None:
+    assert upload(api, LOG, SESSIONS).status_code == 202
+    evaluate_all()
+    answer = api.get(BOARD, query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code), answer.content
+    assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_a_board_that_cannot_be_compared_says_why(api: APIClient, collection: str) -> None:
+    assert upload(api, LOG, SESSIONS.splitlines()[0] + "\n").status_code == 202
+    evaluate_all()
+    told = api.get(BOARD, {"statistics": "tiers"}).json()["statistics"]
+    assert (told["tiers"], told["design"], told["cautions"][0]["code"]) == (None, None, "too_few_systems")
+    few = np.array([row["values"] for row in api.get(BOARD, {"statistics": "intervals"}).json()["results"]])
+    assert all(mean["low"] is None for values in few for mean in values.values())
