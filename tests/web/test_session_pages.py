@@ -169,6 +169,13 @@ def test_the_board_and_the_comparison_are_those_of_the_api(browser: Client, send
     ]
     compared = browser.get("/api/v1/collections/small/session-comparison/", {"measure": measure}).json()
     pair, text = compared["pairs"][0], text_of(html)
+    assert [row[-1] for row in cells(html, "Systems")] == [
+        f"{max(system['low'], 0):.4f} to {system['high']:.4f}" for system in compared["systems"]
+    ]
+    for kind in ("csv", "md", "tex"):
+        for what in ("leaderboard", "comparison"):
+            address = re.findall(rf'"([^"]*session-{what}/export/{kind}/[^"]*)"', html)[0]
+            assert browser.get(address.replace("&amp;", "&")).status_code == 200
     assert compared["design"]["reason"] in text
     row = cells(html, "Pairs of systems")[0]
     assert row[:2] == [pair["a"], pair["b"]]
@@ -176,6 +183,17 @@ def test_the_board_and_the_comparison_are_those_of_the_api(browser: Client, send
     assert f"{pair['low']:+.4f}".replace("-", "\N{MINUS SIGN}") in row[3]
     assert f"{pair['p_value']:.4f}" in row
     assert "Session sets" in text
+
+
+def test_systems_are_compared_as_the_form_says(browser: Client, send: Send) -> None:
+    send()
+    html = page(browser, BOARD, design="unpaired", test="mann_whitney", baseline="alice/log:B")
+    assert '<option value="mann_whitney" selected>' in html
+    assert "Cliff" in html
+    assert [row[:2] for row in cells(html, "Pairs of systems")] == [["alice/log:A", "alice/log:B"]]
+    unfit = page(browser, BOARD, 400, design="paired", test="mann_whitney")
+    assert "does not fit the paired design" in unfit
+    assert "Compare as detected" in unfit
 
 
 @pytest.mark.parametrize("query", [{"measure": "x"}, {"judged_by": "x"}, {"offset": "x"}, {"design": "x"}])

@@ -18,7 +18,7 @@ from metrics.services.sessions.standings import SessionStandings
 from metrics.tables import NOTHING, figure
 from runs.models import Collection
 
-_DESIGNS = {
+DESIGN_NAMES = {
     "paired": "paired by topic and searcher",
     "latin_square": "a Latin square",
     "two_way": "paired by topic",
@@ -153,7 +153,7 @@ def _tested(compared: SessionComparison) -> list[str]:
     corrected = corrected_over(compared.correction, compared.family)
     unit = "sessions" if compared.design == "unpaired" else UNITS[compared.design]
     sentences = [
-        f"Design: {_DESIGNS[compared.design]}, {compared.cells:,} {unit}.",
+        f"Design: {DESIGN_NAMES[compared.design]}, {compared.cells:,} {unit}.",
         f"Test: {TEST_NAMES[compared.test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}.",
     ]
     if compared.verdicts.have(TOO_FEW_TOPICS).any():

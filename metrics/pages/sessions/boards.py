@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
-from metrics.exports.comparisons.words import verdict_text
+from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
+from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.pages.parts import Query, fill, query_of
-from metrics.questions.declared import SESSION_COMPARISON, names_of
+from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
 from metrics.questions.parameters import MAX_LIMIT, choice_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
 from metrics.services.queue.status import RunStatus, statuses
 from metrics.services.sessions.board import SessionBoardQuery, SystemRow, read_session_board, system_name
-from metrics.services.sessions.comparison import SessionComparison, compare_systems
+from metrics.services.sessions.comparison import FITTING, SessionComparison, compare_systems
 from metrics.services.sessions.judged_sets import default_measures
 from metrics.services.snapshots import one_snapshot
-from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed
+from metrics.tables import NOTHING, Cell, Column, Paging, figure, probability, signed, with_minus
 from runs.api.access import check_scores, visible_collection
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.models import Collection, SessionSet
@@ -29,12 +31,6 @@ from runs.views import page, reads
 
 _SETS_OF_A_PAGE = 50
 _PAIRS_SHOWN = 100
-_DESIGNS = {
-    "paired": "paired by topic and searcher",
-    "latin_square": "a Latin square",
-    "two_way": "paired by topic",
-    "unpaired": "unpaired samples",
-}
 
 
 @page
@@ -57,6 +53,8 @@ def sessions_page(request: HttpRequest, slug: str) -> HttpResponse:
         )
         if "board" in context and context["board"]["lines"]:
             status = max(status, fill(context, "compared", _compared, collection, query))
+        if "compared" in context:
+            context["board"]["lines"] = _with_standings(context["board"]["lines"], context["compared"]["compared"])
     return render(request, "metrics/sessions.html", context, status=status)
 
 
@@ -75,12 +73,17 @@ def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[st
 
 @dataclass(frozen=True)
 class SystemBoardLine:
-    """One system on the leaderboard, with its name among those of other sets; `sessions` have a value."""
+    """One system on the leaderboard, with its name among those of other sets; `sessions` have a value.
+
+    `interval` is that of its mean, and `tier` that among all systems; empty where they are not compared.
+    """
 
     row: SystemRow
     name: str
     sessions: int
     cells: list[Cell]
+    interval: str = ""
+    tier: str = ""
 
 
 def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
@@ -122,14 +125,35 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
     }
 
 
+def _with_standings(lines: list[SystemBoardLine], compared: SessionComparison) -> list[SystemBoardLine]:
+    """The same lines with what the comparison says of each system that takes part."""
+    places = {system.name: place for place, system in enumerate(compared.systems)}
+    whole = compared.tiers is not None and {line.name for line in lines if line.row.rank is not None} <= set(places)
+    told = []
+    for line in lines:
+        place = places.get(line.name)
+        if place is not None and not line.row.stale:
+            tier = str(compared.tiers.tier[place]) if whole and compared.tiers and line.row.rank is not None else ""
+            system, bounds = compared.systems[place], compared.query.measure.definition.bounds
+            low, high = np.clip([system.low, system.high], *bounds).tolist()
+            interval = "" if np.isnan(low) else f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
+            line = replace(line, interval=interval, tier=tier)
+        told.append(line)
+    return told
+
+
 @dataclass(frozen=True)
 class SystemPairLine:
-    """The values of two systems, and their interval as x positions between 0 and 200, or None if it is unknown."""
+    """The values of two systems, and their interval as x positions between 0 and 200, or None if it is unknown.
+
+    `effect` is the size of the difference that goes with the design, empty for one without.
+    """
 
     a: str
     b: str
     difference: str
     interval: str
+    effect: str
     p_value: str
     p_adjusted: str
     verdict: str
@@ -143,7 +167,12 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     return {
         "compared": compared,
         "asked": urlencode({name: value for name, value in asked.items() if name != "offset"}),
-        "design": _DESIGNS[compared.design],
+        "design": DESIGN_NAMES[compared.design],
+        "effect": "Cliff's delta" if compared.effects.delta else "Hedges's g" if compared.effects.paired else "",
+        "tiers": compared.tiers is not None,
+        "designs": DESIGN_NAMES,
+        "tests": [(name, TEST_NAMES[name]) for name in FITTING[compared.design]],
+        "exports": _exports(collection, query, compared),
         "systems": len(compared.systems),
         "lines": _pair_lines(compared),
         "intervals": bool(np.any(~np.isnan(compared.result.low))),
@@ -151,6 +180,23 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
         "undecided": bool(compared.verdicts.have(TOO_FEW_TOPICS).any()),
         "significant": int(compared.verdicts.significant.sum()),
         "omnibus": [(name, probability(found.p_value)) for name, found in compared.omnibus.items()],
+    }
+
+
+def _exports(collection: Collection, query: Query, compared: SessionComparison) -> dict[str, list[tuple[str, str]]]:
+    """The addresses of the leaderboard and of the comparison as files, by format."""
+    measure = {"measure": compared.query.measure.name, "judged_by": compared.judged_by}
+    made = {name: text for name, text in query.items() if name in SESSION_HOW_MADE or name == "baseline"}
+    board = {"sort": measure["measure"], "judged_by": compared.judged_by, "statistics": "intervals,tiers", **made}
+    chosen = {name: text for name, text in query.items() if name in ("sets", "systems")}
+    asked = {"session-board-export": board, "session-comparison-export": {**chosen, **measure, **made}}
+    kinds = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
+    return {
+        view.split("-")[1]: [
+            (title, f"{reverse(view, args=[collection.slug, kind])}?{urlencode(parameters)}")
+            for kind, title in kinds.items()
+        ]
+        for view, parameters in asked.items()
     }
 
 
@@ -173,6 +219,7 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
                 names[b],
                 signed(middle),
                 f"{signed(lower)} to {signed(upper)}" if known else NOTHING,
+                _effect(compared, at),
                 probability(float(result.p_value[at])),
                 probability(float(compared.adjusted[at])),
                 verdict_text(significant, compared.withheld(at)),
@@ -181,3 +228,11 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
             )
         )
     return lines
+
+
+def _effect(compared: SessionComparison, at: int) -> str:
+    effects = compared.effects
+    size = effects.delta or (effects.paired and effects.paired.hedges_g)
+    if size is None or np.isnan(size.value[at]):
+        return NOTHING if size else ""
+    return with_minus(f"{float(size.value[at]):.2f}")
