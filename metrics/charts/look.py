@@ -133,9 +133,10 @@ def named_colours(names: list[str], colours: list[str], look: Look) -> Any:
     return alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=_legend(names, look))
 
 
-def named_dashes(names: list[str], dashed: list[str], look: Look) -> Any:
+def named_dashes(names: list[str], dashed: list[str], look: Look, dotted: Iterable[str] = ()) -> Any:
     """Return a dash for each name, in the same legend as the colours of the same names."""
-    dashes = [[6, 4] if name in dashed else [1, 0] for name in names]
+    dots = set(dotted)
+    dashes = [[6, 4] if name in dashed else [2, 2] if name in dots else [1, 0] for name in names]
     scale = alt.Scale(domain=names, range=dashes)
     return alt.StrokeDash("line:N", scale=scale, sort=None, legend=_legend(names, look))
 

@@ -3,33 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from drf_spectacular.types import OpenApiTypes
 
 from metrics.charts.figure import Figure
-from metrics.charts.sessions.curves import MOST_PLACES, one_session_figure, session_curves_figure
+from metrics.charts.sessions.curves import one_session_figure, session_curves_figure
+from metrics.charts.sessions.each import MOST_PLACES as MOST_PLACES_OF_EACH
+from metrics.charts.sessions.each import each_session_figure
+from metrics.charts.sessions.lines import MOST_PLACES
+from metrics.charts.sessions.queries import query_curves_figure
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import Reads, parameter
 from metrics.questions.sessions import selection_in, session_measure_in
-from metrics.services.sessions.analyses import read_session_curves, system_places
+from metrics.services.sessions.analyses import read_query_curves, read_session_curves, system_places
+from metrics.services.sessions.judged_sets import JudgedSet, load_set
 from metrics.services.sessions.one_session import read_session
-from metrics.services.sessions.values import choose_sessions
+from metrics.services.sessions.values import ChosenSessions, SessionSelection, choose_sessions
 
 
 @dataclass(frozen=True)
 class AskedOfSet:
-    """The evaluated set of a chart, and the query string as text."""
+    """The evaluated set of a chart, and the query string as text; `read` is its judged view if it was read before."""
 
     evaluation: SessionEvaluation
     query: Mapping[str, str]
+    read: JudgedSet | None = None
+
+    def chosen(self, selection: SessionSelection) -> ChosenSessions:
+        return choose_sessions(evaluation=self.evaluation, selection=selection, whole=self.whole)
+
+    @cached_property
+    def whole(self) -> JudgedSet:
+        return load_set(self.evaluation) if self.read is None else self.read
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The places of systems among those of the collection, by which they are coloured."""
+        return system_places(self.evaluation)
 
 
 def _curves(asked: AskedOfSet) -> Figure:
     measure = session_measure_in(asked.query)
-    chosen = choose_sessions(evaluation=asked.evaluation, selection=selection_in(asked.query))
+    chosen = asked.chosen(selection_in(asked.query))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
-    return session_curves_figure(chosen, drawn, system_places(asked.evaluation), measure=measure)
+    return session_curves_figure(chosen, drawn, asked.places, measure=measure)
+
+
+def _queries(asked: AskedOfSet) -> Figure:
+    measure = session_measure_in(asked.query)
+    chosen = asked.chosen(selection_in(asked.query))
+    drawn = read_query_curves(chosen=chosen, measure=measure)
+    return query_curves_figure(chosen, drawn, asked.places, measure=measure)
+
+
+def _sessions(asked: AskedOfSet) -> Figure:
+    """Of one system on one topic: the first that there are, where they are not named."""
+    measure, selection = session_measure_in(asked.query), selection_in(asked.query)
+    chosen = asked.chosen(selection)
+    if chosen.judged.sessions and (selection.system is None or selection.topic is None):
+        system = chosen.judged.systems[0].decode() if selection.system is None else selection.system
+        topics = [one.topic_id.decode() for one in chosen.judged.sessions if one.system.decode() == system]
+        topic = topics[0] if selection.topic is None else selection.topic
+        selection = replace(selection, system=system, topic=topic)
+        chosen = asked.chosen(selection)
+    drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES_OF_EACH, per_session=True)
+    return each_session_figure(chosen, drawn, asked.places, measure=measure)
 
 
 def _session(asked: AskedOfSet) -> Figure:
@@ -38,17 +78,22 @@ def _session(asked: AskedOfSet) -> Figure:
     return one_session_figure(shown, measure=measure)
 
 
-SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {"curves": _curves, "session": _session}
+SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {
+    "curves": _curves, "queries": _queries, "sessions": _sessions, "session": _session,
+}  # fmt: skip
 
 
 _MEASURE = parameter("measure", "a session measure that is a vector, default: nsDCG")
+_SELECTED = (
+    _MEASURE,
+    parameter("system", "only the sessions with this system"),
+    parameter("topic", "only those of this topic (its topic_id)"),
+    parameter("searcher", "only those of this searcher"),
+    parameter("least", "only sessions of at least so many queries", OpenApiTypes.INT),
+)
 SESSION_CHART_READS: Reads = {
-    "curves": (
-        _MEASURE,
-        parameter("system", "only the sessions with this system"),
-        parameter("topic", "only those of this topic (its topic_id)"),
-        parameter("searcher", "only those of this searcher"),
-        parameter("least", "only sessions of at least so many queries", OpenApiTypes.INT),
-    ),
+    "curves": _SELECTED,
+    "queries": _SELECTED,
+    "sessions": _SELECTED,
     "session": (_MEASURE, parameter("session", "its id or its number in the log, default: the first")),
 }

@@ -10,7 +10,19 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks, with_legend
+from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.sessions.lines import (
+    MOST_PLACES,
+    MOST_ROWS,
+    MOST_SYSTEMS,
+    TICKS,
+    TICKS_NARROW,
+    askable,
+    colours_of,
+    points,
+    positions,
+    upward,
+)
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
 from metrics.engine.sessions.cautions import counted
@@ -19,13 +31,6 @@ from metrics.services.sessions.analyses import SessionCurves, system_label
 from metrics.services.sessions.one_session import ShownSession
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
-
-# More lines than there are colours to tell apart are not drawn.
-MOST_SYSTEMS = 6
-# Components that are drawn, and rows of the table beside them.
-MOST_PLACES = 400
-_MOST_ROWS = 40
-_TICKS, _TICKS_NARROW = 20, 8
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def session_curves_figure(
     columns = ["Place", *(line.name for line in shown), *ideals]
     length, vectors = len(shown[0].values), [*(line.values for line in shown), *ideals.values()]
     # At the first place and at the end of each query.
-    ends_of_queries = sorted({1, *range(depth, length + 1, depth), length})[:_MOST_ROWS]
+    ends_of_queries = sorted({1, *range(depth, length + 1, depth), length})[:MOST_ROWS]
     rows = [[str(place), *(f"{vector[place - 1]:.4f}" for vector in vectors)] for place in ends_of_queries]
     subtitle = "; ".join(filter(None, [measure.name, chosen.selection.words, "dashed: the ideal"]))
     named = [*(line.name for line in shown), *(ideals if len(ideals) == 1 else ())]
@@ -86,27 +91,21 @@ def _ideals(lines: list[_Line]) -> dict[str, Floats]:
     return {f"ideal of {line.name}": line.ideal for line in lines}
 
 
-def _colours(lines: list[_Line], palette: tuple[str, ...]) -> dict[str, str]:
-    """Return the colour of each line's place, or the next free one if it is taken in this chart."""
-    colours: dict[str, str] = {}
-    for line in lines:
-        turned = [palette[(line.place + step) % len(palette)] for step in range(len(palette))]
-        colours[line.name] = next(colour for colour in turned if colour not in colours.values())
-    return colours
-
-
 def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str, look: Look) -> Any:
-    length, colours = len(lines[0].values), _colours(lines, look.palette.systems)
+    length, colours = (
+        len(lines[0].values),
+        colours_of(((line.name, line.place) for line in lines), look.palette.systems),
+    )
     ideals = _ideals(lines)
     if len(ideals) == 1:
         colours["ideal"] = look.palette.ideal
-    drawn = [point for line in lines for point in _points(line.name, line.values)]
+    drawn = [point for line in lines for point in points(line.name, line.values)]
     dashed = [
         point
         for name, values in ideals.items()
-        for point in _points(name if len(ideals) == 1 else name.removeprefix("ideal of "), values)
+        for point in points(name if len(ideals) == 1 else name.removeprefix("ideal of "), values)
     ]
-    encoded = {"x": _x(length, depth, look), "y": _y([*drawn, *dashed], measure)}
+    encoded = {"x": positions(length, depth, look), "y": upward([*drawn, *dashed], measure.definition.name)}
     encoded["color"] = named_colours(list(colours), list(colours.values()), look)
     if len(ideals) == 1:
         encoded["strokeDash"] = named_dashes(list(colours), ["ideal"], look)
@@ -115,7 +114,7 @@ def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str
         alt.Chart(data(drawn)).mark_line().encode(**encoded),
     ]
     if look.live:
-        layers.append(_askable(drawn))
+        layers.append(askable(drawn))
     return dressed(layers, look, "Mean curves of the systems", subtitle)
 
 
@@ -142,7 +141,7 @@ def one_session_figure(shown: ShownSession, *, measure: Measure) -> Figure:
 def _ends(shown: ShownSession) -> list[list[str]]:
     """Return the figures at the end of each query; one without a place stands where the one before it ended."""
     vectors = (shown.vector, shown.ideal, shown.normalised)
-    ends = shown.starts[1:].tolist()[:_MOST_ROWS]
+    ends = shown.starts[1:].tolist()[:MOST_ROWS]
     return [
         [str(number), str(end), *(f"{vector[end - 1]:.4f}" if end else "–" for vector in vectors)]
         for number, end in enumerate(ends, 1)
@@ -150,23 +149,23 @@ def _ends(shown: ShownSession) -> list[list[str]]:
 
 
 def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look) -> Any:
-    points = [*_points("session", shown.vector[:length]), *_points("ideal", shown.ideal[:length])]
+    drawn = [*points("session", shown.vector[:length]), *points("ideal", shown.ideal[:length])]
     names, palette = ["session", "ideal"], look.palette
     starts = [start for start in shown.starts[:-1].tolist() if start < length]
-    across = _x(length, None, look)
+    across = positions(length, None, look)
     line = (
-        alt.Chart(data(points))
+        alt.Chart(data(drawn))
         .mark_line(point=length == 1)
         .encode(
             x=across,
-            y=_y(points, measure),
+            y=upward(drawn, measure.definition.name),
             color=named_colours(names, [palette.run, palette.ideal], look),
             strokeDash=named_dashes(names, ["ideal"], look),
         )
     )
     layers = [*_boundaries(starts, across, look), line]
     if look.live:
-        layers.append(_askable(points))
+        layers.append(askable(drawn))
     setting = setting_of(measure)[0]
     session = shown.session
     named = (("topic", session.topic_id), ("searcher", session.searcher), ("system", session.system))
@@ -178,7 +177,7 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
 def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
     """Return a line where each query but the first begins, and the number of each as far as there is room."""
     rules = [{"place": start + 0.5} for start in starts[1:]]
-    room = 1 + len(starts) // (_TICKS_NARROW if look.narrow else _TICKS)
+    room = 1 + len(starts) // (TICKS_NARROW if look.narrow else TICKS)
     labels = [
         {"place": start + 1, "text": str(number) if look.narrow or len(starts) > 10 else f"query {number}"}
         for number, start in enumerate(starts, 1)
@@ -189,32 +188,3 @@ def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
     mark: dict[str, Any] = {"align": "left", "baseline": "top", "dx": 3, "fontSize": 11}
     text = alt.Chart(data(labels)).mark_text(**mark, color=palette.faint)
     return [rule, text.encode(x=across, y=alt.value(2), text="text:N")] if rules else []
-
-
-def _points(name: str, values: Floats) -> list[dict[str, Any]]:
-    return [{"line": name, "place": place, "value": value} for place, value in enumerate(values.tolist(), 1)]
-
-
-def _x(length: int, depth: int | None, look: Look) -> Any:
-    """Return the axis of positions; with `depth` the ends of queries are marked, as far as there is room."""
-    axis: dict[str, Any] = {"grid": depth is not None, "format": "d"}
-    if depth and length >= depth:
-        room = _TICKS_NARROW if look.narrow else _TICKS
-        step = depth * (1 + length // depth // room)
-        axis["values"] = [1, *range(step, length + 1, step)]
-    else:
-        axis["values"] = whole_ticks(1, length, look)
-    scale = alt.Scale(domain=[1, max(2, length)], nice=False)
-    return alt.X("place:Q", title="position in the session", scale=scale, axis=alt.Axis(**axis))
-
-
-def _y(points: list[dict[str, Any]], measure: Measure) -> Any:
-    top = max(point["value"] for point in points) or 1.0
-    scale = alt.Scale(domain=[0, max(top, 1.0)], nice=top > 1)
-    return alt.Y("value:Q", title=measure.definition.name, scale=scale, axis=alt.Axis(tickCount=5))
-
-
-def _askable(points: list[dict[str, Any]]) -> Any:
-    """Return an invisible layer that the pointer finds."""
-    told = ["line:N", "place:Q", alt.Tooltip("value:Q", format=".4f")]
-    return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)

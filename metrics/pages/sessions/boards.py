@@ -231,8 +231,9 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
 
 
 def _effect(compared: SessionComparison, at: int) -> str:
-    effects = compared.effects
-    size = effects.delta or (effects.paired and effects.paired.hedges_g)
-    if size is None or np.isnan(size.value[at]):
-        return NOTHING if size else ""
-    return with_minus(f"{float(size.value[at]):.2f}")
+    delta, paired = compared.effects.delta, compared.effects.paired
+    size = paired.hedges_g if paired else delta
+    if size is None:
+        return ""
+    value = float(size.value[at])
+    return NOTHING if np.isnan(value) else with_minus(f"{value:.2f}")

@@ -30,6 +30,8 @@ from runs.services.reports import grouped
 from runs.views import page, reads
 
 _SESSIONS_OF_A_PAGE = 100
+# Names of a kind that a field offers.
+_OFFERED = 300
 _QUERIES_OF_A_PAGE = 50
 _MAX_DOCUMENTS = 1_000
 # The columns of the table of lengths; longer sessions are in the last one.
@@ -56,12 +58,15 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     if "chosen" in context:
         chosen: ChosenSessions = context["chosen"]
         context |= {"evaluation": chosen.evaluation, "stale": chosen.evaluation.is_stale}
+        asked = _asked(chosen, query)
         status = max(
             fill(context, "values", _values, chosen, query),
-            fill(context, "curves", _curves, chosen, query),
+            fill(context, "curves", _chart, "curves", chosen, asked),
+            fill(context, "queries", _chart, "queries", chosen, asked),
+            fill(context, "each", _chart, "sessions", chosen, asked),
             fill(context, "changes", _changes, chosen, query),
         )
-        context["lengths"] = _lengths(chosen)
+        context |= {"lengths": _lengths(chosen), "offered": _offered(chosen)}
     return render(request, "metrics/session_set.html", context, status=status)
 
 
@@ -191,13 +196,27 @@ def _address(found: SessionSet, session: Session, place: int) -> str:
     return reverse("session-page", args=[found.pk, known])
 
 
-def _curves(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
-    measure = session_measure_in(query)
-    # The parameters of the chart: those of the request, and the judgements of its evaluation.
+def _offered(chosen: ChosenSessions) -> dict[str, list[str]]:
+    """What a selection can name: the systems, topics and searchers of the whole set, as many as are offered."""
+    names = {"system": "system", "topic": "topic_id", "searcher": "searcher"}
+    found = {}
+    for name, attribute in names.items():
+        known = {getattr(session, attribute).decode() for session in chosen.whole.sessions} - {""}
+        found[name] = sorted(known)[:_OFFERED]
+    return found
+
+
+def _asked(chosen: ChosenSessions, query: Query) -> AskedOfSet:
+    """Return the question of a chart: the parameters of the request, and the judgements of its evaluation."""
     asked = {name: query[name] for name in ("measure", *_SELECTION) if name in query}
     asked |= {"qrels": str(chosen.evaluation.qrels.version)} if chosen.evaluation.qrels else {}
-    drawn = SESSION_CHARTS["curves"](AskedOfSet(chosen.evaluation, asked))
-    return {"measure": measure.name, "shown": set_figure(drawn, chosen.evaluation.session_set_id, asked, "wide")}
+    return AskedOfSet(chosen.evaluation, asked, chosen.whole)
+
+
+def _chart(name: str, chosen: ChosenSessions, asked: AskedOfSet) -> dict[str, Any]:
+    measure = session_measure_in(asked.query).name
+    shown = set_figure(SESSION_CHARTS[name](asked), chosen.evaluation.session_set_id, asked.query, "wide")
+    return {"measure": measure, "shown": shown}
 
 
 def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]]:

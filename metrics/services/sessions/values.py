@@ -40,12 +40,14 @@ class SessionSelection:
 
 @dataclass(frozen=True)
 class ChosenSessions:
-    """The selected sessions of an evaluated set; `places` are their places in the log, from 0."""
+    """The selected sessions of an evaluated set; `places` are their places in the log, from 0, and `whole` is the set
+    that they were selected from."""
 
     evaluation: SessionEvaluation
     selection: SessionSelection
     judged: JudgedSet
     places: Ints
+    whole: JudgedSet
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,14 @@ def find_session_evaluation(*, session_set: SessionSet, version: int | None = No
     return newest
 
 
-def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelection) -> ChosenSessions:
-    """Return the sessions of the set that the selection names. Raise InvalidInput for an unknown name."""
-    judged = load_set(evaluation)
+def choose_sessions(
+    *, evaluation: SessionEvaluation, selection: SessionSelection, whole: JudgedSet | None = None
+) -> ChosenSessions:
+    """Return the sessions of the set that the selection names, of its judged view if that was read already.
+
+    Raise InvalidInput for an unknown name.
+    """
+    judged = load_set(evaluation) if whole is None else whole
     taking = judged.view.queries >= selection.least
     for name, attribute in (("system", "system"), ("topic", "topic_id"), ("searcher", "searcher")):
         wanted: str | None = getattr(selection, name)
@@ -98,8 +105,8 @@ def choose_sessions(*, evaluation: SessionEvaluation, selection: SessionSelectio
             raise InvalidInput(f"no session of this set has the {name} {wanted[:100]!r}", pointer=name)
         taking &= equal
     places = np.flatnonzero(taking)
-    whole = len(places) == len(judged.sessions)
-    return ChosenSessions(evaluation, selection, judged if whole else judged.take(places), places)
+    taken = judged if len(places) == len(judged.sessions) else judged.take(places)
+    return ChosenSessions(evaluation, selection, taken, places, judged)
 
 
 def read_session_values(*, chosen: ChosenSessions, measures: list[Measure]) -> SetValues:
