@@ -10,7 +10,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.definition import read_choice
 from metrics.engine.sessions.designs import Design
-from metrics.engine.sessions.grammar import parse_session_measures
+from metrics.engine.sessions.grammar import check_has_values, parse_session_measures
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.models import SessionEvaluation
@@ -35,14 +35,25 @@ def session_measures_in(
 ) -> list[Measure]:
     """Return the session measures of one parameter, or the default ones; `documents` is the collection's size."""
     try:
-        return parse_session_measures(parameters.get(name, ""), documents) or default_measures()
+        measures = parse_session_measures(parameters.get(name, ""), documents) or default_measures()
+        for measure in measures:
+            check_has_values(measure)
     except MeasureError as error:
         raise MeasureError(error.message, code=error.code, pointer=name) from error
+    return measures
 
 
 def session_measure_in(parameters: Mapping[str, str], name: str = "measure", documents: int | None = None) -> Measure:
     """Return one session measure, nsDCG by default."""
     return session_measures_in(parameters, name, documents)[0]
+
+
+def curve_measure_in(parameters: Mapping[str, str]) -> Measure:
+    """One session measure that is drawn as a curve, nsDCG where left out; it need not have values of sessions."""
+    try:
+        return (parse_session_measures(parameters.get("measure", "")) or default_measures())[0]
+    except MeasureError as error:
+        raise MeasureError(error.message, code=error.code, pointer="measure") from error
 
 
 def selection_in(parameters: Mapping[str, str]) -> SessionSelection:

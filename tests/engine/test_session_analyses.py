@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from metrics.engine.errors import StatisticsError
+from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.sessions.analyses import (
     length_table,
     mean_ideal_curves,
@@ -23,8 +23,9 @@ from metrics.engine.sessions.analyses import (
 )
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.sessions.designs import Factors, paired_values, recognise, samples, topic_values
+from metrics.engine.sessions.grammar import parse_session_measure, session_values
 from metrics.engine.sessions.settings import Setting
-from metrics.engine.sessions.vectors import ideal_vectors
+from metrics.engine.sessions.vectors import ideal_vectors, session_vectors
 from metrics.engine.significance import latin_square
 from metrics.engine.significance.welch_t import compare_samples
 from tests.engine.session_build import judged_sessions, session
@@ -235,6 +236,22 @@ def test_the_mean_ideal_is_that_of_the_sessions_that_take_part() -> None:
     longer = mean_ideal_curves(view, setting, GROUP, 2, least=2, length=3)
     assert longer.values.shape == (2, 3)
     assert longer.count.tolist() == [1, 1]
+
+
+def test_averaged_vectors_are_divided_by_averaged_ideals() -> None:
+    view, setting = sessions(), Setting(depth=2)
+    found = mean_session_curves(view, setting, GROUP, 2, normalised=("repeated", "average"))
+    assert found.count.tolist() == [2, 1]
+    for system, members in enumerate(([0, 1], [2])):
+        parts = [view.take(np.array([member])) for member in members]
+        actual = np.mean([session_vectors(part, setting).matrix(6)[0] for part in parts], axis=0)
+        ideal = np.mean([ideal_vectors(part, setting).matrix(6)[0] for part in parts], axis=0)
+        np.testing.assert_allclose(found.values[system], actual / ideal, rtol=1e-12)
+
+
+def test_averaged_vectors_have_no_value_of_a_session() -> None:
+    with pytest.raises(MeasureError, match="it has a curve, but no value of a session"):
+        session_values(sessions(), parse_session_measure("nsDCG(norm='average')"))
 
 
 def test_a_curve_may_be_cut_short() -> None:

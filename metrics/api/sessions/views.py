@@ -29,6 +29,7 @@ from metrics.api.sessions.answers import (
 from metrics.questions.declared import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
 from metrics.questions.parameters import flag_in, query_of
 from metrics.questions.sessions import (
+    curve_measure_in,
     documents_in,
     length_in,
     selection_in,
@@ -90,7 +91,7 @@ class SessionCurvesView(APIView):
     )
     def get(self, request: Request, session_set: UUID) -> Response:
         found, parameters = scored_session_set(request, session_set), query_of(request)
-        measure, chosen = session_measure_in(parameters), _chosen(found, parameters)
+        measure, chosen = curve_measure_in(parameters), _chosen(found, parameters)
         length, per_session = length_in(parameters), flag_in(parameters, "per_session")
         drawn = read_session_curves(chosen=chosen, measure=measure, length=length, per_session=per_session)
         return Response(curves_answer(chosen, measure, drawn))
@@ -103,7 +104,7 @@ class SessionQueriesView(APIView):
     @extend_schema(responses=shape(QueryCurves), parameters=[SESSION_MEASURE, *_SELECTION])
     def get(self, request: Request, session_set: UUID) -> Response:
         found, parameters = scored_session_set(request, session_set), query_of(request)
-        measure, chosen = session_measure_in(parameters), _chosen(found, parameters)
+        measure, chosen = curve_measure_in(parameters), _chosen(found, parameters)
         drawn = read_query_curves(chosen=chosen, measure=measure)
         return Response(queries_answer(chosen, measure, drawn))
 

@@ -16,7 +16,7 @@ from metrics.charts.sessions.lines import MOST_PLACES
 from metrics.charts.sessions.queries import query_curves_figure
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import Reads, parameter
-from metrics.questions.sessions import selection_in, session_measure_in
+from metrics.questions.sessions import curve_measure_in, selection_in, session_measure_in
 from metrics.services.sessions.analyses import read_query_curves, read_session_curves, system_places
 from metrics.services.sessions.judged_sets import JudgedSet, load_set
 from metrics.services.sessions.one_session import read_session
@@ -45,14 +45,14 @@ class AskedOfSet:
 
 
 def _curves(asked: AskedOfSet) -> Figure:
-    measure = session_measure_in(asked.query)
+    measure = curve_measure_in(asked.query)
     chosen = asked.chosen(selection_in(asked.query))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
     return session_curves_figure(chosen, drawn, asked.places, measure=measure)
 
 
 def _queries(asked: AskedOfSet) -> Figure:
-    measure = session_measure_in(asked.query)
+    measure = curve_measure_in(asked.query)
     chosen = asked.chosen(selection_in(asked.query))
     drawn = read_query_curves(chosen=chosen, measure=measure)
     return query_curves_figure(chosen, drawn, asked.places, measure=measure)
@@ -60,7 +60,7 @@ def _queries(asked: AskedOfSet) -> Figure:
 
 def _sessions(asked: AskedOfSet) -> Figure:
     """Of one system on one topic: the first that there are, where they are not named."""
-    measure, selection = session_measure_in(asked.query), selection_in(asked.query)
+    measure, selection = curve_measure_in(asked.query), selection_in(asked.query)
     chosen = asked.chosen(selection)
     if chosen.judged.sessions and (selection.system is None or selection.topic is None):
         system = chosen.judged.systems[0].decode() if selection.system is None else selection.system

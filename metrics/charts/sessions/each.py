@@ -13,8 +13,9 @@ from metrics.charts.look import Look, data, dressed, named_colours, with_legend
 from metrics.charts.sessions.lines import MOST_ROWS, colours_of, positions, upward
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
+from metrics.engine.sessions.analyses import have_vectors
 from metrics.engine.sessions.cautions import counted
-from metrics.engine.sessions.grammar import session_values, setting_of
+from metrics.engine.sessions.grammar import setting_of
 from metrics.services.sessions.analyses import SessionCurves, system_label
 from metrics.services.sessions.values import ChosenSessions
 from runs.errors import InvalidInput
@@ -32,8 +33,9 @@ def each_session_figure(
 
     Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 4.
     """
-    vectors, setting = drawn.vectors, setting_of(measure)[0]
-    sessions = np.flatnonzero(~np.isnan(session_values(chosen.judged.view, measure))).tolist()
+    vectors, (setting, normalised) = drawn.vectors, setting_of(measure)
+    view = chosen.judged.view
+    sessions = np.flatnonzero(have_vectors(view, setting, normalised=normalised is not None)).tolist()
     if vectors is None or not sessions or not drawn.curves.values.shape[1]:
         raise InvalidInput("no session here has a value, so there is nothing to draw", code="nothing_to_draw")
     mean, shown = drawn.curves.values[0], sessions[:MOST_SESSIONS]

@@ -89,18 +89,32 @@ def mean_session_curves(
     """The mean session curve of each group of sessions, such as a system's; one that has stopped is held constant.
 
     `group` has shape (sessions,), -1 for sessions that take no part. Sessions of fewer than `least` queries take none,
-    nor do those that nobody judged and, where normalised, those without anything to gain. `length` is the longest
-    session's where left out, whatever its group. Source: Järvelin et al., ECIR 2008, figures 2 and 3.
+    nor do those that nobody judged and, where normalised, those without anything to gain. With norm='average' the mean
+    of the raw vectors is divided by the mean of their ideals. `length` is the longest session's where left out,
+    whatever its group. Source: Järvelin et al., ECIR 2008, figures 2 and 3, and appendix, equations 4 and 5.
     """
 
     def make(part: JudgedSessions) -> SessionVectors:
-        return normalised_vectors(part, setting, *normalised) if normalised else session_vectors(part, setting)
+        if normalised is None or normalised[1] == "average":
+            return session_vectors(part, setting)
+        return normalised_vectors(part, setting, *normalised)
 
-    defined = view.is_judged
-    if normalised:
-        defined = np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
-    taking = (group >= 0) & (view.queries >= least) & defined
-    return _mean_curves(view, setting, np.where(taking, group, -1), groups, make, length)
+    taking = (group >= 0) & (view.queries >= least) & have_vectors(view, setting, normalised=normalised is not None)
+    group = np.where(taking, group, -1)
+    curves = _mean_curves(view, setting, group, groups, make, length)
+    if normalised is None or normalised[1] != "average":
+        return curves
+    ideal = normalised[0]
+    best = _mean_curves(view, setting, group, groups, lambda part: ideal_vectors(part, setting, ideal), length)
+    found = np.divide(curves.values, best.values, out=np.zeros_like(curves.values), where=best.values > 0)
+    return replace(curves, values=found)
+
+
+def have_vectors(view: JudgedSessions, setting: Setting, *, normalised: bool) -> Flags:
+    """Return which sessions have a vector: those that are judged and, where normalised, have something to gain."""
+    if not normalised:
+        return view.is_judged
+    return np.bincount(view.session, ideal_contributions(view, setting), view.n_sessions) > 0
 
 
 def mean_ideal_curves(

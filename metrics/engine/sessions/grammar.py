@@ -48,8 +48,19 @@ def parse_session_measures(text: str, documents: int | None = None) -> list[Meas
 
 def session_values(view: JudgedSessions, measure: Measure) -> Floats:
     """Return the measure's value for every session, NaN where it has none; shape (sessions,). `measure.aggregate` makes
-    one figure of them and says how many sessions have a value."""
+    one figure of them and says how many sessions have a value.
+
+    MeasureError for norm='average', of which only averages of sessions have one.
+    """
+    check_has_values(measure)
     return measure.definition.compute(view, cutoff=measure.cutoff, **measure.parameters)
+
+
+def check_has_values(measure: Measure) -> None:
+    """MeasureError for a measure of averages, which has a curve but no value of a session."""
+    if measure.parameters.get("norm") == "average":
+        message = f"{measure} divides averaged vectors: it has a curve, but no value of a session; use norm='session'"
+        raise MeasureError(message, code="bad_parameter")
 
 
 def setting_of(measure: Measure) -> tuple[Setting, tuple[Ideal, Norm] | None]:

@@ -66,8 +66,9 @@ IDEAL = Parameter(
 NORM = Parameter(
     "norm",
     "session",
-    read_choice("session", "query"),
-    "divide by the ideal session, or each query by its ideal ranking",
+    read_choice("session", "query", "average"),
+    "divide by the ideal session, each query by its ideal ranking, or the averaged vectors by the averaged ideals, "
+    "which gives a curve but no value of a session",
 )
 FIGURE = Parameter(
     "figure", "final", read_choice(*FIGURES),

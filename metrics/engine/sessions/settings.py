@@ -16,7 +16,7 @@ DEFAULT_DEPTH = 10
 Scan = Literal["fixed", "recorded"]
 Duplicates = Literal["every", "first"]
 Ideal = Literal["repeated", "once"]
-Norm = Literal["session", "query"]
+Norm = Literal["session", "query", "average"]
 Form = Literal["source", "shifted"]
 
 

@@ -93,7 +93,7 @@ def normalised_vectors(
 
     norm='session' divides the session's cumulated vector by the ideal session's, component by component; norm='query'
     divides each query's discounted vector by the single-query ideal, which is not discounted by the query's position,
-    and puts the results one after another.
+    and puts the results one after another. norm='average' is about averages; a single session is its own.
     """
     if norm == "query":
         slots = slots_of(view, setting)

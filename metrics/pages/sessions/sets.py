@@ -17,7 +17,13 @@ from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
-from metrics.questions.sessions import selection_in, session_evaluation_in, session_measure_in, session_measures_in
+from metrics.questions.sessions import (
+    curve_measure_in,
+    selection_in,
+    session_evaluation_in,
+    session_measure_in,
+    session_measures_in,
+)
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
 from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session
@@ -214,14 +220,14 @@ def _asked(chosen: ChosenSessions, query: Query) -> AskedOfSet:
 
 
 def _chart(name: str, chosen: ChosenSessions, asked: AskedOfSet) -> dict[str, Any]:
-    measure = session_measure_in(asked.query).name
+    measure = curve_measure_in(asked.query).name
     shown = set_figure(SESSION_CHARTS[name](asked), chosen.evaluation.session_set_id, asked.query, "wide")
     return {"measure": measure, "shown": shown}
 
 
 def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]]:
     """Return for each system how many reformulations gained, lost and did neither."""
-    found = read_query_curves(chosen=chosen, measure=session_measure_in(query))
+    found = read_query_curves(chosen=chosen, measure=curve_measure_in(query))
     lines = []
     for name, (gained, lost, same) in zip(chosen.judged.systems, found.changed, strict=True):
         share = f"{100 * gained / (gained + lost + same):.0f}%" if gained or lost or same else NOTHING
