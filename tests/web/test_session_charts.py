@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from metrics.charts.look import Look
@@ -15,6 +16,8 @@ from tests.web.test_session_pages import Send, send
 pytestmark = pytest.mark.words
 
 __all__ = ["send"]
+
+QUERIES = ("last query", "best query", "other queries")
 
 
 def test_a_chart_of_a_selection_says_what_was_chosen(send: Send) -> None:
@@ -49,6 +52,56 @@ def test_a_system_has_one_colour_whatever_is_chosen(send: Send) -> None:
     assert (new["B"], new["C"] in old.values()) == (old["B"], False)
     SessionSet.objects.filter(tag="old").update(deleted_at=timezone.now())
     assert colours(sets[1]) == new
+
+
+def test_last_best_and_other_queries_are_those_of_the_api(send: Send, client: Client) -> None:
+    path = send()
+    evaluation = SessionEvaluation.objects.select_related("session_set").get()
+    figure = SESSION_CHARTS["queries"](AskedOfSet(evaluation, {"measure": "sDCG@2"}))
+    # With A every session has one query.
+    assert figure.columns == ["Rank", "A, last query", "A, best query", *(f"B, {n}" for n in QUERIES)]
+    curves = client.get(f"/api/v1{path}queries/", {"measure": "sDCG@2"}).json()["curves"]
+    lines = [curves[kind][0] for kind in ("last", "best")] + [curves[kind][1] for kind in ("last", "best", "others")]
+    assert figure.rows == [[str(rank + 1), *(f"{line['values'][rank]:.4f}" for line in lines)] for rank in range(2)]
+    assert "B, other queries at 0.0000 (1)" in figure.caption
+    drawn = figure.draw(Look()).to_dict()["layer"][0]["encoding"]
+    assert (
+        drawn["color"]["scale"]["range"][0]
+        == drawn["color"]["scale"]["range"][1]
+        != drawn["color"]["scale"]["range"][2]
+    )
+    assert drawn["strokeDash"]["scale"]["range"] == [[1, 0], [2, 2], [1, 0], [2, 2], [6, 4]]
+
+
+def test_single_sessions_are_of_one_system_and_topic(send: Send) -> None:
+    lines = SESSIONS.splitlines()
+    send("\n".join([*lines, lines[1].replace('"s2"', '"s6"').replace('"u1"', '"u2"')]) + "\n")
+    evaluation = SessionEvaluation.objects.select_related("session_set").get()
+    chosen = {"measure": "sDCG@2", "system": "B", "topic": "1"}
+    figure = SESSION_CHARTS["sessions"](AskedOfSet(evaluation, chosen))
+    assert figure.columns == ["Session", "position 1", "position 2", "position 4"]
+    assert [row[0] for row in figure.rows] == ["mean", "session s2", "session s6"]
+    assert figure.rows[0][1:] == figure.rows[1][1:] == ["0.0000", "0.0000", "0.6667"]
+    assert "of 2 sessions with B" in figure.caption
+    assert "Only topic 1, system B." in figure.caption
+    # The system's colour in the chart of mean curves.
+    curves = SESSION_CHARTS["curves"](AskedOfSet(evaluation, {})).draw(Look()).to_dict()["layer"][1]["encoding"]
+    scale = figure.draw(Look()).to_dict()["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["range"][0] == curves["color"]["scale"]["range"][1]
+    first = SESSION_CHARTS["sessions"](AskedOfSet(evaluation, {}))
+    assert "with A, each" in first.caption
+    assert "Only topic 1, system A." in first.caption
+
+
+def test_averaged_vectors_are_drawn_and_have_no_values(send: Send, client: Client) -> None:
+    path, measure = send(), "nsDCG(norm='average')"
+    curves = client.get(f"/api/v1{path}curves/", {"measure": measure}).json()["curves"]
+    raw = client.get(f"/api/v1{path}curves/", {"measure": "sDCG"}).json()["curves"]
+    for ratio, parts in zip(curves, raw, strict=True):
+        assert ratio["values"] == pytest.approx([a / b for a, b in zip(parts["values"], parts["ideal"], strict=True)])
+    assert client.get(path, {"measure": measure}).status_code == 200
+    refused = client.get(f"/api/v1{path}values/", {"measures": measure})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "measures")
 
 
 def test_more_systems_than_colours_are_told_apart(send: Send) -> None:
