@@ -13,8 +13,9 @@ from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.design import topic_set_size
 from metrics.engine.design.discriminative_power import discriminative_power
 from metrics.engine.design.swap_rates import swap_rates
-from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square
 from metrics.engine.significance.effect_sizes import (
+    cliff_delta,
     cohen_d,
     hedges_g,
     relative_difference,
@@ -27,7 +28,7 @@ _SECTION = re.compile(
     re.MULTILINE,
 )
 _LEFT_OUT = ("Shapes", "Raises")
-_EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference)
+_EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference, cliff_delta)
 _DESIGN = (
     tiers,
     rank_intervals,
@@ -51,6 +52,7 @@ def reference() -> str:
     parts: list[tuple[str, dict[str, Callable[..., Any]]]] = [
         ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
         ("Tests of all runs at once", {**OMNIBUS}),
+        ("Latin squares", {"latin_square": latin_square.analyse, "contrast": latin_square.contrast}),
         ("Corrections", {**CORRECTIONS}),
         ("Effect sizes", {function.__name__: function for function in _EFFECT_SIZES}),
         ("Orders of systems", {**COEFFICIENTS}),
