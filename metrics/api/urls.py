@@ -133,6 +133,7 @@ urlpatterns = [
     path(_SET + "curves/", sessions.SessionCurvesView.as_view(), name="session-curves"),
     path(_SET + "queries/", sessions.SessionQueriesView.as_view(), name="session-queries"),
     path(_SET + "lengths/", sessions.SessionLengthsView.as_view(), name="session-lengths"),
+    path(_SET + "searchers/", sessions.SessionSearchersView.as_view(), name="session-searchers"),
     path(_SET + "evaluations/", sessions.SessionEvaluations.as_view(), name="session-evaluations"),
     path(_SET + "charts/<slug:chart>.<slug:form>", session_charts.SessionChart.as_view(), name="session-chart"),
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),

@@ -88,6 +88,7 @@ DEAREST: dict[str, str] = {
     "session-set": _SET,
     "session-set-file": _SET + "file/",
     "session-lengths": _SET + "lengths/",
+    "session-searchers": _SET + "searchers/?by=system",
     "session-evaluations": _SET + "evaluations/",
     "evaluations": _BOARD + "evaluations/",
     "run-evaluations": _RUN + "evaluations/",

@@ -62,6 +62,7 @@ WHOLE_ANSWERS = (
     ("session-sets/{set}/curves/", {"per_session": "true"}),
     ("session-sets/{set}/queries/", {}),
     ("session-sets/{set}/lengths/", {}),
+    ("session-sets/{set}/searchers/", {"by": "system"}),
     ("session-sets/{set}/evaluations/", {}),
     ("session-sets/{set}/sessions/1/", {}),
 )

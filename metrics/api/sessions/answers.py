@@ -192,7 +192,8 @@ def session_mean(mean: judged_sets.Mean) -> SessionMean:
     return SessionMean(mean=number(mean[0]), sessions=mean[1])
 
 
-def _read_from(evaluation: SessionEvaluation) -> ReadFromSet:
+def read_from(evaluation: SessionEvaluation) -> ReadFromSet:
+    """Which evaluation an answer is made from, and how many of its sessions are judged."""
     return ReadFromSet(
         session_set=evaluation.session_set_id,
         qrels=evaluation.qrels.version if evaluation.qrels else None,
@@ -218,7 +219,7 @@ def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValu
     judged, places = found.chosen.judged, found.chosen.places.tolist()
     columns = {name: numbers(vector[page].tolist()) for name, vector in found.vectors.items()}
     return SetValues(
-        **_read_from(found.chosen.evaluation),
+        **read_from(found.chosen.evaluation),
         **pages,
         cautions=cautions_of(found.cautions),
         means={name: session_mean(mean) for name, mean in found.means.items()},
@@ -241,14 +242,14 @@ def values_answer(found: values.SetValues, page: slice, pages: Paged) -> SetValu
 
 def curves_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analyses.SessionCurves) -> SessionCurves:
     """Return each system's curve beside its ideal's, and each session's own if requested."""
-    read_from = _read_from(chosen.evaluation)
+    read = read_from(chosen.evaluation)
     answer = SessionCurves(
-        session_set=read_from["session_set"],
-        qrels=read_from["qrels"],
-        judged_by=read_from["judged_by"],
-        engine_version=read_from["engine_version"],
-        stale=read_from["stale"],
-        coverage=read_from["coverage"],
+        session_set=read["session_set"],
+        qrels=read["qrels"],
+        judged_by=read["judged_by"],
+        engine_version=read["engine_version"],
+        stale=read["stale"],
+        coverage=read["coverage"],
         measure=measure.name,
         length=drawn.curves.values.shape[1],
         curves=[
@@ -282,7 +283,7 @@ def queries_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analy
         return [QueryCurve(system=name, values=numbers(curve), queries=int(count)) for name, curve, count in rows]
 
     return QueryCurves(
-        **_read_from(chosen.evaluation),
+        **read_from(chosen.evaluation),
         measure=measure.name,
         curves=WhichQueries(last=curves("last"), others=curves("others"), best=curves("best"), all=curves("all")),
         reformulations=[
@@ -295,7 +296,7 @@ def queries_answer(chosen: values.ChosenSessions, measure: Measure, drawn: analy
 def lengths_answer(chosen: values.ChosenSessions, table: LengthTable) -> Lengths:
     """Return the sessions by number of queries: counts[0] have one query."""
     return Lengths(
-        **_read_from(chosen.evaluation),
+        **read_from(chosen.evaluation),
         all=_length(np.sum(table.counts, axis=0)),
         systems=[
             SystemLength(**_length(counts), system=name.decode())
@@ -312,7 +313,7 @@ def _length(counts: Ints) -> Length:
 
 def session_answer(evaluation: SessionEvaluation, measure: Measure, shown: one_session.ShownSession) -> OneSession:
     return OneSession(
-        **_read_from(evaluation),
+        **read_from(evaluation),
         **_session_name(shown.session, shown.place),
         measure=measure.name,
         judged=shown.is_judged,

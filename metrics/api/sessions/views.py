@@ -26,6 +26,7 @@ from metrics.api.sessions.answers import (
     session_answer,
     values_answer,
 )
+from metrics.api.sessions.searcher_answers import Searchers, searchers_answer
 from metrics.questions.declared import SESSION_MEASURE, SESSION_MEASURES, VERSION, parameter
 from metrics.questions.parameters import flag_in, query_of
 from metrics.questions.sessions import (
@@ -40,6 +41,7 @@ from metrics.questions.sessions import (
 )
 from metrics.services.sessions.analyses import read_lengths, read_query_curves, read_session_curves
 from metrics.services.sessions.one_session import read_session
+from metrics.services.sessions.searchers import read_searchers
 from metrics.services.sessions.values import ChosenSessions, choose_sessions, read_session_values
 from runs.api.access import scored_session_set
 from runs.api.shapes import OneOf, shape
@@ -116,6 +118,19 @@ class SessionLengthsView(APIView):
     def get(self, request: Request, session_set: UUID) -> Response:
         chosen = _chosen(scored_session_set(request, session_set), query_of(request))
         return Response(lengths_answer(chosen, read_lengths(chosen=chosen)))
+
+
+class SessionSearchersView(APIView):
+    """What the log says of its searchers: means and deviations of their attributes, in all and by group."""
+
+    @extend_schema(
+        responses=shape(Searchers),
+        parameters=[parameter("by", "an attribute to group by, or system; default: no groups"), *_SELECTION],
+    )
+    def get(self, request: Request, session_set: UUID) -> Response:
+        parameters = query_of(request)
+        chosen, by = _chosen(scored_session_set(request, session_set), parameters), parameters.get("by") or None
+        return Response(searchers_answer(chosen, read_searchers(chosen=chosen, by=by), by))
 
 
 class OneSessionView(APIView):

@@ -9,12 +9,16 @@ from metrics.engine.ranking import Bytes, Floats, Hashes, Ints, Positions, Ranke
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Whose session it is. What the file does not say is empty; the topic is then the session itself."""
+    """Whose session it is. What the file does not say is empty; the topic is then the session itself.
+
+    `attributes` are what is known of the searcher, a JSON object of numbers and texts without tabs or line ends.
+    """
 
     session_id: bytes
     topic_id: bytes
     searcher: bytes = b""
     system: bytes = b""
+    attributes: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from metrics.questions.sessions import (
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.sessions.analyses import read_lengths, read_query_curves
 from metrics.services.sessions.one_session import ShownDocument, ShownQuery, ShownSession, read_session
+from metrics.services.sessions.searchers import BY_SYSTEM, Feature, read_searchers
 from metrics.services.sessions.values import ChosenSessions, SetValues, choose_sessions, read_session_values
 from metrics.tables import NOTHING, Cell, Paging, columns_of, figure, metadata_lines, signed
 from runs.api.access import check_scores, scored_session_set, visible_session_set
@@ -46,7 +47,7 @@ _SELECTION = ("system", "topic", "searcher", "least", "qrels")
 
 
 @page
-@reads("measures", "measure", "offset", *_SELECTION)
+@reads("measures", "measure", "offset", "by", *_SELECTION)
 def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     """Show a session set: its description, means and curves by system, lengths and reformulations, and its sessions."""
     found = visible_session_set(request, session_set)
@@ -71,6 +72,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
             fill(context, "queries", _chart, "queries", chosen, asked),
             fill(context, "each", _chart, "sessions", chosen, asked),
             fill(context, "changes", _changes, chosen, query),
+            fill(context, "searchers", _searchers, chosen, query),
         )
         context |= {"lengths": _lengths(chosen), "offered": _offered(chosen)}
     return render(request, "metrics/session_set.html", context, status=status)
@@ -233,6 +235,31 @@ def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]
         share = f"{100 * gained / (gained + lost + same):.0f}%" if gained or lost or same else NOTHING
         lines.append((name.decode(), [f"{gained:,}", f"{lost:,}", f"{same:,}", share]))
     return lines
+
+
+def _searchers(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
+    """A row for each attribute of the searchers, a column for all of them and for each group."""
+    found = read_searchers(chosen=chosen, by=query.get("by"))
+    groups = [found.whole, *found.groups]
+    rows = [
+        (feature.name, [_feature_text(group.features[at]) for group in groups])
+        for at, feature in enumerate(found.whole.features)
+    ]
+    return {
+        "columns": [(group.name or "all", group.searchers) for group in groups],
+        "rows": rows,
+        "choices": [BY_SYSTEM, *(feature.name for feature in found.whole.features)],
+        "differing": found.differing,
+    }
+
+
+def _feature_text(feature: Feature) -> str:
+    if feature.texts is not None:
+        return ", ".join(f"{text}: {count:,}" for text, count in feature.texts.items()) or NOTHING
+    if feature.mean is None:
+        return NOTHING
+    spread = f" ± {feature.deviation:.2f}" if feature.deviation is not None else ""
+    return f"{feature.mean:.2f}{spread}"
 
 
 def _lengths(chosen: ChosenSessions) -> dict[str, Any]:

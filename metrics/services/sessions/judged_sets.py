@@ -75,8 +75,12 @@ class JudgedSet:
 
 
 def pack_sessions(sessions: Iterable[Session]) -> bytes:
-    """Return the topics, searchers and systems of the sessions as bytes; ids have no white space in them."""
-    lines = [b"\t".join((one.session_id, one.topic_id, one.searcher, one.system)) for one in sessions]
+    """Return the topics, searchers and systems of the sessions as bytes, and the attributes of searchers; none of these
+    has a tab or a line end in it."""
+    lines = [
+        b"\t".join((one.session_id, one.topic_id, one.searcher, one.system, *filter(None, [one.attributes])))
+        for one in sessions
+    ]
     return zstandard.compress(b"\n".join(lines))
 
 

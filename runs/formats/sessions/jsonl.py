@@ -5,7 +5,8 @@
          "judged": {"d7": 2}, "scanned": 2},
         {"text": "transnational crime", "documents": []}]}
 
-Only `session_id` and `queries` must be there, and `documents` in a query, in their order. `ranks` may say at which
+A session may have `"searcher_attributes": {"years": 7, "role": "physician"}`, which are those of its searcher. Only
+`session_id` and `queries` must be there, and `documents` in a query, in their order. `ranks` may say at which
 ranks they stood where some are not listed.
 """
 
@@ -24,7 +25,7 @@ from runs.formats.sessions.listing import QueryText, SessionList, SessionText
 
 _PIECE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_MAX_DIGITS = 400
+_MAX_DIGITS, _MAX_NUMBER = 400, 1e15
 # Of an object, most of them unknown and ignored; and of lists and objects in a line, which take more memory than bytes.
 _MAX_KEYS, _MAX_BRACKETS = 100, 100_000
 _SESSION = {
@@ -139,6 +140,8 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
     session = SessionText(line)
     _check_keys(record)
     queries = record.pop("queries", None)
+    if (attributes := record.pop("searcher_attributes", None)) is not None:
+        session.attributes = _attributes(attributes)
     for key, value in record.items():
         if key not in _SESSION:
             say = f"{key[:100]!r} of a session is not known and ignored"
@@ -151,6 +154,17 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
         raise _Refused("bad_queries", "`queries` must be a list of objects")
     session.queries = [_query(line, query, report) for query in queries]
     return session
+
+
+def _attributes(value: object) -> dict[str, float | str]:
+    """Return what is known of a searcher; an attribute that is null is not known."""
+    if not isinstance(value, dict):
+        raise _Refused("bad_attributes", "`searcher_attributes` must be an object of numbers and strings")
+    known = {name: one for name, one in value.items() if one is not None}
+    for name, one in known.items():
+        if not isinstance(one, str) and (type(one) not in (int, float) or not abs(one) < _MAX_NUMBER):
+            raise _Refused("bad_attributes", f"attribute {name[:100]!r} must be a number or a string")
+    return known
 
 
 def _check_keys(record: dict[str, Any]) -> None:
@@ -209,6 +223,8 @@ def write(blocks: Iterator[SessionBlock]) -> Iterator[bytes]:
             for key in ("topic_id", "searcher", "system"):
                 if value := getattr(session, key):
                     record[key] = value.decode()
+            if session.attributes:
+                record["searcher_attributes"] = json.loads(session.attributes)
             record["queries"] = [_record(block, content, query) for query in queries]
             yield json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from runs.formats.limits import Limits
 BLOCK = 4 * 1024 * 1024
 MAX_TEXT = 100_000
 MAX_RANK = 10**9
+# Of a searcher, and characters of the name or the text of one.
+MAX_ATTRIBUTES, MAX_ATTRIBUTE = 50, 100
 _LF, _SPACE, _DELETE = 10, 32, 127
 _NOT_IN_ID = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -49,6 +52,7 @@ class SessionText:
     topic_id: str = ""
     searcher: str = ""
     system: str = ""
+    attributes: dict[str, float | str] = field(default_factory=dict)
     queries: list[QueryText] = field(default_factory=list)
 
 
@@ -122,6 +126,8 @@ class SessionList:
         ):
             if wrong := _wrong_with_id(text, self.limits.id_length):
                 yield line, code, f"{what} {_show(text)} has {wrong}"
+        if session.attributes:
+            yield from ((line, "bad_attributes", message) for message in _wrong_with_attributes(session))
         for query in session.queries:
             yield from ((query.line, *problem) for problem in _wrong_with_query(query, self.limits.id_length))
 
@@ -174,6 +180,17 @@ def _wrong_with_id(text: str, most: int) -> str | None:
     return f"more than {most:,} bytes" if len(text) * 4 > most and len(text.encode()) > most else None
 
 
+def _wrong_with_attributes(session: SessionText) -> Iterator[str]:
+    if not session.searcher:
+        yield "attributes of a searcher need a searcher: name one, or leave them out"
+    if len(session.attributes) > MAX_ATTRIBUTES:
+        yield f"a searcher has more than {MAX_ATTRIBUTES} attributes"
+    for name, value in session.attributes.items():
+        texts = [name, *([value] if isinstance(value, str) else [])]
+        if not all(texts) or any(len(text) > MAX_ATTRIBUTE or _NOT_IN_TEXT.search(text) for text in texts):
+            yield f"attribute {_show(name)} is empty, longer than {MAX_ATTRIBUTE} characters or has a control character"
+
+
 def _wrong_with_query(query: QueryText, id_length: int) -> Iterator[tuple[str, str]]:
     documents = query.documents
     if len(query.text) > MAX_TEXT:
@@ -218,7 +235,10 @@ def _wrong_numbers(query: QueryText) -> Iterator[tuple[str, str]]:
 
 def _session(session: SessionText) -> Session:
     name = session.session_id.encode()
-    return Session(name, session.topic_id.encode() or name, session.searcher.encode(), session.system.encode())
+    # JSON writes tabs and line ends as escapes.
+    told = json.dumps(session.attributes, ensure_ascii=False, separators=(",", ":")) if session.attributes else ""
+    named = (session.topic_id.encode() or name, session.searcher.encode(), session.system.encode())
+    return Session(name, *named, told.encode())
 
 
 def _query(query: QueryText) -> Query:

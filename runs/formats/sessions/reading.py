@@ -140,7 +140,8 @@ def _noted(blocks: Iterator[SessionBlock], summary: SessionsSummary, limits: Lim
         summary.queries += np.diff(block.query_starts).tolist()
         summary.documents += int(sizes.sum())
         kept += sum(
-            len(one.session_id) + len(one.topic_id) + len(one.searcher) + len(one.system) for one in block.sessions
+            len(one.session_id) + len(one.topic_id) + len(one.searcher) + len(one.system) + len(one.attributes)
+            for one in block.sessions
         )
         if kept > limits.session_ids:
             message = f"more than {limits.session_ids:,} bytes of ids of sessions, topics, searchers and systems"

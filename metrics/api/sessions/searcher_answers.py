@@ -1,0 +1,65 @@
+"""The attributes of a session set's searchers as the API answers them."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from metrics.api.sessions.answers import ReadFromSet, read_from
+from metrics.services.sessions import searchers, values
+
+
+class SearcherFeature(TypedDict):
+    name: str
+    known: Annotated[int, "searchers of whom it is known"]
+    mean: Annotated[float | None, "null for texts"]
+    deviation: Annotated[float | None, "standard deviation (n - 1)"]
+    low: float | None
+    high: float | None
+    texts: Annotated[dict[str, int] | None, "how often each occurs, the 50 most frequent; null for numbers"]
+
+
+class SearcherFeatures(TypedDict):
+    searchers: int
+    features: list[SearcherFeature]
+
+
+class SearcherGroup(SearcherFeatures):
+    group: str
+
+
+class Searchers(ReadFromSet):
+    """What the log says of its searchers."""
+
+    all: SearcherFeatures
+    by: str | None
+    groups: list[SearcherGroup]
+    differing: Annotated[list[str], "attributes on which sessions of one searcher do not agree: the first counts"]
+
+
+def searchers_answer(chosen: values.ChosenSessions, found: searchers.Searchers, by: str | None) -> Searchers:
+    """The attributes of searchers, of all of them and by group."""
+    return Searchers(
+        **read_from(chosen.evaluation),
+        all=_features(found.whole),
+        by=by,
+        groups=[SearcherGroup(**_features(group), group=group.name) for group in found.groups],
+        differing=found.differing,
+    )
+
+
+def _features(group: searchers.SearcherGroup) -> SearcherFeatures:
+    return SearcherFeatures(
+        searchers=group.searchers,
+        features=[
+            SearcherFeature(
+                name=one.name,
+                known=one.known,
+                mean=one.mean,
+                deviation=one.deviation,
+                low=one.low,
+                high=one.high,
+                texts=one.texts,
+            )
+            for one in group.features
+        ],
+    )

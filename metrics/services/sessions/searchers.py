@@ -1,0 +1,118 @@
+"""What a log says of its searchers: means and deviations of their attributes, in all and by group."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.services.sessions.values import ChosenSessions
+from runs.errors import InvalidInput
+
+MAX_GROUPS = 50
+BY_SYSTEM = "system"
+# Texts of one attribute that are counted, the most frequent first.
+_MOST_TEXTS = 50
+
+Attribute = float | str
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One attribute of some searchers: of how many it is known, and its mean, standard deviation (n - 1), lowest and
+    highest value, or how often each text occurs.
+
+    None where there is none: of texts, and the deviation of a single value.
+    """
+
+    name: str
+    known: int
+    mean: float | None = None
+    deviation: float | None = None
+    low: float | None = None
+    high: float | None = None
+    texts: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class SearcherGroup:
+    """Some searchers, or all of them where `name` is empty, and their features."""
+
+    name: str
+    searchers: int
+    features: list[Feature]
+
+
+@dataclass(frozen=True)
+class Searchers:
+    """All searchers of the chosen sessions, their groups, and the attributes that sessions of one searcher do not agree
+    on, of which the first of each counts. Source: Järvelin et al., ECIR 2008, table 1."""
+
+    whole: SearcherGroup
+    groups: list[SearcherGroup]
+    differing: list[str]
+
+
+def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searchers:
+    """The attributes of the searchers, grouped by an attribute or by the systems that they used.
+
+    InvalidInput for an attribute that no searcher has, or too many groups.
+    """
+    known: dict[str, dict[str, Attribute]] = {}
+    systems: dict[str, dict[str, None]] = {}
+    differing: dict[str, None] = {}
+    parsed: dict[bytes, dict[str, Attribute]] = {}
+    for session in chosen.judged.sessions:
+        if not session.searcher:
+            continue
+        name, attributes = session.searcher.decode(), session.attributes
+        systems.setdefault(name, {})[session.system.decode()] = None
+        own = known.setdefault(name, {})
+        if attributes and attributes not in parsed:
+            parsed[attributes] = json.loads(attributes)
+        for key, value in parsed.get(attributes, {}).items():
+            if own.setdefault(key, value) != value:
+                differing[key] = None
+    names = list(dict.fromkeys(key for own in known.values() for key in own))
+    numbers = {key for key in names if not any(isinstance(own.get(key), str) for own in known.values())}
+    if by is not None and by != BY_SYSTEM and by not in names:
+        message = f"no searcher here has the attribute {by[:100]!r}; group by {', '.join([BY_SYSTEM, *names])[:300]}"
+        raise InvalidInput(message, pointer="by")
+    members: dict[str, list[dict[str, Attribute]]] = {}
+    for name, own in known.items() if by else ():
+        groups: Iterable[str] = systems[name] if by == BY_SYSTEM else [_text(own[by])] if by in own else []
+        for group in groups:
+            members.setdefault(group, []).append(own)
+    if len(members) > MAX_GROUPS:
+        message = f"{len(members):,} groups; at most {MAX_GROUPS}: group by an attribute with fewer values"
+        raise InvalidInput(message, code="too_many_values", pointer="by")
+    return Searchers(
+        _group("", list(known.values()), names, numbers),
+        [_group(name, members[name], names, numbers) for name in sorted(members)],
+        list(differing),
+    )
+
+
+def _group(name: str, searchers: list[dict[str, Attribute]], names: list[str], numbers: set[str]) -> SearcherGroup:
+    features = []
+    for key in names:
+        found = [own[key] for own in searchers if key in own]
+        if key not in numbers:
+            counts = Counter(map(_text, found)).most_common(_MOST_TEXTS)
+            features.append(Feature(key, len(found), texts=dict(counts)))
+        elif found:
+            values = np.array(found, np.float64)
+            deviation = float(values.std(ddof=1)) if len(values) > 1 else None
+            features.append(
+                Feature(key, len(found), float(values.mean()), deviation, float(values.min()), float(values.max()))
+            )
+        else:
+            features.append(Feature(key, 0))
+    return SearcherGroup(name, len(searchers), features)
+
+
+def _text(value: Attribute) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
