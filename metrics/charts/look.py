@@ -156,7 +156,7 @@ def _legend(names: list[str], look: Look) -> Any:
     given: dict[str, Any] = {} if texts == names else {"labelExpr": f"{json.dumps(texts)}[datum.index]"}
     return alt.Legend(
         title=None, orient="top", direction="horizontal", columns=_legend_columns(names, look), labelLimit=0,
-        symbolType="stroke", symbolStrokeWidth=3, **given,
+        symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, **given,
     )  # fmt: skip
 
 

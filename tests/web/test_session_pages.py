@@ -169,7 +169,7 @@ def test_the_board_and_the_comparison_are_those_of_the_api(browser: Client, send
     ]
     compared = browser.get("/api/v1/collections/small/session-comparison/", {"measure": measure}).json()
     pair, text = compared["pairs"][0], text_of(html)
-    assert [row[-1] for row in cells(html, "Systems")] == [
+    assert [row[4] for row in cells(html, "Systems")] == [
         f"{max(system['low'], 0):.4f} to {system['high']:.4f}" for system in compared["systems"]
     ]
     for kind in ("csv", "md", "tex"):

@@ -73,25 +73,19 @@ def _sets(request: HttpRequest, collection: Collection, query: Query) -> dict[st
 
 @dataclass(frozen=True)
 class SystemBoardLine:
-    """One system on the leaderboard, with its name among those of other sets; `sessions` have a value.
-
-    `interval` is that of its mean, and `tier` that among all systems; empty where they are not compared.
-    """
+    """One system on the leaderboard, with its name among those of other sets; `sessions` have a value."""
 
     row: SystemRow
     name: str
     sessions: int
     cells: list[Cell]
-    interval: str = ""
-    tier: str = ""
 
 
 def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     check_scores(request, collection)
     sort = session_measure_in(query, documents=collection.documents)
-    measures = default_measures()
-    if sort not in measures:
-        measures.insert(0, sort)
+    # Beside the measure that ranks the systems stand its interval and the tiers.
+    measures = [sort, *(measure for measure in default_measures() if measure != sort)]
     asked = SessionBoardQuery(
         measures,
         sort,
@@ -126,19 +120,20 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
 
 
 def _with_standings(lines: list[SystemBoardLine], compared: SessionComparison) -> list[SystemBoardLine]:
-    """The same lines with what the comparison says of each system that takes part."""
+    """The same lines with the interval of the mean that ranks them, and their tiers where systems have some."""
     places = {system.name: place for place, system in enumerate(compared.systems)}
-    whole = compared.tiers is not None and {line.name for line in lines if line.row.rank is not None} <= set(places)
-    told = []
+    bounds, told = compared.query.measure.definition.bounds, []
     for line in lines:
-        place = places.get(line.name)
+        place, tier, interval = places.get(line.name), NOTHING, NOTHING
         if place is not None and not line.row.stale:
-            tier = str(compared.tiers.tier[place]) if whole and compared.tiers and line.row.rank is not None else ""
-            system, bounds = compared.systems[place], compared.query.measure.definition.bounds
+            system = compared.systems[place]
             low, high = np.clip([system.low, system.high], *bounds).tolist()
-            interval = "" if np.isnan(low) else f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
-            line = replace(line, interval=interval, tier=tier)
-        told.append(line)
+            interval = NOTHING if np.isnan(low) else f"{with_minus(f'{low:.4f}')} to {with_minus(f'{high:.4f}')}"
+            if compared.tiers and line.row.rank is not None:
+                tier = str(compared.tiers.tier[place])
+        first, *others = line.cells
+        added = [Cell(interval), *([Cell(tier)] if compared.tiers else [])]
+        told.append(replace(line, cells=[first, *added, *others]))
     return told
 
 
