@@ -58,7 +58,7 @@ FITTING: dict[Design, list[str]] = {
 }
 # Seconds to solve a system of equations, by the cube of their number; to compare two samples, for each of their values,
 # and for each pair of values where p is counted exactly.
-_CUBED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 1e-4, 5e-7, 2.5e-8
+_CUBED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 7e-5, 1.5e-7, 2.5e-8
 
 
 @dataclass(frozen=True)
