@@ -38,7 +38,8 @@ class SessionBlock:
     Shapes: `query_starts` has one entry per session and one more (offsets into the queries); `document_starts` has one
     per query and one more (row offsets); `scanned` has one per query, -1 where nobody recorded how far it was looked
     at; the other arrays have one per document. `ranks` count from 1 and may have gaps. `scores` is NaN where unknown.
-    `doc_hashes` are made under the seed of the judgements they will meet.
+    `doc_hashes` are made under the seed of the judgements they will meet. `known` has the documents that the searcher
+    of each session knew before it, a topic for each session; None where the file names none.
     """
 
     sessions: list[Session]
@@ -52,6 +53,7 @@ class SessionBlock:
     doc_starts: Positions
     doc_ends: Positions
     doc_hashes: Hashes
+    known: RankedBlock | None = None
 
     def as_rankings(self) -> RankedBlock:
         """Return every query as a topic of its own, in the order of the file; the ids of these topics are empty."""

@@ -21,7 +21,18 @@ _T = TypeVar("_T")
 _ROWS = ("query", "rank", "level", "judgement", "document")
 _QUERIES = ("length", "scanned", "topic")
 _BASE = ("topic", "level", "counts")
+_KNOWN = ("session", "document", "level")
 _SUBTOPICS = ("topic", "judgement", "subtopic", "level")
+
+
+@dataclass(frozen=True)
+class KnownBefore:
+    """The judged documents that searchers knew before their sessions: one entry for each session and document in all
+    three arrays; `document` is that of the rows of the view."""
+
+    session: Ints
+    document: Ints
+    level: Ints
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,7 @@ class JudgedSessions:
     `length` (rank of the last document listed, 0 where nothing was found), `scanned` (documents looked at, -1 where
     not recorded) and `topic` (the judged topic its judgements come from, -1 where there are none); one per session and
     one more in `starts`, the offsets into the queries. `recall_base` and `subtopics` are those of the judged topics.
+    `known` is None where the log names no known documents.
     """
 
     query: Ints
@@ -46,6 +58,7 @@ class JudgedSessions:
     starts: Ints
     recall_base: RecallBase
     subtopics: Subtopics | None = None
+    known: KnownBefore | None = None
 
     @property
     def n_sessions(self) -> int:
@@ -99,11 +112,25 @@ class JudgedSessions:
         found: _T = self._memo[key]
         return found
 
+    def is_known(self, rows: Ints) -> Flags:
+        """Return which of some rows show a document that the searcher knew before the session."""
+        if self.known is None:
+            return np.zeros(len(rows), np.bool_)
+        width = max(self.document.max(initial=0), self.known.document.max(initial=0)) + 1
+        keys = self.session[self.query[rows]] * width + self.document[rows]
+        return np.isin(keys, self.known.session * width + self.known.document)
+
     def take(self, sessions: Ints) -> Self:
         """Return the view of some sessions, each named once, in the order named."""
         sizes = self.queries[sessions]
         queries = spread(self.starts[:-1][sessions], sizes)
         begin, end = (np.searchsorted(self.query, queries, side=side) for side in ("left", "right"))
+        known = self.known
+        if known is not None:
+            place = np.full(self.n_sessions, -1, np.int64)
+            place[sessions] = np.arange(len(sessions))
+            kept = np.flatnonzero(place[known.session] >= 0)
+            known = KnownBefore(place[known.session[kept]], known.document[kept], known.level[kept])
         rows = spread(begin, end - begin)
         return replace(
             self,
@@ -111,6 +138,7 @@ class JudgedSessions:
             query=np.repeat(np.arange(len(queries)), end - begin),
             **{name: getattr(self, name)[queries] for name in _QUERIES},
             starts=np.append(0, np.cumsum(sizes)),
+            known=known,
         )
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
@@ -125,6 +153,8 @@ class JudgedSessions:
         arrays += [(f"base_{name}", getattr(self.recall_base, name)) for name in _BASE]
         if self.subtopics:
             arrays += [(f"subtopics_{name}", getattr(self.subtopics, name)) for name in _SUBTOPICS]
+        if self.known:
+            arrays += [(f"known_{name}", getattr(self.known, name)) for name in _KNOWN]
         return pack(_FORMAT, {"n_topics": self.recall_base.n_topics}, arrays)
 
     @classmethod
@@ -137,7 +167,8 @@ class JudgedSessions:
         subtopics = None
         if "subtopics_topic" in arrays:
             subtopics = Subtopics(*(arrays.pop(f"subtopics_{name}") for name in _SUBTOPICS))
-        return cls(**arrays, recall_base=base, subtopics=subtopics)
+        known = KnownBefore(*(arrays.pop(f"known_{name}") for name in _KNOWN)) if "known_session" in arrays else None
+        return cls(**arrays, recall_base=base, subtopics=subtopics, known=known)
 
 
 def spread(starts: Ints, sizes: Ints) -> Ints:

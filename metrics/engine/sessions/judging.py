@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from metrics.engine.judging import Judgements
-from metrics.engine.ranking import Ints, spans_equal
+from metrics.engine.ranking import Ints, RankedBlock, spans_equal
 from metrics.engine.sessions.blocks import SessionBlock
-from metrics.engine.sessions.judged import JudgedSessions
+from metrics.engine.sessions.judged import JudgedSessions, KnownBefore
 
 JudgedBy = Literal["topic", "session", "query"]
 
@@ -26,7 +26,16 @@ def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: J
     says: those who look at every result in its session judge by session or by query. `blocks` is read once, so a file
     of any length is judged in the memory of one block.
     """
-    parts = [_judge_block(block, judgements, by) for block in blocks]
+    parts: list[_Part] = []
+    known: list[tuple[Ints, Ints]] = []
+    sessions = 0
+    for block in blocks:
+        parts.append(_judge_block(block, judgements, by))
+        # What is judged query by query has no judgement that holds for a whole session.
+        if block.known is not None and by != "query":
+            session, document = _judge_known(block, block.known, judgements, by)
+            known.append((session + sessions, document))
+        sessions += len(block.sessions)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 8
     query, rank, judgement, document, length, scanned, topic, queries = columns
     sizes = [len(part[4]) for part in parts]
@@ -44,7 +53,21 @@ def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: J
         starts=np.append(0, np.cumsum(queries)),
         recall_base=judgements.recall_base,
         subtopics=judgements.subtopics,
+        known=_known_before(known, judgements) if known else None,
     )
+
+
+def _judge_known(block: SessionBlock, known: RankedBlock, judgements: Judgements, by: JudgedBy) -> tuple[Ints, Ints]:
+    """Return the session and the judgement of each known document that is judged, in order."""
+    index = judgements.topic_index
+    keys = ((one.topic_id if by == "topic" else one.session_id) for one in block.sessions)
+    rows, found = judgements.find(known, np.array([index.get(key, -1) for key in keys], np.int64))
+    return known.topics_of(rows), found.astype(np.int64)
+
+
+def _known_before(known: list[tuple[Ints, Ints]], judgements: Judgements) -> KnownBefore:
+    session, document = (np.concatenate(column) for column in zip(*known, strict=True))
+    return KnownBefore(session, document, judgements.levels[document])
 
 
 def query_key(session_id: bytes, number: int) -> bytes:

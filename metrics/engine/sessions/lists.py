@@ -26,7 +26,11 @@ def concatenated(view: JudgedSessions, setting: Setting) -> JudgedRun:
     query = view.query[rows]
     rank = (slots.first - slots.starts[:-1][view.session])[query] + view.rank[rows]
     base = _replicated(view.recall_base, view.session_topic)
-    return _run(view, rows, view.session[query], rank, np.diff(slots.starts), base)
+    known = None
+    if view.known:
+        before = RecallBase.of(view.known.session, view.known.level, view.n_sessions)
+        known = Known(view.is_known(rows), before, np.zeros(view.n_sessions, np.int64))
+    return _run(view, rows, view.session[query], rank, np.diff(slots.starts), base, known)
 
 
 def one_by_one(view: JudgedSessions, setting: Setting) -> JudgedRun:
@@ -54,15 +58,21 @@ def _replicated(base: RecallBase, topic: Ints) -> RecallBase:
 
 
 def _known(view: JudgedSessions, seen: Ints, rows: Ints) -> Known:
-    """Return what earlier queries had shown: a document's first appearance in `seen` makes it known to all later
-    queries."""
+    """Return what the searcher knew before the session, and what earlier queries had shown: a document's first
+    appearance in `seen` makes it known to all later queries."""
+    before = view.is_known(seen)
     first = is_first(view, seen)
     known = np.zeros(len(view.query), np.bool_)
-    known[seen[~first]] = True
-    shown = view.query[seen[first]]
+    known[seen[~first | before]] = True
+    new = seen[first & ~before]
+    shown = view.query[new]
     later = view.starts[1:][view.session[shown]] - shown - 1
-    level = np.repeat(view.level[seen[first]], later)
-    base = RecallBase.of(spread(shown + 1, later), level, view.n_queries)
+    query, level = spread(shown + 1, later), np.repeat(view.level[new], later)
+    if view.known:
+        queries = view.queries[view.known.session]
+        query = np.concatenate([query, spread(view.starts[:-1][view.known.session], queries)])
+        level = np.concatenate([level, np.repeat(view.known.level, queries)])
+    base = RecallBase.of(query, level, view.n_queries)
     return Known(known[rows], base, np.zeros(view.n_queries, np.int64))
 
 

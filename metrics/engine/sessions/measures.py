@@ -214,7 +214,8 @@ def of_session(
     """A measure of runs, of the session as one ranking: its lists one after another.
 
     Formula: the measure of the ranking that holds the first X documents of each query in turn; a document that comes
-    back keeps its place, and with dup='first' is relevant only once
+    back keeps its place, and with dup='first' is relevant only once. For Coverage and Novelty the user knows what the
+    log says was known before the session
     Range: that of the measure
     Source: the concatenation of Järvelin, Price, Delcambre and Nielsen, ECIR 2008, section 3.3
     Undefined: where the session is not judged, and where the measure is
@@ -236,7 +237,7 @@ def of_each_query(
 
     Formula: mean, best, worst, first, last or sum of the measure's values for the lists of the session's queries, cut
     at X; queries without a value are left out of mean, best, worst and sum. For Coverage and Novelty the user knows
-    what earlier queries of the session have shown
+    what earlier queries of the session have shown, and what the log says was known before the session
     Range: that of the measure
     Source: TREC session track 2011 to 2014 (figure='last'); Jiang and Allan, CHIIR 2016
     Undefined: where the session is not judged, and where the measure is

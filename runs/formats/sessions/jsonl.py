@@ -5,9 +5,9 @@
          "judged": {"d7": 2}, "scanned": 2},
         {"text": "transnational crime", "documents": []}]}
 
-A session may have `"searcher_attributes": {"years": 7, "role": "physician"}`, which are those of its searcher. Only
-`session_id` and `queries` must be there, and `documents` in a query, in their order. `ranks` may say at which
-ranks they stood where some are not listed.
+A session may have `"searcher_attributes": {"years": 7, "role": "physician"}`, which are those of its searcher, and
+`"known": ["d3"]`, documents that the searcher knew before. Only `session_id` and `queries` must be there, and
+`documents` in a query, in their order. `ranks` may say at which ranks they stood where some are not listed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from metrics.engine.ranking import RankedBlock
 from metrics.engine.sessions.blocks import SessionBlock
 from runs.errors import FileReport, FileTooLarge
 from runs.formats.compression import Reader
@@ -142,6 +143,10 @@ def _session(line: int, record: dict[str, Any], report: FileReport) -> SessionTe
     queries = record.pop("queries", None)
     if (attributes := record.pop("searcher_attributes", None)) is not None:
         session.attributes = _attributes(attributes)
+    if (known := record.pop("known", None)) is not None:
+        if not _only(known, str):
+            raise _Refused("bad_value", f"`known` must be {_STRINGS}")
+        session.known = known
     for key, value in record.items():
         if key not in _SESSION:
             say = f"{key[:100]!r} of a session is not known and ignored"
@@ -225,8 +230,16 @@ def write(blocks: Iterator[SessionBlock]) -> Iterator[bytes]:
                     record[key] = value.decode()
             if session.attributes:
                 record["searcher_attributes"] = json.loads(session.attributes)
+            if block.known is not None and (known := _texts(block.known, index)):
+                record["known"] = known
             record["queries"] = [_record(block, content, query) for query in queries]
             yield json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _texts(known: RankedBlock, session: int) -> list[str]:
+    rows = slice(*known.topic_starts[session : session + 2].tolist())
+    spans = zip(known.doc_starts[rows].tolist(), known.doc_ends[rows].tolist(), strict=True)
+    return [known.data[start:end].tobytes().decode() for start, end in spans]
 
 
 def _record(block: SessionBlock, content: bytes, index: int) -> dict[str, Any]:

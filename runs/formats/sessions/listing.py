@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metrics.engine.measures.definition import MAX_LEVEL
-from metrics.engine.ranking import Ints, hash_spans
+from metrics.engine.ranking import Bytes, Ints, Positions, RankedBlock, hash_spans
 from metrics.engine.sessions.blocks import Query, Session, SessionBlock
 from runs.errors import FileReport, FileTooLarge
 from runs.formats.limits import Limits
@@ -53,6 +53,7 @@ class SessionText:
     searcher: str = ""
     system: str = ""
     attributes: dict[str, float | str] = field(default_factory=dict)
+    known: list[str] = field(default_factory=list)
     queries: list[QueryText] = field(default_factory=list)
 
 
@@ -82,7 +83,7 @@ class SessionList:
         if sound:
             self._held.append(session)
             self._queries += len(session.queries)
-            self._size += sum(map(_size, session.queries)) + 1
+            self._size += sum(map(_size, session.queries)) + sum(map(len, session.known)) + 1
 
     def take(self, rest: bool = False) -> Iterator[SessionBlock]:
         """Yield a block, where enough is held for one; the `rest` however little it is."""
@@ -105,6 +106,7 @@ class SessionList:
         self.check_queries(len(session.queries))
         # Each as long as a line of a run; none has more clicks or judgements than documents could be listed.
         sizes = [len(ids) for query in session.queries for ids in (query.documents, query.clicked, query.judged)]
+        sizes.append(len(session.known))
         self.check_documents(max(sizes, default=0))
         self._documents += sum(sizes)
         _check_count(self._documents, self.limits.lines, "documents, clicks and judgements", "too_many_documents")
@@ -128,6 +130,10 @@ class SessionList:
                 yield line, code, f"{what} {_show(text)} has {wrong}"
         if session.attributes:
             yield from ((line, "bad_attributes", message) for message in _wrong_with_attributes(session))
+        for code, message in _bad_documents(session.known, self.limits.id_length):
+            yield line, code, message
+        if len(set(session.known)) < len(session.known):
+            yield line, "duplicate_document", "a known document is listed twice"
         for query in session.queries:
             yield from ((query.line, *problem) for problem in _wrong_with_query(query, self.limits.id_length))
 
@@ -143,10 +149,7 @@ class SessionList:
     def _block(self, held: list[SessionText]) -> SessionBlock:
         queries = [query for session in held for query in session.queries]
         documents = [doc for query in queries for doc in query.documents]
-        # All document ids in one array; none has a newline in it.
-        data = np.frombuffer("\n".join([*documents, ""]).encode() or b"\n", np.uint8)
-        ends = np.flatnonzero(data == _LF)[: len(documents)]
-        starts = np.append(0, ends[:-1] + 1)[: len(documents)]
+        data, starts, ends = _spans(documents)
         ranks = [np.arange(1, len(query.documents) + 1) if query.ranks is None else query.ranks for query in queries]
         scores = [np.full(len(query.documents), np.nan) if query.scores is None else query.scores for query in queries]
         return SessionBlock(
@@ -161,7 +164,24 @@ class SessionList:
             doc_starts=starts,
             doc_ends=ends,
             doc_hashes=hash_spans(data, starts, ends, self._seed),
+            known=self._known(held) if any(session.known for session in held) else None,
         )
+
+    def _known(self, held: list[SessionText]) -> RankedBlock:
+        """Return the known documents, a topic for each session."""
+        documents = [doc for session in held for doc in session.known]
+        data, starts, ends = _spans(documents)
+        return RankedBlock(
+            data, [b""] * len(held), _starts([len(session.known) for session in held]), np.zeros(len(documents)),
+            starts, ends, hash_spans(data, starts, ends, self._seed),
+        )  # fmt: skip
+
+
+def _spans(documents: list[str]) -> tuple[Bytes, Positions, Positions]:
+    """Return all document ids in one array, and where each begins and ends; none has a newline in it."""
+    data = np.frombuffer("\n".join([*documents, ""]).encode() or b"\n", np.uint8)
+    ends = np.flatnonzero(data == _LF)[: len(documents)]
+    return data, np.append(0, ends[:-1] + 1)[: len(documents)], ends
 
 
 def _check_count(found: int, most: int, what: str, code: str) -> None:
