@@ -49,7 +49,7 @@ def session_measure_in(parameters: Mapping[str, str], name: str = "measure", doc
 
 
 def curve_measure_in(parameters: Mapping[str, str]) -> Measure:
-    """One session measure that is drawn as a curve, nsDCG where left out; it need not have values of sessions."""
+    """Return one session measure that has a curve, by default nsDCG; it may have no values of sessions."""
     try:
         return (parse_session_measures(parameters.get("measure", "")) or default_measures())[0]
     except MeasureError as error:
@@ -103,9 +103,9 @@ def session_board_query(parameters: Mapping[str, str], documents: int | None) ->
 
 
 def session_standings_query(parameters: Mapping[str, str]) -> SessionStandingsQuery | None:
-    """The statistics of a board of systems; None where neither `statistics` nor a `baseline` asks for any.
+    """Return the statistics of a leaderboard of systems, or None if neither `statistics` nor `baseline` is given.
 
-    InvalidInput where none are asked for but it is said how to make them.
+    Raise InvalidInput for options of statistics without them.
     """
     parts = several_in(parameters, "statistics", lambda text: read_choice("all", *PARTS)("statistics", text))
     baseline = parameters.get("baseline") or None

@@ -1,4 +1,4 @@
-"""The systems of a collection's session sets as the API answers them: ranked, how sure that is, and compared."""
+"""The answers of the API about systems: the leaderboard with its statistics, and the comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SetName(TypedDict):
 
 
 class PairFigures(TypedDict):
-    """What a comparison says of a pair; effect sizes that are not of its design are null."""
+    """The results of a pair; effect sizes that the design does not have are null."""
 
     difference: Annotated[float, "of the first minus the second, over what is compared"]
     low: float | None
@@ -72,7 +72,7 @@ class SystemContrast(TypedDict):
 
 
 class SessionBoardStatistics(TypedDict):
-    """How the statistics of a board of systems were made; a part that was not asked for, or has no answer, is null."""
+    """The statistics of a leaderboard of systems; a part that was not requested or has no result is null."""
 
     measure: Annotated[str, "the measure that the leaderboard is sorted by"]
     parts: list[str]
@@ -172,7 +172,7 @@ class SessionComparison(TypedDict):
 def board_answer(
     collection: Collection, found: board.SessionBoard, standings: SessionStandings | None, pages: Paged
 ) -> SessionBoard:
-    """A page of the board with its statistics, where they were asked for."""
+    """Return a page of the leaderboard, with its statistics if they were requested."""
     query = found.query
     measures = [measure.name for measure in query.measures]
     answer = SessionBoard(
@@ -259,7 +259,7 @@ def _design(compared: comparison.SessionComparison) -> UsedDesign:
 
 
 def comparison_answer(collection: Collection, compared: comparison.SessionComparison) -> SessionComparison:
-    """Systems compared, with each pair's values."""
+    """Return a comparison of systems with all its pairs."""
     query = compared.query
     letters = letters_of(compared.tiers) if compared.tiers else None
     first, second = (side.tolist() for side in compared.pairs.indices())
@@ -304,7 +304,7 @@ def comparison_answer(collection: Collection, compared: comparison.SessionCompar
 
 
 def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
-    """What is said of one pair, by its place."""
+    """Return the results of one pair, by its place."""
     result, effects = compared.result, compared.effects
     sizes = effects.paired
     return PairFigures(

@@ -1,4 +1,4 @@
-"""The attributes of a session set's searchers as the API answers them."""
+"""The answer of the API about the attributes of a session set's searchers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SearcherGroup(SearcherFeatures):
 
 
 class Searchers(ReadFromSet):
-    """What the log says of its searchers."""
+    """The attributes of a log's searchers."""
 
     all: SearcherFeatures
     by: str | None
@@ -37,7 +37,7 @@ class Searchers(ReadFromSet):
 
 
 def searchers_answer(chosen: values.ChosenSessions, found: searchers.Searchers, by: str | None) -> Searchers:
-    """The attributes of searchers, of all of them and by group."""
+    """Return the attributes of all searchers, and of each group."""
     return Searchers(
         **read_from(chosen.evaluation),
         all=_features(found.whole),

@@ -121,7 +121,7 @@ class SessionLengthsView(APIView):
 
 
 class SessionSearchersView(APIView):
-    """What the log says of its searchers: means and deviations of their attributes, in all and by group."""
+    """The attributes of the log's searchers: means and standard deviations, in total and by group."""
 
     @extend_schema(
         responses=shape(Searchers),

@@ -59,15 +59,17 @@ def _queries(asked: AskedOfSet) -> Figure:
 
 
 def _sessions(asked: AskedOfSet) -> Figure:
-    """Of one system on one topic: the first that there are, where they are not named."""
+    """Draw the sessions of one system on one topic, by default those of the first judged session."""
     measure, selection = curve_measure_in(asked.query), selection_in(asked.query)
     chosen = asked.chosen(selection)
     if chosen.judged.sessions and (selection.system is None or selection.topic is None):
-        system = chosen.judged.systems[0].decode() if selection.system is None else selection.system
-        topics = [one.topic_id.decode() for one in chosen.judged.sessions if one.system.decode() == system]
-        topic = topics[0] if selection.topic is None else selection.topic
-        selection = replace(selection, system=system, topic=topic)
-        chosen = asked.chosen(selection)
+        # Judged ones before others, in the order of the log.
+        judged = chosen.judged.view.is_judged.tolist()
+        first = max(range(len(judged)), key=lambda place: (judged[place], -place))
+        session = chosen.judged.sessions[first]
+        system = session.system.decode() if selection.system is None else selection.system
+        topic = session.topic_id.decode() if selection.topic is None else selection.topic
+        chosen = asked.chosen(replace(selection, system=system, topic=topic))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES_OF_EACH, per_session=True)
     return each_session_figure(chosen, drawn, asked.places, measure=measure)
 

@@ -28,8 +28,8 @@ _EACH, _MEAN = "each session", "mean"
 def each_session_figure(
     chosen: ChosenSessions, drawn: SessionCurves, places: Mapping[str, int], *, measure: Measure
 ) -> Figure:
-    """Draw the vector of every chosen session, which are of one system, and their mean; one that has stopped is held
-    at its last value. InvalidInput where no session has a value.
+    """Draw the vector of every chosen session, which are of one system, and their mean; after its last query a
+    session keeps its value. Raise InvalidInput if no session has a value.
 
     Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 4.
     """

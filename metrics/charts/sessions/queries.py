@@ -40,7 +40,8 @@ class _Line:
 def query_curves_figure(
     chosen: ChosenSessions, drawn: QueryCurves, places: Mapping[str, int], *, measure: Measure
 ) -> Figure:
-    """Draw the gain of single queries by rank, of the first four systems; InvalidInput where no session is judged.
+    """Draw the gain of single queries by rank, of the first four systems. Raise InvalidInput if no session
+    is judged.
 
     Source: Järvelin, Price, Delcambre and Nielsen, ECIR 2008, figure 1, which has the last and the other queries.
     """

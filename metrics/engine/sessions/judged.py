@@ -27,8 +27,8 @@ _SUBTOPICS = ("topic", "judgement", "subtopic", "level")
 
 @dataclass(frozen=True)
 class KnownBefore:
-    """The judged documents that searchers knew before their sessions: one entry for each session and document in all
-    three arrays; `document` is that of the rows of the view."""
+    """The judged documents that searchers knew before their sessions: one entry per session and document in each array;
+    `document` numbers them as the rows of the view do."""
 
     session: Ints
     document: Ints

@@ -1,4 +1,4 @@
-"""CSV at full precision: a row for each system of a board, or for each pair of a comparison, and how it was made."""
+"""CSV at full precision: a row for each system of a leaderboard or each pair of a comparison, with all options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.models import Collection
 
 
 def render_board(collection: Collection, board: SessionBoard, standings: SessionStandings | None) -> Iterator[str]:
-    """Yield a line of names, then the rows as they stand on the board."""
+    """Yield a line of names, then the rows of the leaderboard."""
     made: dict[str, Any] = {"collection": collection.slug, "judged_by": board.judged_by}
     if standings:
         compared = standings.compared
@@ -87,7 +87,7 @@ def _system(compared: SessionComparison, place: int) -> dict[str, Any]:
 
 
 def _figures(compared: SessionComparison, at: int) -> dict[str, Any]:
-    """Return what is said of one pair, by its place."""
+    """Return the results of one pair, by its place."""
     result, effects = compared.result, compared.effects
     figures = {
         "difference": float(result.difference[at]),

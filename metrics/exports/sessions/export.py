@@ -11,7 +11,7 @@ from metrics.services.sessions.standings import SessionStandings
 from runs.models import Collection
 
 RenderBoard = Callable[[Collection, SessionBoard, SessionStandings | None], Iterator[str]]
-"""render(collection, all rows of a board, its statistics where they were asked for) -> pieces of text"""
+"""render(collection, all rows of a leaderboard, its statistics if they were requested) -> pieces of text"""
 
 RenderComparison = Callable[[Collection, SessionComparison], Iterator[str]]
 """render(collection, comparison) -> pieces of text"""

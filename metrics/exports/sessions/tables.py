@@ -1,4 +1,4 @@
-"""Systems as a table for a paper, in Markdown and in LaTeX: ranked ones with their means, or those compared."""
+"""Systems as a table for a paper, in Markdown and in LaTeX: a leaderboard, or a comparison."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _marked(compared: SessionComparison, measure: str) -> str:
 
 
 def _tested(compared: SessionComparison) -> list[str]:
-    """Return by which design and test, and which pairs have no verdict."""
+    """Return the design, the test and the number of pairs without a verdict, in sentences."""
     query = compared.query
     drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
     corrected = corrected_over(compared.correction, compared.family)

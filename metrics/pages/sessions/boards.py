@@ -120,7 +120,7 @@ def _board(request: HttpRequest, collection: Collection, query: Query) -> dict[s
 
 
 def _with_standings(lines: list[SystemBoardLine], compared: SessionComparison) -> list[SystemBoardLine]:
-    """The same lines with the interval of the mean that ranks them, and their tiers where systems have some."""
+    """Return the lines with the interval of the mean that ranks them, and with their tiers if there are any."""
     places = {system.name: place for place, system in enumerate(compared.systems)}
     bounds, told = compared.query.measure.definition.bounds, []
     for line in lines:
@@ -179,7 +179,7 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
 
 
 def _exports(collection: Collection, query: Query, compared: SessionComparison) -> dict[str, list[tuple[str, str]]]:
-    """The addresses of the leaderboard and of the comparison as files, by format."""
+    """Return the addresses of the leaderboard and of the comparison as files, by format."""
     measure = {"measure": compared.query.measure.name, "judged_by": compared.judged_by}
     made = {name: text for name, text in query.items() if name in SESSION_HOW_MADE or name == "baseline"}
     board = {"sort": measure["measure"], "judged_by": compared.judged_by, "statistics": "intervals,tiers", **made}

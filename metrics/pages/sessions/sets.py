@@ -205,7 +205,7 @@ def _address(found: SessionSet, session: Session, place: int) -> str:
 
 
 def _offered(chosen: ChosenSessions) -> dict[str, list[str]]:
-    """What a selection can name: the systems, topics and searchers of the whole set, as many as are offered."""
+    """Return the systems, topics and searchers of the whole set that the form suggests."""
     names = {"system": "system", "topic": "topic_id", "searcher": "searcher"}
     found = {}
     for name, attribute in names.items():
@@ -238,7 +238,7 @@ def _changes(chosen: ChosenSessions, query: Query) -> list[tuple[str, list[str]]
 
 
 def _searchers(chosen: ChosenSessions, query: Query) -> dict[str, Any]:
-    """A row for each attribute of the searchers, a column for all of them and for each group."""
+    """Return a row for each attribute of the searchers, with a column for all of them and for each group."""
     found = read_searchers(chosen=chosen, by=query.get("by"))
     groups = [found.whole, *found.groups]
     rows = [

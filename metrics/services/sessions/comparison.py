@@ -64,7 +64,7 @@ _CUBED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 7e-5, 1.5e-7, 2.5e-8
 @dataclass(frozen=True)
 class Compared:
     """One system that takes part: its sessions, those with a value, its mean over them and both ends of Student's
-    interval, NaN of a single one."""
+    interval, NaN for a single session."""
 
     name: str
     evaluation: SessionEvaluation
@@ -78,8 +78,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class PairEffects:
-    """How large the difference of each pair is: as a share of the second system's mean, NaN where that is 0; of paired
-    values what compared runs have, over cells; of samples Cliff's delta. None where it is not of the design."""
+    """The effect sizes of each pair: the difference as a share of the second system's mean, NaN if that is 0; those of
+    compared runs for paired values, over cells; Cliff's delta for samples. None if the design has none such."""
 
     relative: Floats
     paired: EffectSizes | None = None
@@ -134,7 +134,8 @@ class SessionComparison:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """Number of cells, of those that a verdict rests on, the result of each pair, and tests of all systems at once."""
+    """The number of cells, the number that verdicts are based on, the result and effect sizes of each pair, and the
+    tests of all systems at once."""
 
     cells: int
     fewest: int
@@ -156,7 +157,7 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
 
 
 def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery) -> SessionComparison:
-    """Return the same of sessions that were read."""
+    """Compare systems on sessions that were read before."""
     recognised = recognise(sample.factors)
     design = query.design or recognised
     test = query.test or FITTING[design][0]
@@ -252,7 +253,7 @@ def _in_square(sample: Sample, pairs: Pairs, query: SessionComparisonQuery) -> _
 
 
 def _unpaired(sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery) -> _Outcome:
-    """A test of samples of unequal sizes for each pair; of three systems or more Kruskal and Wallis's of all."""
+    """Return a test of samples for each pair, and for three systems or more Kruskal and Wallis's test."""
     found = samples(sample.values, sample.factors)
     first, second = pairs.indices()
     sizes = np.array([len(one) for one in found], np.float64)

@@ -1,4 +1,4 @@
-"""What a comparison of systems is asked, and the sessions that it is made of: whose they are, the value of each."""
+"""The parameters of a comparison of systems, and the sessions that it compares, with their values."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Sample:
 
 
 def read_sample(collection: Collection, judged_by: str, query: SessionComparisonQuery) -> Sample:
-    """Read the sessions of the systems that are named; StatisticsError for fewer than two systems, too many of them, or
-    an unknown one."""
+    """Read the sessions of the named systems. Raise StatisticsError for fewer than two systems, too many of them, or an
+    unknown one."""
     evaluations = current_evaluations(collection, judged_by)
     if query.sets:
         evaluated = {str(evaluation.session_set_id) for evaluation in evaluations}
@@ -120,7 +120,7 @@ def _in_order(sample: Sample, query: SessionComparisonQuery) -> Sample:
 
 
 def place_of(names: list[str], baseline: str | None) -> int | None:
-    """Return the place of a baseline among the systems, None without one; StatisticsError for one that is not there."""
+    """Return the place of a baseline among the systems, None without one. Raise StatisticsError if it is unknown."""
     if baseline is None:
         return None
     found = [index for index, name in enumerate(names) if name == baseline or name.endswith(f":{baseline}")]

@@ -1,4 +1,4 @@
-"""What a log says of its searchers: means and deviations of their attributes, in all and by group."""
+"""The attributes of the searchers of a log: means and standard deviations, in total and by group."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Attribute = float | str
 
 @dataclass(frozen=True)
 class Feature:
-    """One attribute of some searchers: of how many it is known, and its mean, standard deviation (n - 1), lowest and
+    """One attribute of a group: how many searchers have it, and its mean, standard deviation (n - 1), lowest and
     highest value, or how often each text occurs.
 
-    None where there is none: of texts, and the deviation of a single value.
+    Numbers are None for texts, and the deviation is None for a single value.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class SearcherGroup:
-    """Some searchers, or all of them where `name` is empty, and their features."""
+    """A group of searchers, or all of them if `name` is empty, and their features."""
 
     name: str
     searchers: int
@@ -48,8 +48,8 @@ class SearcherGroup:
 
 @dataclass(frozen=True)
 class Searchers:
-    """All searchers of the chosen sessions, their groups, and the attributes that sessions of one searcher do not agree
-    on, of which the first of each counts. Source: Järvelin et al., ECIR 2008, table 1."""
+    """All searchers of the selected sessions, their groups, and the attributes on which sessions of one searcher do not
+    agree, of which the first value is used. Source: Järvelin et al., ECIR 2008, table 1."""
 
     whole: SearcherGroup
     groups: list[SearcherGroup]
@@ -57,9 +57,9 @@ class Searchers:
 
 
 def read_searchers(*, chosen: ChosenSessions, by: str | None = None) -> Searchers:
-    """The attributes of the searchers, grouped by an attribute or by the systems that they used.
+    """Return the attributes of the searchers, grouped by an attribute or by the systems that they used.
 
-    InvalidInput for an attribute that no searcher has, or too many groups.
+    Raise InvalidInput for an attribute that no searcher has, or for too many groups.
     """
     known: dict[str, dict[str, Attribute]] = {}
     systems: dict[str, dict[str, None]] = {}

@@ -1,7 +1,7 @@
-"""How sure a board of systems is: intervals of its means, tiers and groups, and p against a baseline.
+"""The statistics of a leaderboard of systems: intervals of its means, tiers and groups, and p against a baseline.
 
-Tiers and baseline are of all ranked systems, whatever page is shown, by the measure that the board is sorted by and
-the design that their sessions have.
+Tiers and baseline are of all ranked systems, whichever page is shown, by the measure that the leaderboard is sorted by
+and the design of their sessions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class SessionStandingsQuery:
-    """Which `parts` are asked for, and how they are made: as a comparison of systems."""
+    """The requested `parts` and their options, which are those of a comparison of systems."""
 
     parts: tuple[str, ...]
     baseline: str | None = None
@@ -41,8 +41,8 @@ class SessionStandingsQuery:
 
 @dataclass(frozen=True)
 class SystemStanding:
-    """One row of the board: its tier, the letters of its groups, and its place among the pairs with the baseline; what
-    was not asked for, or has no answer, is None."""
+    """The statistics of one row: its tier, the letters of its groups, and its place among the pairs with the baseline.
+    Parts that were not requested or have no result are None."""
 
     tier: int | None
     groups: list[str] | None
@@ -51,7 +51,7 @@ class SystemStanding:
 
 @dataclass(frozen=True)
 class SessionStandings:
-    """The statistics of a board of systems.
+    """The statistics of a leaderboard of systems.
 
     `tiers` compares all pairs of the ranked systems, `baseline` every other one with it. `intervals` has both ends by
     evaluation, system and measure.
@@ -67,11 +67,11 @@ class SessionStandings:
 
     @property
     def compared(self) -> SessionComparison | None:
-        """Either comparison: both are of the same sessions and made in the same way."""
+        """Return either comparison: both are of the same sessions, with the same options."""
         return self.tiers or self.baseline
 
     def of(self, name: str) -> SystemStanding | None:
-        """The standing of one system; None for one without a rank."""
+        """Return the statistics of one system, or None for one without a rank."""
         if name not in self.systems:
             return None
         tier = groups = pair = None
@@ -89,10 +89,10 @@ class SessionStandings:
 def read_session_standings(
     *, collection: Collection, board: SessionBoard, query: SessionStandingsQuery
 ) -> SessionStandings:
-    """Return the statistics of a board that was read, as of the same snapshot.
+    """Return the statistics of a leaderboard that was read in the same snapshot.
 
-    StatisticsError for an unknown test, correction or baseline, too many systems, or what would take too long. A board
-    of fewer than two ranked systems has no tiers, and a caution says so.
+    Raise StatisticsError for an unknown test, correction or baseline, too many systems, or too much work. A leaderboard
+    of fewer than two ranked systems has no tiers; a caution says so.
     """
     check_known([query.test] if query.test and query.test != "latin_square" else [], query.rule.correction)
     found = SessionStandings(query, board.query.sort, board.ranked)
@@ -117,7 +117,7 @@ def _full_name(name: str, systems: list[str]) -> str | None:
 def _compared(
     collection: Collection, board: SessionBoard, query: SessionStandingsQuery, found: SessionStandings
 ) -> SessionStandings:
-    """The same with tiers and baseline, or a caution with the reason why there are none."""
+    """Return the statistics with tiers and baseline, or with a caution that says why there are none."""
     if len(board.ranked) < 2:
         few = Caution("too_few_systems", f"a comparison needs at least two ranked systems; found {len(board.ranked)}")
         return SessionStandings(query, found.measure, found.systems, cautions=[few])
@@ -133,7 +133,7 @@ def _compared(
         if query.baseline:
             baseline = compare_sample(sample, board.judged_by, replace(asked, baseline=query.baseline))
     except StatisticsError as error:
-        # What a parameter is to blame for is refused.
+        # Errors of a parameter are errors of the request.
         if error.pointer is not None:
             raise
         return SessionStandings(query, found.measure, found.systems, cautions=[Caution(error.code, error.message)])
