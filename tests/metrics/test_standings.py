@@ -272,7 +272,7 @@ def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, 
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["no_verdict", "no_interval"]
     assert body["results"][0]["values"]["NumRelRet"]["low"] is None
     pooled = anonymous.get(small, {"statistics": "tiers", "measures": "nDCG(norm='average')@3"}).json()
-    assert [caution["code"] for caution in pooled["statistics"]["cautions"]] == ["pooled_measure", "no_verdict"]
+    assert [caution["code"] for caution in pooled["statistics"]["cautions"]] == ["pooled_measure"]
 
 
 def test_a_board_of_one_topic_says_so(anonymous: APIClient, alice: User) -> None:

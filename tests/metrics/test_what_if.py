@@ -246,8 +246,39 @@ def test_the_means_of_a_pooled_measure_are_those_of_the_leaderboard(api: APIClie
         assert {row["run"]["tag"]: row["values"][measure]["mean"] for row in rows} == means
     values = api.get(f"/api/v1/runs/{board['depth'].pk}/values/").json()
     assert values["means"][measure]["mean"] == means["depth"]
-    compared = api.get("/api/v1/collections/small/comparison/").json()
-    assert [caution["code"] for caution in compared["measures"][0]["cautions"]] == ["pooled_measure"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "instead"),
+    [
+        (
+            "nDCG(norm='average')@3",
+            "use DCG@3, whose means it divides by the same average ideal for every run, or nDCG@3",
+        ),
+        ("nCG(gains='exp',norm='average')@2", "use CG(gains='exp')@2, whose means"),
+        ("nDCG(dis='jk',ideal='retrieved',norm='average')", "use nDCG(dis='jk',ideal='retrieved')"),
+        ("AvgPos(of='nCG',norm='average')@5", "use AvgPos(of='nCG')@5"),
+    ],
+)
+def test_a_ratio_of_averages_is_not_tested_and_says_what_is(
+    api: APIClient, board: dict[str, Run], measure: str, instead: str
+) -> None:
+    for path in ("comparison/", "comparison/export/csv/", "orders/", "design/", "charts/significance.json"):
+        answer = api.get(f"/api/v1/collections/small/{path}", {"measures": f"{measure},AP"})
+        assert (answer.status_code, answer.json()["code"]) == (400, "pooled_measure"), path
+        assert answer.json()["detail"].endswith(instead) or f"{instead} " in answer.json()["detail"]
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["measures"]
+    queued = api.post("/api/v1/collections/small/comparison/", {"measures": [measure], "tests": ["sign"]}, "json")
+    assert (queued.status_code, queued.json()["code"]) == (400, "pooled_measure")
+
+
+def test_a_ratio_of_averages_orders_runs_as_the_averages_do(api: APIClient, board: dict[str, Run]) -> None:
+    """What the refusal says: under one ideal it is the mean DCG divided by one number."""
+    raw, ratio = "DCG@3", "nDCG(norm='average')@3"
+    rows = api.get("/api/v1/collections/small/leaderboard/", {"measures": f"{raw},{ratio}"}).json()["results"]
+    shares = [row["values"][ratio]["mean"] / row["values"][raw]["mean"] for row in rows if row["values"][raw]["mean"]]
+    assert len(shares) > 1
+    assert shares == pytest.approx([shares[0]] * len(shares))
 
 
 @pytest.mark.parametrize(

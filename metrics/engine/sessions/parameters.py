@@ -36,7 +36,7 @@ def _read_measure(name: str, text: str, documents: int | None) -> Measure:
         message = f"{name}={text!r}: measures of subtopics are not made for sessions; InstanceRecall is"
         raise MeasureError(message, code="bad_parameter")
     if measure.pools:
-        message = f"{name}={text!r}: norm='average' has no value for a session"
+        message = f"{name}={text!r}: norm='average' has no value for a session: leave it out"
         raise MeasureError(message, code="bad_parameter")
     return measure
 

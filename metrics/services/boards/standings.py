@@ -33,6 +33,7 @@ from metrics.services.values.common_values import (
     cautions_of,
     check_names,
     not_corrected_again,
+    pooled_words,
     read_common_values,
 )
 from metrics.services.values.effort import check_values, seconds_of_ranks, seconds_of_test
@@ -180,7 +181,8 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     """Return the statistics of a leaderboard that was read.
 
     Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request that would take too
-    long. A leaderboard with fewer than two runs or topics has none, and a caution says so.
+    long. A leaderboard with fewer than two runs or topics, or sorted by a ratio of averaged vectors, has none, and a
+    caution says so.
     """
     check_names(query.test, query.correction)
     ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
@@ -201,6 +203,9 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     elif len(places) < 2:
         few = Caution("too_few_runs", f"a comparison needs at least two ranked runs; found {len(places)}")
         standings = Standings(query, board.sort, places, cautions=[few])
+    elif board.sort.pools:
+        pooled = Caution("pooled_measure", pooled_words(board.sort))
+        standings = Standings(query, board.sort, places, cautions=[pooled])
     else:
         check_values(len(places), board.qrels.topics, 1)
         means = np.array([mean for _, mean in ranked])

@@ -25,6 +25,7 @@ from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import cautions_of as cautions_of_values
+from metrics.services.values.common_values import refuse_pooled
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import select_evaluations
 from runs.attention import keep_going
@@ -128,8 +129,10 @@ class Compared:
 def choose_entrants(*, collection: Collection, query: ComparisonQuery) -> Entrants:
     """Return the evaluated runs that take part under the active judgements, without stale ones.
 
-    Raise StatisticsError for fewer than two runs, more than MAX_RUNS, or an unknown one; NotFound without judgements.
+    Raise StatisticsError for fewer than two runs, more than MAX_RUNS, an unknown one, or a measure without values of
+    topics; NotFound without judgements.
     """
+    refuse_pooled(query.measures)
     qrels = active_qrels(collection)
     scores = query.scores or collection.scores
     named = [*query.tested, *([query.baseline] if query.tested and query.baseline else [])]

@@ -28,6 +28,7 @@ from metrics.services.values.common_values import (
     check_names,
     qrels_cautions,
     read_common_values,
+    refuse_pooled,
 )
 from metrics.services.values.effort import (
     check_values,
@@ -126,6 +127,7 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
     that would take too long.
     """
     check_names(query.test)
+    refuse_pooled(query.measures)
     if query.power <= query.alpha:
         message = f"power {query.power:g} must be above alpha, {query.alpha:g}, the rate of false positives"
         raise StatisticsError(message, code="bad_parameter", pointer="power")

@@ -17,7 +17,13 @@ from metrics.engine.significance.pairs import Caution, Matrix, Options
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.queue.damage import check_files
-from metrics.services.values.common_values import CommonValues, cautions_of, common_values, qrels_cautions
+from metrics.services.values.common_values import (
+    CommonValues,
+    cautions_of,
+    common_values,
+    qrels_cautions,
+    refuse_pooled,
+)
 from metrics.services.values.effort import check_values, seconds_of_orders
 from metrics.services.values.judged_views import vectors_of
 from metrics.services.values.selection import too_many_runs
@@ -84,6 +90,7 @@ def compare_orders(*, collection: Collection, query: OrdersQuery) -> Orders:
     Stale evaluations are left out: each version has its own. Raise StatisticsError for fewer than two orders, runs or
     topics, an unknown version or run, and requests that would take too long.
     """
+    refuse_pooled(query.measures)
     scores = query.scores or collection.scores
     versions = _versions(collection, query)
     kinds = [(measure, qrels) for qrels in versions for measure in query.measures]

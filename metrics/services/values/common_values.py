@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
+from metrics.engine.measures import MEASURES
 from metrics.engine.measures.definition import Aggregate
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.ranking import Flags
@@ -60,13 +61,31 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
     return cautions
 
 
+def refuse_pooled(measures: Iterable[Measure]) -> None:
+    """StatisticsError for a ratio of averaged vectors, of which no topic has a value that could be compared."""
+    for measure in measures:
+        if measure.pools:
+            raise StatisticsError(pooled_words(measure), code="pooled_measure", pointer="measures")
+
+
+def pooled_words(measure: Measure) -> str:
+    """Say why a ratio of averaged vectors cannot be compared by topics, and what can be instead.
+
+    Under one ideal for all runs it is mean (D)CG divided by one number: what is found of that holds for the ratio.
+    """
+    given = {**measure.parameters, "norm": "topic"}
+    instead = replace(measure, values=tuple((name, given[name]) for name, _ in measure.values)).name
+    raw = MEASURES.get(measure.definition.name.removeprefix("n"))
+    if raw and raw is not measure.definition and given["ideal"] == "recall_base":
+        values = tuple((parameter.name, given[parameter.name]) for parameter in raw.parameters)
+        name = replace(measure, definition=raw, values=values).name
+        instead = f"{name}, whose means it divides by the same average ideal for every run, or {instead}"
+    return f"{measure.name}: a ratio of averaged vectors has no value for a topic that could be tested: use {instead}"
+
+
 def cautions_of(measures: list[Measure], left_out: int) -> list[Caution]:
     """Return the cautions about the values themselves, whatever is computed from them."""
     cautions = []
-    pooled = [measure.name for measure in measures if measure.pools]
-    if pooled:
-        message = f"{', '.join(pooled)}: norm='average' pools all topics; the comparison uses per-topic ratios"
-        cautions.append(Caution("pooled_measure", message))
     geometric = [m.name for m in measures if m.definition.aggregate is Aggregate.GEOMETRIC]
     if geometric:
         message = (
