@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
+from metrics.charts.comparisons.charts import TOGETHER_CHARTS
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS, render
 from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, Asked
@@ -28,7 +29,7 @@ from metrics.questions.declared import (
     parameter,
 )
 from metrics.questions.parameters import choice_in, flag_in, query_of
-from metrics.questions.unchanged import of_board, of_collection, unchanged
+from metrics.questions.unchanged import of_board, of_chosen_runs, of_collection, unchanged
 from metrics.questions.values import evaluation_in
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.work import begin_drawing
@@ -82,13 +83,15 @@ class RunChart(APIView):
 
 def _of_collection(request: Request, collection: str, chart: str, form: str) -> Fingerprint | None:
     # The rows that a filter shows may depend on the reader.
-    return of_board(request, collection) if chart == "means" else of_collection(request, collection)
+    if chart == "means":
+        return of_board(request, collection)
+    return of_chosen_runs(request, collection) if chart in TOGETHER_CHARTS else of_collection(request, collection)
 
 
 class CollectionChart(APIView):
     """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
-    of the requested combinations beside the official order; or of compared runs: significance, ranks, curves, and the
-    rankings of two for one topic."""
+    of the requested combinations beside the official order; or of compared runs: significance, ranks, curves,
+    precision-recall, and the rankings of two for one topic."""
 
     @extend_schema(
         responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},

@@ -11,7 +11,7 @@ from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
-from metrics.api.values import curves, differences, matrix, rankings, values
+from metrics.api.values import curves, curves_together, differences, matrix, rankings, values
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
 from metrics.exports.sessions import EXPORTS as SESSION_EXPORTS
@@ -90,6 +90,16 @@ urlpatterns = [
         "collections/<slug:collection>/charts/<slug:chart>.<slug:form>",
         charts.CollectionChart.as_view(),
         name="collection-chart",
+    ),
+    path(
+        "collections/<slug:collection>/curves/",
+        curves_together.CollectionCurvesView.as_view(),
+        name="collection-curves",
+    ),
+    path(
+        "collections/<slug:collection>/precision-recall/",
+        curves_together.CollectionPrecisionRecallView.as_view(),
+        name="collection-precision-recall",
     ),
     path("collections/<slug:collection>/values/", matrix.CollectionValuesView.as_view(), name="collection-values"),
     path(

@@ -1,4 +1,5 @@
-"""Reading a curve against the ideal's: across, how far one has to go; and down, what is missed at a rank.
+"""Reading a curve against the ideal's, or against another run's: across, how far one has to go; and down, what is
+missed at a rank.
 
 Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere RN-2002-2,
 sections 2.2, 3.4 and 3.5.
@@ -25,14 +26,28 @@ class Readings:
 
     Shapes: (depth,) in each. `needed` is the rank at which the run has what the ideal has at the rank, 0 where it never
     has; `missed` is the ideal minus the actual value and `percent` the same in per cent of the ideal, NaN where that
-    is 0. `horizontal_from` is the last rank at which the ideal gains anything: the stopping rule. `needed` and
-    `horizontal_from` are None for a curve that may fall.
+    is 0. `horizontal_from` is the last rank at which the ideal gains anything: the stopping rule. `reached` is the
+    run's averaged curve down to its last document, of shape (depth or more,). `needed`, `horizontal_from` and `reached`
+    are None for a curve that may fall.
     """
 
     needed: Ints | None
     missed: Floats
     percent: Floats
     horizontal_from: int | None
+    reached: Floats | None = None
+
+
+@dataclass(frozen=True)
+class AgainstBest:
+    """Several runs' averaged curves against the highest of them at each of the ranks 1..depth.
+
+    Shapes: `best` (depth,), the place of the run that is highest there, the first of equals; `needed` (runs, depth),
+    the rank at which each run has what that one has at the rank, 0 where it never has.
+    """
+
+    best: Ints
+    needed: Ints
 
 
 def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
@@ -49,9 +64,24 @@ def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
     np.divide(100 * missed, ideal, out=percent, where=ideal > 0)
     if not whole.cumulates:
         return Readings(None, missed, percent, None)
-    before = np.searchsorted(actual, ideal * (1 - _ROUNDING))
-    needed = np.where(before < len(actual), before + 1, 0)
-    return Readings(needed, missed, percent, int(whole.best.rank.max(initial=0)) or None)
+    horizontal_from = int(whole.best.rank.max(initial=0)) or None
+    return Readings(_needed(actual, ideal), missed, percent, horizontal_from, actual)
+
+
+def against_best(runs: list[Readings], depth: int) -> AgainstBest | None:
+    """Read each run across against the best one at ranks 1..depth; None without runs or for curves that may fall."""
+    reached = [found.reached for found in runs if found.reached is not None]
+    if not reached or len(reached) < len(runs):
+        return None
+    values = np.stack([mean[:depth] for mean in reached])
+    highest = values.max(axis=0)
+    return AgainstBest(values.argmax(axis=0), np.stack([_needed(mean, highest) for mean in reached]))
+
+
+def _needed(reached: Floats, wanted: Floats) -> Ints:
+    """Return the first rank at which a curve that never falls has each value, 0 where it never has."""
+    before = np.searchsorted(reached, wanted * (1 - _ROUNDING))
+    return np.where(before < len(reached), before + 1, 0)
 
 
 def _length(run: JudgedRun) -> int:

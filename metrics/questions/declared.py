@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 
+from metrics.engine.curves import CURVES
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
@@ -60,6 +61,12 @@ PAGE = (
     parameter("offset", "rows to pass over", OpenApiTypes.INT),
 )
 DEPTH = parameter("depth", "number of ranks, default: 100, at most 1000", OpenApiTypes.INT)
+RANKS = parameter("ranks", "ranks separated by commas: values at these alone; default: every rank down to depth")
+CURVE_MEASURES = (
+    parameter("measures", f"of {', '.join(CURVES)}, with their parameters; default: nDCG"),
+    parameter("measure", "the same as measures, of which one is given"),
+)
+READINGS = parameter("readings", "true: the curves read across and down against the ideal's", OpenApiTypes.BOOL)
 RECALL = (
     parameter("points", "points of recall from 0 to 1, default: 11, 2 to 101", OpenApiTypes.INT),
     parameter(
@@ -69,6 +76,12 @@ RECALL = (
     parameter("interp", "default: ceiling", choices=("ceiling", "interval")),
     parameter("rounding", "of recall into documents, for ceiling; default: 10", choices=("10", "9", "exact")),
     CONFIDENCE,
+)
+# The runs of an answer of curves.
+CHOSEN_RUNS = (
+    parameter("runs", "run ids separated by commas; default: all evaluated runs"),
+    parameter("filter", "in place of runs: the runs that this filter of the leaderboard shows; docs/api.md"),
+    SCORES,
 )
 # The parameters of a leaderboard.
 BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, SCORES, *STATISTICS)

@@ -33,6 +33,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query
+from metrics.questions.values import together_query
 from metrics.services.boards.fingerprints import (
     Fingerprint,
     RunGroups,
@@ -170,6 +171,16 @@ def of_judged_collection(request: HttpRequest | Request, collection: str) -> Fin
 
 def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
     return of_asked_board(request, scored_collection(request, collection))
+
+
+def of_chosen_runs(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
+    """Of the runs of a collection that `runs` or `filter` select; None where the question has no answer."""
+    found = scored_collection(request, collection)
+    try:
+        board = together_query(text_of(request.GET), found, request.user).board
+        return of_boards(found) + (of_filter(found, board) if board else ())
+    except EvalHubError:
+        return None
 
 
 def of_asked_board(request: HttpRequest | Request, collection: Collection) -> Fingerprint | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from metrics.engine.curves import MAX_DEPTH, curve_measures
 from metrics.engine.errors import MeasureError
@@ -16,6 +17,7 @@ from metrics.engine.measures.definition import (
 )
 from metrics.engine.precision_recall import MAX_POINTS
 from metrics.models import Evaluation
+from metrics.questions.boards import board_query
 from metrics.questions.parameters import (
     MAX_VERSION,
     choice_in,
@@ -30,6 +32,7 @@ from metrics.questions.parameters import (
 )
 from metrics.questions.run_ids import run_ids_in
 from metrics.services.values.curves import CurveQuery, RecallQuery
+from metrics.services.values.curves_together import TogetherQuery
 from metrics.services.values.matrix import LAYOUTS, MatrixQuery
 from metrics.services.values.values import find_evaluation
 from runs.api.parameters import integer_in
@@ -52,13 +55,29 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
         measures = curve_measures(parameters.get(name) or "nDCG")
     except MeasureError as error:
         raise pointed(error, name) from error
+    ranks = sorted(several_in(parameters, "ranks", lambda text: integer_in({"ranks": text}, "ranks", 0, 1, MAX_DEPTH)))
+    depth = integer_in(parameters, "depth", max(ranks, default=100), 1, MAX_DEPTH)
+    if ranks and ranks[-1] > depth:
+        message = f"rank {ranks[-1]} lies beyond depth={depth}: name other ranks, or a larger depth"
+        raise InvalidInput(message, pointer="ranks")
     return CurveQuery(
         measures=measures,
-        depth=integer_in(parameters, "depth", 100, 1, MAX_DEPTH),
+        depth=depth,
+        ranks=tuple(ranks),
         confidence=share_in(parameters, "confidence", 0.95),
         per_topic=flag_in(parameters, "per_topic"),
         with_readings=flag_in(parameters, "readings"),
     )
+
+
+def together_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> TogetherQuery:
+    """Return which runs to show: those of `runs`, or those that `filter`, as on a leaderboard, selects."""
+    runs, scores, text = run_ids_in(parameters), scores_in(parameters), parameters.get("filter", "").strip()
+    if runs and text:
+        message = "runs names the runs and filter selects them from the leaderboard: give only one of them"
+        raise InvalidInput(message, code="repeated_parameter", pointer="filter")
+    asked = {"filter": text, "scores": scores or ""}
+    return TogetherQuery(runs, board_query(asked, collection, reader) if text else None, scores)
 
 
 def recall_query(parameters: Mapping[str, str]) -> RecallQuery:
@@ -103,10 +122,9 @@ def layout_in(parameters: Mapping[str, str], query: MatrixQuery) -> str:
     return layout
 
 
-def check_size(values: int) -> None:
-    """Raise InvalidInput if the curves of all topics make too long an answer."""
+def check_size(values: int, pointer: str = "per_topic") -> None:
+    """Raise InvalidInput if the curves of all topics, or of all runs, make too long an answer."""
     if values > MAX_VALUES:
-        message = (
-            f"{values:,} values of single topics requested; the limit is {MAX_VALUES:,}: use fewer ranks or curves"
-        )
-        raise InvalidInput(message, code="too_many_values", pointer="per_topic")
+        whose = "of single topics " if pointer == "per_topic" else ""
+        message = f"{values:,} values {whose}requested; the limit is {MAX_VALUES:,}: use fewer ranks or curves"
+        raise InvalidInput(message, code="too_many_values", pointer=pointer)

@@ -63,6 +63,8 @@ DEAREST: dict[str, str] = {
     "session-set-page": "/session-sets/{set}/?measure={session}",
     "session-page": "/session-sets/{set}/sessions/u1-101/?measure={session}&documents=100",
     "collection-values": _BOARD + "values/?measures={compared}",
+    "collection-curves": _BOARD + "curves/?measures={curves}&depth=1000&readings=true",
+    "collection-precision-recall": _BOARD + "precision-recall/?points=101&rel=all&confidence={share}",
     "collection-values-export": _BOARD + "values/export/csv/?measures={compared}",
     "run-values-export": _RUN + "values/export/csv/?measures={odd}",
     "judgements": _BOARD + "judgements/",

@@ -15,7 +15,7 @@ from metrics.engine.curves import CURVES, Curve, curve, curve_measure, curve_mea
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.readings import readings
+from metrics.engine.readings import against_best, readings
 from tests.engine import naive
 from tests.engine.build import Qrels, Run, judged_run, ranked
 from tests.engine.test_against_pytrec_eval import random_collection
@@ -237,6 +237,25 @@ def test_the_ideal_ranking_needs_as_many_ranks_as_the_ideal(levels: list[int]) -
     assert read.needed.tolist()[:gaining] == list(range(1, gaining + 1))
     assert read.missed.tolist() == pytest.approx([0.0] * len(levels))
     assert read.horizontal_from == (gaining or None)
+
+
+@pytest.mark.parametrize("measure", ["CG", "DCG(gains='0-1-10-100',dis='jk')", "R"])
+def test_runs_are_read_against_the_best_of_them(measure: str) -> None:
+    views = [judged_run(*random_collection(seed)) for seed in SEEDS]
+    found = against_best([readings(view, curve_measure(measure), 20) for view in views], 20)
+    assert found is not None
+    means = [curve(view, curve_measure(measure), 200).mean.tolist() for view in views]
+    for rank in range(20):
+        highest = max(mean[rank] for mean in means)
+        assert means[found.best[rank]][rank] == highest
+        assert found.needed[:, rank].tolist() == [reached(mean, highest) for mean in means]
+    assert 0 in found.needed
+    assert (found.needed > 20).any()
+
+
+def test_curves_that_may_fall_are_not_read_against_each_other() -> None:
+    assert against_best([readings(ranked(1, 0), parse_measure("nDCG"), 2)], 2) is None
+    assert against_best([], 2) is None
 
 
 def test_a_run_is_read_across_beyond_the_depth_shown() -> None:

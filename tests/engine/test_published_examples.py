@@ -9,7 +9,7 @@ from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.engine.curves import curve
 from metrics.engine.grammar import parse_measure
 from metrics.engine.judged import JudgedRun
-from metrics.engine.readings import readings
+from metrics.engine.readings import against_best, readings
 from metrics.engine.what_if import PRESETS
 from tests.engine.build import judged_run, ranked
 
@@ -116,6 +116,16 @@ def test_the_ideal_vectors_read_across_and_down() -> None:
     assert read.missed.tolist() == [0, 1, 1, 3, 5, 6, 5, 4, 2, 3, 3, 3]
     assert rounded(read.percent.tolist(), 1)[:4] == [0, 16.7, 11.1, 27.3]
     assert read.horizontal_from == 10
+
+
+def test_two_published_vectors_read_against_each_other() -> None:
+    """G' of Järvelin and Kekäläinen has 8 at rank 3, 9 at 6, 13 at 8 and 16 at 9; the first topic of Modern
+    Information Retrieval, 1 0 1 0 0 3 0 0 0 2 0 0 0 0 3, has 2 at rank 3 and 10 at its end."""
+    textbook = (1, 0, 1, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0, 3)
+    found = against_best([readings(ranked(*levels), parse_measure("CG"), 10) for levels in (textbook, TOIS)], 10)
+    assert found is not None
+    assert found.best.tolist() == [1] * 10
+    assert found.needed.tolist() == [[6, 6, 15, 15, 15, 15, 0, 0, 0, 0], [1, 2, 3, 3, 3, 6, 7, 8, 9, 9]]
 
 
 def test_the_two_users_of_jarvelin_and_kekalainen_2002() -> None:

@@ -126,6 +126,7 @@ def test_a_row_of_many_has_room_for_its_letters(board: Collection, name: str) ->
 def test_a_legend_is_whole(eight: list[Run], size: str) -> None:
     figure = curves_of(eight)
     check_texts(figure, size)
+    check_texts(drawn_of(Collection.objects.get(slug="small"), "precision-recall", interp="interval"), size)
     told = words(svg(figure, size))
     names = [long_name(number) for number in range(8)]
     if SIZES[size][0] < 600:
@@ -170,7 +171,10 @@ def test_runs_that_tie_for_the_first_rank_are_explained(alice: User) -> None:
 
 
 def test_a_ratio_of_averages_is_called_one(two: list[Run]) -> None:
-    for measure, said in (("nDCG", "the mean of 3 topics"), ("nDCG(norm='average')", "the ratio of the averages of 3")):
+    for measure, said in (
+        ("nDCG", "the mean of 3 topics"),
+        ("nDCG(norm='average')", "the ratio of the averaged vectors of 3 topics"),
+    ):
         evaluation = find_evaluation(run=two[0])
         drawn = curve(load_view(evaluation), parse_measure(measure), 20)
         for figure in (curve_figure(drawn, measure=parse_measure(measure), run="r"), curves_of(two, measure)):

@@ -30,7 +30,7 @@ from tests.metrics.scored import make_scored, simulated
 
 pytestmark = pytest.mark.words
 
-COMPARED = ("significance", "ranks", "curves", "rankings")
+COMPARED = ("significance", "ranks", "curves", "precision-recall", "rankings")
 Submit = Callable[..., Run]
 
 
@@ -155,6 +155,30 @@ def test_curves_are_those_of_the_runs(anonymous: APIClient, pair: tuple[Run, Run
         assert [point["value"] for point in lines if point["line"] == run.tag] == pytest.approx(curve["mean"])
 
 
+@pytest.mark.parametrize(
+    "query", [{"rounding": "exact"}, {"interp": "interval", "rel": "2"}, {"rel": "1", "level": "2", "points": "3"}]
+)
+def test_precision_over_recall_is_that_of_the_runs(
+    anonymous: APIClient, pair: tuple[Run, Run], query: dict[str, str]
+) -> None:
+    points = chart(anonymous, "precision-recall.json", **asked(pair, "precision-recall"), **query).json()
+    lines: dict[str, list[float]] = {}
+    for point in points["data"]["values"]:
+        lines.setdefault(point["line"], []).append(point["precision"])
+    several = len(lines) > 2
+    for run in pair:
+        for curve in anonymous.get(f"/api/v1/runs/{run.pk}/precision-recall/", query).json()["curves"]:
+            level = f"level {curve['rel']} and above" if "rel" in curve else f"level {curve['level']} alone"
+            assert lines.pop(f"{run.tag}, {level}" if several else run.tag) == pytest.approx(curve["mean"])
+    assert not lines
+
+
+def test_a_filter_chooses_whose_curves_are_drawn(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
+    for name in ("curves", "precision-recall"):
+        drawn = chart(anonymous, f"{name}.json", filter="-tag:good").json()["data"]["values"]
+        assert {point["line"] for point in drawn} - {"ideal"} == {"poor"}
+
+
 def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run, Run]) -> None:
     drawn = chart(anonymous, "rankings.json", **asked(pair, "rankings")).json()
     lines = drawn["layer"][0]["data"]["values"]
@@ -171,6 +195,9 @@ def test_a_line_joins_what_both_runs_found(anonymous: APIClient, pair: tuple[Run
         ("rankings.svg", {"runs": "{0},{1}", "topic": "77"}, 404, "unknown_topic"),
         ("curves.svg", {"measure": "AP"}, 400, "no_curve"),
         ("curves.svg", {"measures": "DCG,CG"}, 400, "too_many_measures"),
+        ("curves.svg", {"filter": "tag:none"}, 400, "nothing_to_draw"),
+        ("precision-recall.svg", {"rel": "all", "level": "1,2,3"}, 400, "too_many_levels"),
+        ("precision-recall.svg", {"interp": "x"}, 400, "bad_parameter"),
         ("significance.svg", {"tests": "x"}, 400, "unknown_test"),
         ("significance.svg", {"runs": "{0}"}, 400, "too_few_runs"),
         ("ranks.svg", {"measures": "x"}, 400, "unknown_measure"),

@@ -170,3 +170,116 @@ def test_a_run_that_is_not_evaluated_has_no_curves(api: APIClient, collection: s
     run = upload(api, "collections/small/runs/", GOOD).json()["id"]
     answer = api.get(f"/api/v1/runs/{run}/{kind}/")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_evaluated")
+
+
+@pytest.fixture
+def together(anonymous: APIClient, submit: Callable[..., Run]) -> Callable[..., Any]:
+    """Ask for the curves of GOOD and POOR in one answer; `{0}` and `{1}` stand for their ids."""
+    runs = [str(submit(GOOD).pk), str(submit(POOR).pk)]
+
+    def get(kind: str = "curves", **query: str) -> Any:
+        query = {name: text.format(*runs) for name, text in query.items()}
+        return anonymous.get(f"/api/v1/collections/small/{kind}/", query)
+
+    return get
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [
+        ("curve", {"measures": "DCG,nDCG(norm='average'),P,F", "depth": "4", "confidence": "0.9"}),
+        ("curve", {"measures": "CG", "depth": "4", "ranks": "1,3"}),
+        ("precision-recall", {"rel": "all", "level": "1", "points": "5", "rounding": "exact"}),
+        ("precision-recall", {"interp": "interval"}),
+    ],
+)
+def test_curves_of_several_runs_are_those_of_each(
+    anonymous: APIClient, together: Callable[..., Any], kind: str, query: dict[str, str]
+) -> None:
+    several = "curves" if kind == "curve" else kind
+    for order in ("{1},{0}", "{0}", ""):
+        body = together(several, runs=order, **query).json()
+        assert len(body["runs"]) == (order.count(",") + 1 if order else 2)
+        for run in body["runs"]:
+            alone = anonymous.get(f"/api/v1/runs/{run['id']}/{kind}/", query).json()
+            assert (run["curves"], run["coverage"]) == (alone["curves"], alone["coverage"])
+            assert {name: body[name] for name in ("qrels", "scores", "confidence")}.items() <= alone.items()
+            assert body.get("recall") == alone.get("recall")
+    tags = [run["tag"] for run in together(several, runs="{1},{0}").json()["runs"]]
+    assert tags == ["poor", "good"]
+
+
+def test_several_runs_are_read_against_the_ideal_and_the_best_of_them(together: Callable[..., Any]) -> None:
+    body = together(measures="CG,nDCG", ranks="3,1,2", readings="true").json()
+    assert (body["ranks"], body["depth"]) == ([1, 2, 3], 3)
+    good, poor = body["runs"]
+    across, falling = body["best"]
+    means = [np.array(run["curves"][0]["mean"]) for run in (good, poor)]
+    assert (means[0] > means[1]).all()
+    assert across == {"measure": "CG", "runs": [good["id"]] * 3}
+    assert falling == {"measure": "nDCG", "runs": None}
+    assert good["curves"][0]["readings"]["needed_for_best"] == [1, 2, 2]
+    # POOR ends at 2/3; GOOD has more than that from rank 1 on.
+    assert poor["curves"][0]["readings"]["needed_for_best"] == [None] * 3
+    for run in (good, poor):
+        read = run["curves"][0]["readings"]
+        assert np.allclose(read["missed"], np.array(run["curves"][0]["ideal"]) - run["curves"][0]["mean"])
+        assert (run["curves"][1]["readings"]["needed"], run["curves"][1]["readings"]["needed_for_best"]) == (None, None)
+    assert "best" not in together(measures="CG").json()
+
+
+def test_a_filter_of_the_leaderboard_chooses_the_runs(api: APIClient, together: Callable[..., Any]) -> None:
+    for kind in ("curves", "precision-recall"):
+        assert [run["tag"] for run in together(kind, filter="tag:oo -tag:good").json()["runs"]] == ["poor"]
+        for query, code, pointer in (
+            ({"filter": "tag:none"}, "nothing_to_draw", "filter"),
+            ({"filter": "x=1"}, "bad_filter", "filter"),
+            ({"filter": "good", "runs": "{0}"}, "repeated_parameter", "filter"),
+        ):
+            answer = together(kind, **query)
+            assert (answer.status_code, answer.json()["code"]) == (400, code)
+            assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    # An answer about one's own runs is not another reader's.
+    small = "/api/v1/collections/small/curves/"
+    own = api.get(small, {"filter": "own:yes"})
+    assert len(own.json()["runs"]) == 2
+    assert together(filter="own:yes").json()["code"] == "nothing_to_draw"
+
+
+def test_ratios_of_averaged_vectors_are_called_so(together: Callable[..., Any]) -> None:
+    (run, _) = together(measures="nDCG,nDCG(norm='average')", ranks="2").json()["runs"]
+    assert [curve["aggregate"] for curve in run["curves"]] == ["mean", "pooled ratio"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "code", "pointer"),
+    [
+        ("curves", {"measures": "AP"}, "no_curve", "measures"),
+        ("curves", {"ranks": "0"}, "invalid", "ranks"),
+        ("curves", {"ranks": "1,x"}, "invalid", "ranks"),
+        ("curves", {"ranks": "1001"}, "invalid", "ranks"),
+        ("curves", {"ranks": "5,20", "depth": "10"}, "invalid", "ranks"),
+        ("curves", {"runs": "x"}, "invalid", "runs"),
+        ("curves", {"runs": "00000000-0000-4000-8000-000000000000"}, "unknown_run", "runs"),
+        ("precision-recall", {"interp": "interval", "rounding": "9"}, "bad_parameter", "rounding"),
+        ("precision-recall", {"rel": ",".join(map(str, range(30)))}, "too_many_levels", "rel"),
+    ],
+)
+def test_curves_of_several_runs_that_cannot_be_made_say_why(
+    together: Callable[..., Any], kind: str, query: dict[str, str], code: str, pointer: str
+) -> None:
+    answer = together(kind, **query)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def test_long_answers_about_many_runs_are_refused(
+    together: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "MAX_VALUES", 80)
+    assert together(depth="10").status_code == 200
+    answer = together(depth="11")
+    assert (answer.status_code, answer.json()["code"]) == (400, "too_many_values")
+    assert together(depth="10", readings="true").json()["code"] == "too_many_values"
+    monkeypatch.setattr("metrics.api.values.curves_together.MAX_RUNS", 1)
+    assert together(depth="2").json()["code"] == together("precision-recall").json()["code"] == "too_many_runs"

@@ -46,6 +46,10 @@ ENDPOINTS = {
     "collections/small/values/": 7,
     "collections/small/values/?measures=P@3,DCG": 9,
     "collections/small/values/export/csv/": 4,
+    "collections/small/curves/": 8,
+    "collections/small/curves/?measures=nDCG,CG,P,R&readings=true&ranks=1,3": 8,
+    "collections/small/curves/?filter=good": 13,
+    "collections/small/precision-recall/?rel=all": 8,
     "runs/{run}/": 3,
     "runs/{run}/values/": 5,
     "runs/{run}/values/?measures=P@3,DCG": 7,
@@ -60,6 +64,7 @@ ENDPOINTS = {
     "collections/small/charts/what-if.json": 9,
     "collections/small/charts/significance.json": 8,
     "collections/small/charts/curves.json": 9,
+    "collections/small/charts/precision-recall.json": 9,
     "collections/small/charts/rankings.json?runs={run},{other}&topic=1": 9,
     "runs/{run}/evaluations/": 2,
     "measures/": 0,
@@ -87,7 +92,8 @@ def test_the_chart_of_ranks_is_made_from_few_queries(alice: User, anonymous: API
 
 
 KINDS = (
-    "leaderboard", "comparison", "what-if", "difference", "orders", "design", "values", "curve", "precision-recall",
+    "leaderboard", "comparison", "what-if", "difference", "orders", "design", "values", "curve", "curves",
+    "precision-recall",
 )  # fmt: skip
 REMEMBERED = [path for path in ENDPOINTS if "/export/" not in path and any(f"/{kind}/" in path for kind in KINDS)]
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.api.answers import ReadFrom, numbers, read_from
+from metrics.api.answers import Aggregate, ReadFrom, numbers, read_from
 from metrics.engine import precision_recall
-from metrics.engine.curves import CURVES
 from metrics.engine.intervals import Band
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation
-from metrics.questions.declared import CONFIDENCE, DEPTH, PER_TOPIC, RECALL, SCORES, VERSION, parameter
+from metrics.questions.declared import (
+    CONFIDENCE,
+    CURVE_MEASURES,
+    DEPTH,
+    PER_TOPIC,
+    RANKS,
+    READINGS,
+    RECALL,
+    SCORES,
+    VERSION,
+)
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_scored_run, unchanged
 from metrics.questions.values import check_size, curve_query, evaluation_in, recall_query
@@ -40,6 +48,12 @@ class Readings(TypedDict):
     missed: Annotated[list[float], "the ideal minus the actual mean"]
     missed_percent: Annotated[list[float | None], "of the ideal; null where that is 0"]
     ideal_horizontal_from: Annotated[int | None, "the last rank at which the ideal gains anything: where to stop"]
+    needed_for_best: NotRequired[
+        Annotated[
+            list[int | None] | None,
+            "of several runs: the rank at which the run has what the best of them has at the rank; null as in `needed`",
+        ]
+    ]
 
 
 class MeanCurve(TypedDict):
@@ -54,6 +68,9 @@ class MeanCurve(TypedDict):
 
 class Curve(MeanCurve):
     measure: str
+    aggregate: Annotated[
+        Aggregate, "what mean is: pooled ratio with norm='average', the ratio of the topics' averaged vectors"
+    ]
     ideal: Annotated[list[float], "the ideal's averaged over topics"]
     readings: NotRequired[Readings]
 
@@ -62,6 +79,7 @@ class RunCurves(ReadFrom):
     """Measures at ranks 1..depth: averaged over topics, with the ideal, and by topic if requested."""
 
     depth: int
+    ranks: NotRequired[Annotated[list[int], "those that were named: every list of a curve has values at these alone"]]
     confidence: float
     curves: list[Curve]
 
@@ -87,11 +105,11 @@ class RunCurveView(APIView):
     @extend_schema(
         responses=shape(RunCurves),
         parameters=[
-            parameter("measures", f"of {', '.join(CURVES)}, with their parameters; default: nDCG"),
-            parameter("measure", "the same as measures, of which one is given"),
+            *CURVE_MEASURES,
             DEPTH,
+            RANKS,
             CONFIDENCE,
-            parameter("readings", "true: the curves read across and down against the ideal's", OpenApiTypes.BOOL),
+            READINGS,
             PER_TOPIC,
             SCORES,
             VERSION,
@@ -104,12 +122,16 @@ class RunCurveView(APIView):
         query = curve_query(text)
         evaluation = evaluation_in(text, found)
         if query.per_topic:
-            check_size(evaluation.qrels.topics * query.depth * len(query.measures))
-        drawn = read_curves(evaluation=evaluation, query=query)
-        curves = [_curve(one, evaluation, query) for one in drawn]
-        return Response(
-            RunCurves(**read_from(evaluation), depth=query.depth, confidence=query.confidence, curves=curves)
-        )
+            check_size(evaluation.qrels.topics * query.points * len(query.measures))
+        curves = []
+        for drawn in read_curves(evaluation=evaluation, query=query):
+            curves.append(curve_answer(drawn, query))
+            if query.per_topic:
+                curves[-1]["topics"] = _topics(evaluation, drawn.curve.topics[:, query.places])
+        answer = RunCurves(**read_from(evaluation), depth=query.depth, confidence=query.confidence, curves=curves)
+        if query.ranks:
+            answer["ranks"] = list(query.ranks)
+        return Response(answer)
 
 
 class PrecisionRecallView(APIView):
@@ -139,47 +161,48 @@ class PrecisionRecallView(APIView):
             rounding=query.rounding if query.interp == "ceiling" else None,
             confidence=query.confidence,
             recall=precision_recall.recall_points(query.points).tolist(),
-            curves=[_level(one, evaluation, query) for one in drawn],
+            curves=[],
         )
+        for one in drawn:
+            answer["curves"].append(level_answer(one, query))
+            if query.per_topic:
+                answer["curves"][-1]["topics"] = _topics(evaluation, one.topics)
         return Response(answer)
 
 
-def _curve(drawn: DrawnCurve, evaluation: Evaluation, query: CurveQuery) -> Curve:
-    curve, found = drawn.curve, drawn.readings
-    low, high = _ends(curve.band(query.confidence))
+def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
+    """A curve at the ranks that are asked for, with its readings where they were."""
+    curve, found, shown = drawn.curve, drawn.readings, query.places
+    low, high = _ends(curve.band(query.confidence), shown)
     answer = Curve(
         measure=drawn.measure.name,
-        mean=curve.mean.tolist(),
+        aggregate=drawn.measure.aggregate_name,
+        mean=curve.mean[shown].tolist(),
         low=low,
         high=high,
-        ideal=curve.ideal_mean.tolist(),
+        ideal=curve.ideal_mean[shown].tolist(),
     )
     if found:
         answer["readings"] = Readings(
-            needed=None if found.needed is None else [rank or None for rank in found.needed.tolist()],
-            missed=found.missed.tolist(),
-            missed_percent=numbers(found.percent.tolist()),
+            needed=None if found.needed is None else [rank or None for rank in found.needed[shown].tolist()],
+            missed=found.missed[shown].tolist(),
+            missed_percent=numbers(found.percent[shown].tolist()),
             ideal_horizontal_from=found.horizontal_from,
         )
-    if query.per_topic:
-        answer["topics"] = _topics(evaluation, curve.topics)
     return answer
 
 
-def _level(drawn: precision_recall.PrecisionRecall, evaluation: Evaluation, query: RecallQuery) -> LevelCurve:
+def level_answer(drawn: precision_recall.PrecisionRecall, query: RecallQuery) -> LevelCurve:
+    """The curve of one level and all above it, or of the level alone."""
     low, high = _ends(drawn.band(query.confidence))
     mean = drawn.mean.tolist()
     if drawn.alone:
-        answer = LevelCurve(level=drawn.rel, mean=mean, low=low, high=high)
-    else:
-        answer = LevelCurve(rel=drawn.rel, mean=mean, low=low, high=high)
-    if query.per_topic:
-        answer["topics"] = _topics(evaluation, drawn.topics)
-    return answer
+        return LevelCurve(level=drawn.rel, mean=mean, low=low, high=high)
+    return LevelCurve(rel=drawn.rel, mean=mean, low=low, high=high)
 
 
-def _ends(band: Band | None) -> tuple[list[float], list[float]] | tuple[None, None]:
-    return (band[0].tolist(), band[1].tolist()) if band else (None, None)
+def _ends(band: Band | None, shown: Any = slice(None)) -> tuple[list[float], list[float]] | tuple[None, None]:
+    return (band[0][shown].tolist(), band[1][shown].tolist()) if band else (None, None)
 
 
 def _topics(evaluation: Evaluation, curves: Matrix) -> list[CurvePoints]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.what_if import what_if_figure
-from metrics.charts.comparisons.charts import COMPARED_CHARTS
+from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
 from metrics.charts.figure import Figure
 from metrics.questions.boards import board_query, what_if_query
 from metrics.questions.declared import (
+    CHOSEN_RUNS,
     COMPARISON,
     CONFIDENCE,
     DEPTH,
@@ -21,6 +22,7 @@ from metrics.questions.declared import (
     ORDER,
     ORDERS,
     PAGE,
+    RECALL,
     SCORES,
     SORT,
     WHAT_IF,
@@ -62,6 +64,7 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
     "what-if": _for_all(_what_if),
     **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
+    **TOGETHER_CHARTS,
 }
 
 COLLECTION_CHART_READS: Reads = {
@@ -73,9 +76,9 @@ COLLECTION_CHART_READS: Reads = {
         parameter("measures", "one of nDCG, DCG, CG, P ...; default: nDCG"),
         parameter("measure", "the same as measures, of which one is given"),
         DEPTH,
-        parameter("runs", "run ids separated by commas, 8 at most"),
-        SCORES,
+        *CHOSEN_RUNS,
     ),
+    "precision-recall": (*RECALL, *CHOSEN_RUNS),
     "rankings": (parameter("runs", "the ids of two runs"), parameter("topic", "the topic"), SCORES),
     "orders": ORDERS,
     "power": DESIGN,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from metrics.charts.boards.ranks import ranks_figure
 from metrics.charts.comparisons.power import power_figure
@@ -10,6 +11,7 @@ from metrics.charts.comparisons.significance import significance_figure
 from metrics.charts.comparisons.two_orders import two_orders_figure
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
+from metrics.charts.values.recall_together import recall_together_figure
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
@@ -18,12 +20,17 @@ from metrics.questions.comparisons import comparison_query, design_query, orders
 from metrics.questions.parameters import measure_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.run_ids import run_ids_in
-from metrics.questions.values import curve_query
+from metrics.questions.values import curve_query, recall_query, together_query
 from metrics.services.comparisons.comparison import Compared, read_rank_intervals
 from metrics.services.comparisons.design import read_design
 from metrics.services.comparisons.orders import compare_orders
 from metrics.services.comparisons.stored import Answer, look_up_comparison
-from metrics.services.values.curves_together import choose_together, read_curves_together
+from metrics.services.values.curves_together import (
+    TogetherQuery,
+    choose_together,
+    read_curves_together,
+    read_recall_together,
+)
 from metrics.services.values.two_rankings import read_two_rankings
 from runs.errors import InvalidInput
 from runs.models import Collection
@@ -72,13 +79,19 @@ def _asked(draw: Callable[[Answer, Query], Figure]) -> Callable[[Collection, Que
     return figure
 
 
-def _curves(collection: Collection, query: Query) -> Figure:
-    chosen = choose_together(collection=collection, runs=run_ids_in(query), scores=scores_in(query))
+def _curves(collection: Collection, query: Query, reader: Any) -> Figure:
+    chosen = choose_together(collection=collection, query=together_query(query, collection, reader))
     return curves_together_figure(read_curves_together(evaluations=chosen, query=curve_query(query)))
 
 
+def _precision_recall(collection: Collection, query: Query, reader: Any) -> Figure:
+    chosen = choose_together(collection=collection, query=together_query(query, collection, reader))
+    return recall_together_figure(read_recall_together(evaluations=chosen, query=recall_query(query)))
+
+
 def _rankings(collection: Collection, query: Query) -> Figure:
-    chosen = choose_together(collection=collection, runs=run_ids_in(query), scores=scores_in(query))
+    runs = TogetherQuery(run_ids_in(query), scores=scores_in(query))
+    chosen = choose_together(collection=collection, query=runs)
     if len(chosen) != 2:
         message = f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(chosen)}"
         raise StatisticsError(message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs")
@@ -97,8 +110,13 @@ def _power(collection: Collection, query: Query) -> Figure:
 
 COMPARED_CHARTS: dict[str, Callable[[Collection, Query], Figure]] = {
     **{name: _asked(draw) for name, draw in ANSWER_CHARTS.items()},
-    "curves": _curves,
     "rankings": _rankings,
     "orders": _orders,
     "power": _power,
+}
+
+# Of several runs, and whoever asks: a filter may be about the reader's own runs.
+TOGETHER_CHARTS: dict[str, Callable[[Collection, Query, Any], Figure]] = {
+    "curves": _curves,
+    "precision-recall": _precision_recall,
 }

@@ -58,7 +58,7 @@ def _precision_recall(asked: Asked) -> Figure:
     curves = read_precision_recall(evaluation=asked.evaluation, query=query)
     if not curves:
         raise InvalidInput("no level above 0 occurs in the judgements", pointer="rel")
-    return precision_recall_figure(curves, run=asked.run.tag, confidence=query.confidence)
+    return precision_recall_figure(curves, run=asked.run.tag, query=query)
 
 
 def _distribution(asked: Asked) -> Figure:

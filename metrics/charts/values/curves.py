@@ -46,7 +46,7 @@ def curve_figure(curve: Curve, *, measure: Measure, run: str, confidence: float 
 def mean_words(curve: Curve) -> str:
     """Say how the topics' curves became one."""
     if curve.pooled:
-        return f"the ratio of the averages of {curve.n_topics} topics' vectors"
+        return f"the ratio of the averaged vectors of {curve.n_topics} topics"
     return f"the mean of {curve.n_topics} topics"
 
 

@@ -9,12 +9,13 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, named_colours, with_legend
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
+from metrics.services.values.curves import RecallQuery
 
 
-def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confidence: float = 0.95) -> Figure:
+def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, query: RecallQuery) -> Figure:
     """Draw interpolated precision at even points of recall, averaged over topics: a curve per level."""
-    recall = recall_points(len(curves[0].mean)).tolist()
-    names = [_name(curve) for curve in curves]
+    recall, confidence = recall_points(len(curves[0].mean)).tolist(), query.confidence
+    names = [level_name(curve) for curve in curves]
     means = [curve.mean.tolist() for curve in curves]
     rows = [[f"{point:.2f}", *(f"{mean[index]:.4f}" for mean in means)] for index, point in enumerate(recall)]
     lowest, alone = (any(curve.alone == kind for curve in curves) for kind in (False, True))
@@ -24,43 +25,52 @@ def precision_recall_figure(curves: list[PrecisionRecall], *, run: str, confiden
         relevant = f"documents of {names[0]} count as relevant"
     caption = (
         f"Interpolated precision of {run} at {len(recall)} points of recall, the mean of {len(curves[0].topics)} "
-        f"topics; {relevant}."
+        f"topics: {interpolation_words(query)}; {relevant}."
     )
     if len(curves) == 1 and curves[0].band(confidence):
         caption += (
             f" The shaded area is the {100 * confidence:g}% interval of the mean, as far as it lies between 0 and 1."
         )
     return Figure(
-        "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, confidence, look),
+        "precision-recall", caption, ["Recall", *names], rows, lambda look: _draw(curves, run, query, look),
         with_legend(names),
     )  # fmt: skip
 
 
-def _name(curve: PrecisionRecall) -> str:
+def interpolation_words(query: RecallQuery) -> str:
+    """Say which precision stands at a point of recall."""
+    if query.interp == "interval":
+        return "the highest from each point of recall to the next"
+    rounded = {"10": ", rounded as by trec_eval", "9": ", rounded as by trec_eval 9", "exact": ""}[query.rounding]
+    return f"the highest at that recall or more{rounded}"
+
+
+def level_name(curve: PrecisionRecall) -> str:
     return f"level {curve.rel} alone" if curve.alone else f"level {curve.rel} and above"
 
 
-def _draw(curves: list[PrecisionRecall], run: str, confidence: float, look: Look) -> Any:
+def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Look) -> Any:
     recall = recall_points(len(curves[0].mean)).tolist()
     points = [
-        {"line": _name(curve), "recall": at, "precision": value}
+        {"line": level_name(curve), "recall": at, "precision": value}
         for curve in curves
         for at, value in zip(recall, curve.mean.tolist(), strict=True)
     ]
-    layers = [_lines(points, [_name(curve) for curve in curves], look)]
-    band = curves[0].band(confidence) if len(curves) == 1 else None
+    names, palette = [level_name(curve) for curve in curves], look.palette
+    colours = [palette.run] if len(names) == 1 else list((palette.levels * 5)[: len(names)])
+    layers = [recall_lines(points, names, colours, look)]
+    band = curves[0].band(query.confidence) if len(curves) == 1 else None
     if band:
         low, high = (end.tolist() for end in band)
         ends = [{"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)]
         shade = alt.Chart(data(ends)).mark_area(opacity=0.16, color=look.palette.run, clip=True)
         layers.insert(0, shade.encode(x="recall:Q", y="low:Q", y2="high:Q"))
-    subtitle = f"interpolated, mean of {len(curves[0].topics)} topics"
+    subtitle = f"interpolated: {interpolation_words(query)}; mean of {len(curves[0].topics)} topics"
     return dressed(layers, look, f"Precision-recall curve of run {run}", subtitle)
 
 
-def _lines(points: list[dict[str, Any]], names: list[str], look: Look) -> Any:
-    palette = look.palette
-    colours = [palette.run] if len(names) == 1 else list((palette.levels * 5)[: len(names)])
+def recall_lines(points: list[dict[str, Any]], names: list[str], colours: list[str], look: Look) -> Any:
+    """Return a line with a point at each point of recall for each name."""
     scale = alt.Scale(domain=[0, 1])
     told = ["line:N", alt.Tooltip("recall:Q", format=".2f"), alt.Tooltip("precision:Q", format=".4f")]
     return (

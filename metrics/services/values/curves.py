@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from metrics.engine.curves import CHANGE_AT_EVERY_RANK, Curve, curve
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure
+from metrics.engine.judged import JudgedRun
 from metrics.engine.measures.interpolated import Interpolation, Rounding
 from metrics.engine.precision_recall import PrecisionRecall, precision_recall, relevance_levels
+from metrics.engine.ranking import Ints
 from metrics.engine.readings import Readings, readings
 from metrics.models import Evaluation
 from metrics.services.values.effort import begin_curves
-from metrics.services.values.judged_views import load_view
+from metrics.services.values.judged_views import load_view, views_of
 from runs.attention import keep_going
 
 MAX_LEVELS = 20
@@ -20,13 +25,24 @@ MAX_LEVELS = 20
 
 @dataclass(frozen=True)
 class CurveQuery:
-    """The parameters of a run's curves over ranks."""
+    """The parameters of curves over ranks; `ranks` are those of 1..depth to answer, none meaning all."""
 
     measures: list[Measure]
     depth: int = 100
     confidence: float = 0.95
     per_topic: bool = False
     with_readings: bool = False
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def points(self) -> int:
+        """How many ranks are answered."""
+        return len(self.ranks) or self.depth
+
+    @property
+    def places(self) -> Ints:
+        """The places in a curve of the ranks that are answered; shape (points,)."""
+        return np.array(self.ranks or range(1, self.depth + 1)) - 1
 
 
 @dataclass(frozen=True)
@@ -57,11 +73,29 @@ class DrawnCurve:
 def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve]:
     """Return the curves in the order of the request. Raise MeasureError for a measure without a curve, StatisticsError
     for too much work."""
-    points = query.depth * (evaluation.qrels.topics if query.per_topic else 1)
+    _begin_curves([evaluation], query)
+    return _curves(load_view(evaluation), query)
+
+
+def read_curves_of(*, evaluations: list[Evaluation], query: CurveQuery) -> Iterator[tuple[int, list[DrawnCurve]]]:
+    """Yield the curves of several runs under one version of the judgements, with the keys of their evaluations.
+
+    Judged views are read one at a time, in any order. Raise StatisticsError for too much work before the first one.
+    """
+    _begin_curves(evaluations, query)
+    for pk, _, view in views_of(evaluation.pk for evaluation in evaluations):
+        yield pk, _curves(view, query)
+
+
+def _begin_curves(evaluations: list[Evaluation], query: CurveQuery) -> None:
+    topics = evaluations[0].qrels.topics
+    points = query.points * (topics if query.per_topic else 1)
     dense = sum(measure.definition.name in CHANGE_AT_EVERY_RANK for measure in query.measures)
-    ranks = dense * query.depth * evaluation.qrels.topics
-    begin_curves(evaluation.pk, len(query.measures), points, with_readings=query.with_readings, every_rank=ranks)
-    view = load_view(evaluation)
+    keys, ranks = [evaluation.pk for evaluation in evaluations], dense * query.depth * topics
+    begin_curves(keys, len(query.measures), points, with_readings=query.with_readings, every_rank=ranks)
+
+
+def _curves(view: JudgedRun, query: CurveQuery) -> list[DrawnCurve]:
     drawn = []
     for measure in query.measures:
         keep_going()
@@ -72,10 +106,27 @@ def read_curves(*, evaluation: Evaluation, query: CurveQuery) -> list[DrawnCurve
 
 def read_precision_recall(*, evaluation: Evaluation, query: RecallQuery) -> list[PrecisionRecall]:
     """Return one curve for each level of relevance. Raise MeasureError for more than MAX_LEVELS levels."""
-    points = query.points * (evaluation.qrels.topics if query.per_topic else 1)
+    _begin_precision_recall([evaluation], query)
+    return _precision_recall(load_view(evaluation), query)
+
+
+def read_precision_recall_of(
+    *, evaluations: list[Evaluation], query: RecallQuery
+) -> Iterator[tuple[int, list[PrecisionRecall]]]:
+    """Yield the curves of several runs, as `read_curves_of` does."""
+    _begin_precision_recall(evaluations, query)
+    for pk, _, view in views_of(evaluation.pk for evaluation in evaluations):
+        keep_going()
+        yield pk, _precision_recall(view, query)
+
+
+def _begin_precision_recall(evaluations: list[Evaluation], query: RecallQuery) -> None:
+    points = query.points * (evaluations[0].qrels.topics if query.per_topic else 1)
     curves = sum(MAX_LEVELS if levels is None else len(levels) for levels in (query.levels, query.alone))
-    begin_curves(evaluation.pk, curves, points)
-    view = load_view(evaluation)
+    begin_curves([evaluation.pk for evaluation in evaluations], curves, points)
+
+
+def _precision_recall(view: JudgedRun, query: RecallQuery) -> list[PrecisionRecall]:
     asked = [
         (level, alone)
         for levels, alone in ((query.levels, False), (query.alone, True))

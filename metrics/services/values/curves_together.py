@@ -2,39 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from metrics.engine.curves import Curve
 from metrics.engine.errors import MeasureError, StatisticsError
 from metrics.engine.grammar import Measure
+from metrics.engine.precision_recall import PrecisionRecall
+from metrics.engine.readings import AgainstBest, Readings, against_best
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import active_qrels
-from metrics.services.values.curves import CurveQuery, read_curves
-from metrics.services.values.effort import sizes_of_views
+from metrics.services.boards.leaderboard import BoardQuery, active_qrels, runs_shown
+from metrics.services.values.curves import CurveQuery, RecallQuery, read_curves_of, read_precision_recall_of
 from metrics.services.values.selection import select_evaluations
 from runs.models import Collection
 
-# As many lines as there are distinguishable colours.
-MAX_TOGETHER = 8
+# As many lines as there are distinguishable colours, and the runs of one answer in JSON.
+MAX_TOGETHER, MAX_RUNS = 8, 100
+
+
+@dataclass(frozen=True)
+class TogetherQuery:
+    """Which runs: those that are named, those that a filter of the leaderboard selects, or all."""
+
+    runs: list[str]
+    board: BoardQuery | None = None
+    scores: str | None = None
 
 
 @dataclass(frozen=True)
 class CurvesTogether:
-    """One measure's curve of each run, in the order of the runs."""
+    """One measure's curve of each run, in the order of the runs; `readings` where they were asked for."""
 
     measure: Measure
     evaluations: list[Evaluation]
     curves: list[Curve]
+    readings: list[Readings] = field(default_factory=list)
+
+    @cached_property
+    def against_best(self) -> AgainstBest | None:
+        """The runs read against the best of them at each rank; None for curves that may fall."""
+        return against_best(self.readings, self.curves[0].depth)
 
 
-def choose_together(*, collection: Collection, runs: list[str], scores: str | None) -> list[Evaluation]:
-    """Return the runs in the order named, or all. Raise StatisticsError for none, or more than MAX_TOGETHER."""
-    found = select_evaluations(
-        collection=collection, qrels=active_qrels(collection), scores=scores or collection.scores, runs=runs,
-        most=MAX_TOGETHER,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class RecallTogether:
+    """Precision over recall of each run, in the order of the runs: a curve for each level."""
+
+    query: RecallQuery
+    evaluations: list[Evaluation]
+    curves: list[list[PrecisionRecall]]
+
+
+def choose_together(*, collection: Collection, query: TogetherQuery, most: int = MAX_TOGETHER) -> list[Evaluation]:
+    """Return the runs in the order named, or of submission. Raise StatisticsError for none, or more than `most`."""
+    qrels, scores, runs = active_qrels(collection), query.scores or collection.scores, query.runs
+    if query.board:
+        current = Evaluation.objects.current(qrels, scores).evaluated()
+        shown = current.filter(run__in=runs_shown(collection=collection, query=query.board))
+        keys = shown.order_by("run__created_at", "run").values_list("run_id", flat=True)
+        runs = [str(run) for run in keys[: most + 1]]
+    found = []
+    if runs or not query.board:
+        found = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=runs, most=most)
     if not found:
-        raise StatisticsError("no run is evaluated yet, so there is nothing to draw", code="nothing_to_draw")
+        whose = "that the filter shows " if query.board else ""
+        message = f"no run {whose}is evaluated yet, so there is nothing to draw"
+        raise StatisticsError(message, code="nothing_to_draw", pointer="filter" if query.board else None)
     return found
 
 
@@ -45,7 +78,23 @@ def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) ->
             "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
         )
     (measure,) = query.measures
-    # Estimated together instead of for each curve.
-    sizes_of_views([evaluation.pk for evaluation in evaluations])
-    curves = [read_curves(evaluation=evaluation, query=query)[0].curve for evaluation in evaluations]
-    return CurvesTogether(measure, evaluations, curves)
+    found = {pk: drawn for pk, (drawn,) in read_curves_of(evaluations=evaluations, query=query)}
+    drawn = [found[evaluation.pk] for evaluation in evaluations]
+    readings = [one.readings for one in drawn if one.readings]
+    return CurvesTogether(measure, evaluations, [one.curve for one in drawn], readings)
+
+
+def read_recall_together(*, evaluations: list[Evaluation], query: RecallQuery) -> RecallTogether:
+    """Return the curves of every run and level. Raise MeasureError for more than MAX_TOGETHER of them, or none."""
+    found = dict(read_precision_recall_of(evaluations=evaluations, query=query))
+    curves = [found[evaluation.pk] for evaluation in evaluations]
+    lines = sum(map(len, curves))
+    if lines > MAX_TOGETHER:
+        message = (
+            f"{lines} curves, of {len(curves)} runs and {len(curves[0])} levels; a chart shows at most {MAX_TOGETHER}: "
+            "name one level with rel= or level=, or fewer runs"
+        )
+        raise MeasureError(message, code="too_many_levels", pointer="rel" if query.levels != [] else "level")
+    if not lines:
+        raise MeasureError("no level above 0 occurs in the judgements", code="nothing_to_draw", pointer="rel")
+    return RecallTogether(query, evaluations, curves)

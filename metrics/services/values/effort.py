@@ -160,15 +160,17 @@ def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:
 
 
 def begin_curves(
-    evaluation_id: int, curves: int, points: int, *, with_readings: bool = False, every_rank: int = 0
+    evaluation_ids: list[int], curves: int, points: int, *, with_readings: bool = False, every_rank: int = 0
 ) -> None:
-    """Begin computing curves of one run, each with this many points in the answer; `with_readings` beside the ideal."""
-    size = sizes_of_views([evaluation_id]).get(evaluation_id, 0)
-    each = _CURVE + _CURVE_BYTE * size * (2 if with_readings else 1) + _POINT * points
+    """Begin computing curves of each run, each with this many points in the answer; `with_readings` beside the
+    ideal."""
+    sizes, runs = sizes_of_views(evaluation_ids), len(evaluation_ids)
+    every_byte = sum(sizes[pk] for pk in evaluation_ids if pk in sizes)
+    each = runs * (_CURVE + _POINT * points) + _CURVE_BYTE * every_byte * (2 if with_readings else 1)
     begin(
-        _VIEW + _VIEW_BYTE * size + curves * each + _EVERY_RANK * every_rank,
-        f"{curves} curves",
-        "name fewer measures or a smaller depth",
+        runs * (_VIEW + _EVERY_RANK * every_rank) + _VIEW_BYTE * every_byte + curves * each,
+        f"{curves * runs} curves",
+        f"name fewer {'runs, ' if runs > 1 else ''}measures or a smaller depth",
         "depth",
     )
 

@@ -62,7 +62,7 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
     _check_engine(damaged)
     missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
     begin_values(missing)
-    for pk, qrels, view in _views(pk for pk, wanted in missing.items() if wanted):
+    for pk, qrels, view in views_of(pk for pk, wanted in missing.items() if wanted):
         fresh = [make_vector(pk, measure, view) for measure in _watched(missing[pk])]
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
         found.update({(pk, row.measure): row for row in fresh})
@@ -96,7 +96,7 @@ def computed_means(evaluation_ids: list[int], measures: list[Measure]) -> dict[t
     """Return by (evaluation, measure) the mean and the topics it covers, from the judged views, held one at a time."""
     found = {}
     begin_values(dict.fromkeys(evaluation_ids, measures))
-    for pk, _, view in _views(evaluation_ids):
+    for pk, _, view in views_of(evaluation_ids):
         for measure in _watched(measures):
             values = measure.compute(view)
             found[pk, measure.name] = measure.aggregate(values, view), _defined(values)
@@ -175,7 +175,7 @@ def _computed(
     begin_values(missing)
     fresh = [
         make_vector(pk, measure, view).seal(qrels)
-        for pk, qrels, view in _views(missing)
+        for pk, qrels, view in views_of(missing)
         for measure in _watched(missing[pk])
     ]
     replace_vectors([row for row in fresh if (row.evaluation_id, row.measure) in damaged])
@@ -199,7 +199,7 @@ def _watched(measures: list[Measure]) -> Iterable[Measure]:
         yield measure
 
 
-def _views(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
+def views_of(evaluation_ids: Iterable[int]) -> Iterable[tuple[int, int, JudgedRun]]:
     """Yield evaluation, version of judgements and view, one at a time. Raise StoredValueCorrupt at the end if any are
     damaged or missing."""
     ids = list(evaluation_ids)

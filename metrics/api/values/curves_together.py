@@ -1,0 +1,150 @@
+"""The API of the curves of several runs: over ranks with their readings, and precision over recall."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired, TypedDict
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.answers import Coverage, RunName, coverage, run_name
+from metrics.api.values.curves import Curve, LevelCurve, curve_answer, level_answer
+from metrics.engine.precision_recall import recall_points
+from metrics.engine.readings import Readings, against_best
+from metrics.questions.declared import CHOSEN_RUNS, CONFIDENCE, CURVE_MEASURES, DEPTH, RANKS, READINGS, RECALL
+from metrics.questions.parameters import query_of
+from metrics.questions.unchanged import of_chosen_runs, unchanged
+from metrics.questions.values import check_size, curve_query, recall_query, together_query
+from metrics.services.values.curves import CurveQuery, read_curves_of, read_precision_recall_of
+from metrics.services.values.curves_together import MAX_RUNS, choose_together
+from runs.api.access import scored_collection
+from runs.api.shapes import shape
+
+# Mean, both ends of its interval and the ideal, or as many figures of a reading, at every rank.
+_FIGURES = 4
+
+
+class RunOfCurves(RunName):
+    coverage: Coverage
+    curves: list[Curve]
+
+
+class BestOfCurve(TypedDict):
+    measure: str
+    runs: Annotated[
+        list[UUID] | None,
+        "for each rank the run with the highest mean, the first of equals; null in whole for a curve that may fall",
+    ]
+
+
+class CollectionCurves(TypedDict):
+    """Measures of several runs at every rank, or at those that are named, each with the ideal beside it."""
+
+    collection: str
+    qrels: int
+    scores: str
+    depth: int
+    ranks: Annotated[list[int], "those that every list of a curve has values at"]
+    confidence: float
+    runs: list[RunOfCurves]
+    best: NotRequired[list[BestOfCurve]]
+
+
+class RunOfLevels(RunName):
+    coverage: Coverage
+    curves: list[LevelCurve]
+
+
+class CollectionPrecisionRecall(TypedDict):
+    """Interpolated precision of several runs at points of recall, a curve for each level."""
+
+    collection: str
+    qrels: int
+    scores: str
+    interp: str
+    rounding: str | None
+    confidence: float
+    recall: Annotated[list[float], "the points"]
+    runs: list[RunOfLevels]
+
+
+class CollectionCurvesView(APIView):
+    """The mean curves of several runs in one answer; with readings=true each is read against the ideal's and, where it
+    cannot fall, against the best run's at every rank."""
+
+    @extend_schema(
+        responses=shape(CollectionCurves),
+        parameters=[*CURVE_MEASURES, DEPTH, RANKS, CONFIDENCE, READINGS, *CHOSEN_RUNS],
+    )
+    @unchanged(of_chosen_runs, snapshot=True)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        text = query_of(request)
+        query = curve_query(text)
+        chosen = choose_together(collection=found, query=together_query(text, found, request.user), most=MAX_RUNS)
+        figures = _FIGURES * (2 if query.with_readings else 1)
+        check_size(len(chosen) * len(query.measures) * query.points * figures, "measures")
+        rows, read = {}, {}
+        for pk, drawn in read_curves_of(evaluations=chosen, query=query):
+            rows[pk] = [curve_answer(one, query) for one in drawn]
+            read[pk] = [one.readings for one in drawn if one.readings]
+        answer = CollectionCurves(
+            collection=found.slug,
+            qrels=chosen[0].qrels.version,
+            scores=chosen[0].scores,
+            depth=query.depth,
+            ranks=list(query.ranks or range(1, query.depth + 1)),
+            confidence=query.confidence,
+            runs=[RunOfCurves(**run_name(one.run), coverage=coverage(one), curves=rows[one.pk]) for one in chosen],
+        )
+        if query.with_readings:
+            answer["best"] = _add_best(answer["runs"], [read[one.pk] for one in chosen], query)
+        return Response(answer)
+
+
+class CollectionPrecisionRecallView(APIView):
+    """Interpolated precision of several runs at even points of recall: one curve each, or one for every level."""
+
+    @extend_schema(responses=shape(CollectionPrecisionRecall), parameters=[*RECALL, *CHOSEN_RUNS])
+    @unchanged(of_chosen_runs, snapshot=True)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        text = query_of(request)
+        query = recall_query(text)
+        chosen = choose_together(collection=found, query=together_query(text, found, request.user), most=MAX_RUNS)
+        drawn = dict(read_precision_recall_of(evaluations=chosen, query=query))
+        answer = CollectionPrecisionRecall(
+            collection=found.slug,
+            qrels=chosen[0].qrels.version,
+            scores=chosen[0].scores,
+            interp=query.interp,
+            rounding=query.rounding if query.interp == "ceiling" else None,
+            confidence=query.confidence,
+            recall=recall_points(query.points).tolist(),
+            runs=[
+                RunOfLevels(
+                    **run_name(one.run),
+                    coverage=coverage(one),
+                    curves=[level_answer(level, query) for level in drawn[one.pk]],
+                )
+                for one in chosen
+            ],
+        )
+        return Response(answer)
+
+
+def _add_best(runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQuery) -> list[BestOfCurve]:
+    """Say of each measure which run is best at each rank, and in the readings of every run where it is as far."""
+    shown, best = query.places, []
+    for place, measure in enumerate(query.measures):
+        against = against_best([readings[place] for readings in read], query.depth)
+        best.append(BestOfCurve(measure=measure.name, runs=None))
+        if against:
+            best[-1]["runs"] = [runs[run]["id"] for run in against.best[shown].tolist()]
+        for number, run in enumerate(runs):
+            needed = None if against is None else [rank or None for rank in against.needed[number, shown].tolist()]
+            run["curves"][place]["readings"]["needed_for_best"] = needed
+    return best

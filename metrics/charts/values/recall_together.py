@@ -1,0 +1,44 @@
+"""Precision over recall of several runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, dressed, with_legend
+from metrics.charts.values.precision_recall import interpolation_words, level_name, recall_lines
+from metrics.engine.precision_recall import recall_points
+from metrics.services.comparisons.shown_pairs import names_of
+from metrics.services.values.curves_together import RecallTogether
+
+
+def recall_together_figure(together: RecallTogether) -> Figure:
+    """Draw interpolated precision at even points of recall, averaged over topics: a curve for each run and level."""
+    tags = list(names_of([evaluation.run for evaluation in together.evaluations]).values())
+    first = together.curves[0]
+    lines = {}
+    for tag, curves in zip(tags, together.curves, strict=True):
+        for curve in curves:
+            lines[tag if len(first) == 1 else f"{tag}, {level_name(curve)}"] = curve.mean.tolist()
+    recall = recall_points(together.query.points).tolist()
+    topics, how = len(first[0].topics), interpolation_words(together.query)
+    relevant = level_name(first[0]) if len(first) == 1 else "each level named"
+    middle = len(recall) // 2
+    said = ", ".join(f"{name} {mean[middle]:.4f}" for name, mean in lines.items())
+    caption = (
+        f"Interpolated precision at {len(recall)} points of recall, the mean of {topics} topics: {how}. Documents of "
+        f"{relevant} count as relevant. At recall {recall[middle]:.2g}: {said}."
+    )
+    rows = [[f"{at:.2f}", *(f"{mean[index]:.4f}" for mean in lines.values())] for index, at in enumerate(recall)]
+    subtitle = f"interpolated: {how}; {relevant}; mean of {topics} topics"
+
+    def draw(look: Look) -> Any:
+        points = [
+            {"line": name, "recall": at, "precision": value}
+            for name, mean in lines.items()
+            for at, value in zip(recall, mean, strict=True)
+        ]
+        drawn = recall_lines(points, list(lines), list(look.palette.systems[: len(lines)]), look)
+        return dressed([drawn], look, "Precision-recall curves", subtitle)
+
+    return Figure("precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines)))
