@@ -78,7 +78,7 @@ def test_two_runs_are_told_apart_in_sizes_and_topics(browser: Client, pair: tupl
     assert topics[: len(expected)] == [topic["topic_id"] for topic in expected]
     for run in pair:
         assert f'href="/runs/{run.pk}/ranking/?topic=1&amp;qrels=1"' in html
-    assert html.count("<figure") == 3
+    assert html.count("<figure") == 4
 
 
 def test_two_rankings_stand_beside_each_other(browser: Client, pair: tuple[Run, Run]) -> None:
@@ -139,7 +139,7 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     answer = asked(browser, "/api/v1/collections/many/comparison/")
     family = answer["measures"][0]["tests"]["paired_t"]
     assert f"{family['significant']} of 15 differences are significant at 0.05: paired t test, Holm" in text
-    assert html.count("<figure") == 3
+    assert html.count("<figure") == 4
     for run, group in zip(answer["runs"], family["groups"], strict=True):
         row = re.search(rf'<tr><td class="number rank">\d+</td><th[^>]*><a href="/runs/{run["id"]}/">.*?</tr>', html)
         assert row
@@ -169,8 +169,8 @@ def test_many_runs_against_a_baseline(browser: Client, many: list[Run]) -> None:
     assert f'<option value="{many[0].pk}" selected>' in html
     assert '<span class="label">baseline</span>' in html
     assert "Tier" not in html
-    # The heat map is of all pairs; ranks and curves stay.
-    assert html.count("<figure") == 2
+    # The heat map is of all pairs; ranks and both kinds of curves stay.
+    assert html.count("<figure") == 3
     assert html[html.index('<table class="pairs"') :].count("<tr") == 6
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from metrics.charts.figure import Figure
 from metrics.charts.values.curves_together import curves_together_figure
-from metrics.engine.curves import CURVES, MAX_DEPTH
+from metrics.charts.values.recall_together import recall_together_figure
+from metrics.engine.curves import MAX_DEPTH
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
@@ -19,14 +20,15 @@ from metrics.exports.comparisons.words import named_family, too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
+from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
 from metrics.questions.addresses import asked_of
 from metrics.questions.parameters import measure_in
-from metrics.questions.values import curve_query
+from metrics.questions.values import curve_query, recall_query
 from metrics.services.comparisons.comparison import Compared, split_omnibus
 from metrics.services.comparisons.shown_pairs import rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
-from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together
+from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together, read_recall_together
 from runs.models import Collection
 
 # Charts with a row for each run are tall from this many runs on.
@@ -59,6 +61,11 @@ class Shown:
     @property
     def rows(self) -> list[int]:
         return rows_of(self.answer, self.compared)
+
+    @property
+    def first_evaluations(self) -> list[Evaluation]:
+        """Return those of the first runs, as many as a chart has colours for."""
+        return [self.evaluation(row) for row in self.rows[:MAX_TOGETHER]]
 
     @property
     def pair(self) -> bool:
@@ -148,24 +155,44 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
 
 
 def curves_part(shown: Shown) -> dict[str, Any]:
-    """Return the curves of the first runs together, under the requested measure and to the requested rank."""
-    given = {"measure": shown.text.get("curve", ""), "depth": shown.text.get("depth", "")}
-    query = curve_query(given)
-    evaluations = [shown.evaluation(row) for row in shown.rows[:MAX_TOGETHER]]
+    """Return the curves of the first runs with their readings, under the requested measure and to the requested
+    rank."""
+    text = shown.text
+    given = {"measure": text.get("curve", ""), "depth": text.get("depth", ""), "ranks": text.get("ranks", "")}
+    query = replace(curve_query(given), with_readings=True)
+    evaluations = shown.first_evaluations
     together = read_curves_together(evaluations=evaluations, query=query)
-    asked = {
-        "measure": together.measure.name,
-        "depth": str(query.depth),
-        "runs": ",".join(str(evaluation.run_id) for evaluation in evaluations),
-        "scores": shown.answer.query.scores or "",
-    }
+    asked = {"measure": together.measure.name, "depth": str(query.depth), **_together(shown)}
     figure = curves_together_figure(together)
     return {
+        "readings": reading_table(together, query),
+        "ranks": ",".join(map(str, ranks_read(query))),
+        "address": f"{reverse('collection-curves', args=[shown.collection.slug])}?{urlencode(asked)}&readings=true",
         "measure": together.measure.name,
         "depth": query.depth,
         "most": MAX_DEPTH,
-        "choices": list(dict.fromkeys([*CURVES, together.measure.name])),
+        "choices": curve_choices(together.measure),
         "all": len(evaluations) == len(shown.rows),
         "drawn": len(evaluations),
         "figure": ShownFigure(figure, "collection-chart", {"collection": shown.collection.slug}, asked, "wide"),
     }
+
+
+def recall_part(shown: Shown) -> dict[str, Any]:
+    """Return precision over recall of the first runs."""
+    choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.first_evaluations
+    together = read_recall_together(evaluations=evaluations, query=recall_query(choices["asked"]))
+    asked, arguments = {**choices["asked"], **_together(shown)}, {"collection": shown.collection.slug}
+    return choices | {
+        "all": len(evaluations) == len(shown.rows),
+        "drawn": len(evaluations),
+        "address": f"{reverse('collection-precision-recall', args=[shown.collection.slug])}?{urlencode(asked)}",
+        "figure": ShownFigure(recall_together_figure(together), "collection-chart", arguments, asked, "wide"),
+    }
+
+
+def _together(shown: Shown) -> dict[str, str]:
+    """Return the first runs as parameters of their charts."""
+    asked = {"runs": ",".join(str(evaluation.run_id) for evaluation in shown.first_evaluations)}
+    scores = shown.answer.query.scores
+    return asked | ({"scores": scores} if scores else {})

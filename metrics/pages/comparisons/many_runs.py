@@ -15,7 +15,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
 from metrics.exports.comparisons.differences import MOST_PAIRS, difference_table, two_kinds
 from metrics.exports.comparisons.words import OMNIBUS_NAMES
-from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part
+from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part, recall_part
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
 from metrics.pages.parts import fill
@@ -55,7 +55,11 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         ),
         fill(context, "standing", lambda: answer_figure(shown, ranks_figure(answer, compared, spread))),
     )
-    return context, status if answer.stale else max(status, fill(context, "curves", curves_part, shown))
+    if answer.stale:
+        return context, status
+    return context, max(
+        status, fill(context, "curves", curves_part, shown), fill(context, "recall", recall_part, shown)
+    )
 
 
 def _pairs(shown: Shown) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
-from metrics.pages.comparisons.answers import Shown, common_parts, curves_part
+from metrics.pages.comparisons.answers import Shown, common_parts, curves_part, recall_part
 from metrics.pages.comparisons.tables import bounded, percent, question_lines
 from metrics.pages.comparisons.words import agreement, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
@@ -56,6 +56,7 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     status = max(
         fill(context, "differences", _differences, shown, pair),
         fill(context, "curves", curves_part, shown),
+        fill(context, "recall", recall_part, shown),
         fill(context, "rankings", _rankings, shown, pair, context["topics"]),
     )
     return context, status

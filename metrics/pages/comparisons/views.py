@@ -17,6 +17,7 @@ from metrics.pages.comparisons.controls import Controls, Text, address, make_con
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
+from metrics.pages.values.curves import RECALL_PARAMETERS
 from metrics.questions.addresses import asked_of
 from metrics.questions.comparisons import comparison_query, stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
@@ -41,7 +42,7 @@ from runs.pages.forms import FormPage, see
 from runs.views import page, reads
 
 # The parameters that select what is shown: a measure, curves of another, a topic of two runs, a page of the pairs.
-_SHOWN = ("by", "curve", "depth", "topic", "run", "sort", "offset")
+_SHOWN = ("by", "curve", "depth", "ranks", *RECALL_PARAMETERS, "topic", "run", "sort", "offset")
 _ASKED = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 

@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from metrics.charts.values.charts import RUN_CHARTS, Asked
+from metrics.charts.values.curves import curve_figure
 from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.curves import CURVES, MAX_DEPTH
 from metrics.engine.grammar import parse_measure
@@ -27,6 +28,7 @@ from metrics.pages.parts import (
     run_subject,
     status_piece,
 )
+from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
@@ -34,6 +36,7 @@ from metrics.questions.values import curve_query
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
+from metrics.services.values.curves_together import read_curves_together
 from metrics.services.values.rankings import Ranking, read_ranking
 from metrics.services.values.values import RunValues, find_evaluation, read_values, runs_beside
 from metrics.tables import (
@@ -68,7 +71,10 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
 
 
 @page
-@reads("measures", "sort", "order", "offset", "by", "other", "measure", "depth", "rel", "level", "qrels", "scores")
+@reads(
+    "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks", *RECALL_PARAMETERS, "qrels",
+    "scores",
+)  # fmt: skip
 @unchanged_page(_fingerprint)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
@@ -217,27 +223,29 @@ def _spread(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
 
 
 def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
-    given = {name: query[name] for name in ("measure", "depth") if query.get(name)}
-    read = curve_query(given)
-    asked = _kept(query, measure=read.measures[0].name, depth=read.depth, qrels=evaluation.qrels.version)
-    shown = _drawn("curve", run, evaluation, asked | ({"measure": given["measure"]} if "measure" in given else {}))
-    measure = read.measures[0].name
-    return {"measure": measure, "depth": read.depth, "choices": list(dict.fromkeys([*CURVES, measure])), "shown": shown}
+    """Return the curve with its readings at the requested ranks."""
+    given = {name: query[name] for name in ("measure", "depth", "ranks") if query.get(name)}
+    read = replace(curve_query(given), with_readings=True)
+    together = read_curves_together(evaluations=[evaluation], query=read)
+    measure = together.measure
+    asked = _kept(query, measure=measure.name, depth=read.depth, qrels=evaluation.qrels.version)
+    figure = curve_figure(together.curves[0], measure=measure, run=run.tag, confidence=read.confidence)
+    return {
+        "measure": measure.name,
+        "depth": read.depth,
+        "ranks": ",".join(map(str, ranks_read(read))),
+        "choices": curve_choices(measure),
+        "readings": reading_table(together, read),
+        "address": reverse("run-curve", args=[run.pk]) + changed({**asked, "readings": "true"}),
+        "shown": run_figure(figure, run.pk, asked, "half"),
+    }
 
 
 def _recall(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     """Return the curve of a level and all above it, or of `level` alone if that is given."""
-    alone = query.get("level") or ""
-    rel = query.get("rel") or ("" if alone else "1")
-    asked = _kept(query, rel=rel, level=alone, qrels=evaluation.qrels.version)
-    levels = sorted((level for level in evaluation.qrels.levels if int(level) > 0), key=int)
-    return {
-        "rel": rel,
-        "alone": alone,
-        "choices": list(dict.fromkeys([*levels, *([rel] if rel else [])])),
-        "alone_choices": list(dict.fromkeys([*levels, *([alone] if alone else [])])),
-        "shown": _drawn("precision-recall", run, evaluation, asked),
-    }
+    choices = recall_choices(query, evaluation.qrels)
+    asked = _kept(query, **choices["asked"], qrels=evaluation.qrels.version)
+    return choices | {"shown": _drawn("precision-recall", run, evaluation, asked)}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,138 @@
+"""What the pages of runs and of comparisons show of curves: the choices of their forms, and the table of readings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from metrics.engine.curves import CURVES
+from metrics.engine.grammar import Measure
+from metrics.questions.values import recall_query
+from metrics.services.comparisons.shown_pairs import names_of
+from metrics.services.values.curves import CurveQuery
+from metrics.services.values.curves_together import CurvesTogether
+from metrics.tables import NOTHING, with_minus
+from runs.models import Qrels, Run
+
+# What is offered beside the curves with their usual parameters.
+_VARIANTS = (
+    "nDCG(ideal='retrieved')", "nDCG(norm='average')", "nDCG(dis='jk')", "DCG(dis='jk')", "nCG(ideal='retrieved')",
+    "nCG(norm='average')",
+)  # fmt: skip
+_INTERPOLATIONS = {"ceiling": "highest at that recall or more", "interval": "highest within each interval"}
+_ROUNDINGS = {"10": "as trec_eval", "9": "as trec_eval 9", "exact": "none"}
+_READ_AT = (5, 10, 20, 50, 100, 200, 500, 1000)
+# The rank that the sentence about a table is of, where it is one of the table's.
+_USUAL_RANK = 10
+_NEVER = "never"
+RECALL_PARAMETERS = ("rel", "level", "interp", "rounding")
+
+
+def curve_choices(measure: Measure) -> list[str]:
+    """Return the measures that a form offers, with the present one."""
+    return list(dict.fromkeys([*CURVES, *_VARIANTS, measure.name]))
+
+
+def recall_choices(query: Mapping[str, str], qrels: Qrels) -> dict[str, Any]:
+    """Return the choices of a form of precision over recall, and `asked`, the chosen ones as parameters of a chart."""
+    alone = query.get("level") or ""
+    rel = query.get("rel") or ("" if alone else "1")
+    asked = {"rel": rel, "level": alone, **{name: query.get(name) or "" for name in ("interp", "rounding")}}
+    read = recall_query(asked)
+    levels = sorted((level for level in qrels.levels if int(level) > 0), key=int)
+    return {
+        "rel": rel,
+        "alone": alone,
+        "choices": list(dict.fromkeys([*levels, *([rel] if rel else [])])),
+        "alone_choices": list(dict.fromkeys([*levels, *([alone] if alone else [])])),
+        "interp": read.interp,
+        "rounding": read.rounding,
+        "interpolations": _INTERPOLATIONS,
+        "roundings": _ROUNDINGS,
+        "asked": {name: value for name, value in asked.items() if value},
+    }
+
+
+@dataclass(frozen=True)
+class ReadingLine:
+    """One run at one rank; `needed` and `for_best` are empty for a curve that may fall."""
+
+    run: Run
+    name: str
+    value: str
+    ideal: str
+    missed: str
+    percent: str
+    needed: str
+    for_best: str
+    best: bool
+
+
+@dataclass(frozen=True)
+class ReadingTable:
+    """Curves read at some ranks: for each its lines, one of each run.
+
+    `across` says whether they can be read across; `stops` is the rank from which the ideals are horizontal, and `said`
+    sets the best run against the slowest at one rank.
+    """
+
+    ranks: list[tuple[int, list[ReadingLine]]]
+    several: bool
+    across: bool
+    stops: int | None
+    said: str
+
+
+def ranks_read(query: CurveQuery) -> list[int]:
+    """Return the requested ranks, or round ones down to the depth."""
+    return list(query.ranks) or [rank for rank in _READ_AT if rank <= query.depth] or [query.depth]
+
+
+def reading_table(together: CurvesTogether, query: CurveQuery) -> ReadingTable:
+    """Return the readings of each run at the requested ranks; `together` must have been read with readings."""
+    runs = [evaluation.run for evaluation in together.evaluations]
+    names, against, ranks = names_of(runs), together.against_best, ranks_read(query)
+    rows = []
+    for rank in ranks:
+        at, lines = rank - 1, []
+        for place, (run, curve, read) in enumerate(zip(runs, together.curves, together.readings, strict=True)):
+            lines.append(
+                ReadingLine(
+                    run,
+                    names[run],
+                    _figure(curve.mean[at]),
+                    _figure(curve.ideal_mean[at]),
+                    _figure(read.missed[at]),
+                    NOTHING if math.isnan(read.percent[at]) else f"{with_minus(f'{read.percent[at]:.1f}')}%",
+                    "" if read.needed is None else _rank(read.needed[at]),
+                    "" if against is None else _rank(against.needed[place, at]),
+                    against is not None and len(runs) > 1 and bool(against.best[at] == place),
+                )
+            )
+        rows.append((rank, lines))
+    stops = [read.horizontal_from or 0 for read in together.readings]
+    said = _best_and_slowest(rows[ranks.index(_USUAL_RANK) if _USUAL_RANK in ranks else 0]) if against else ""
+    return ReadingTable(rows, len(runs) > 1, against is not None, max(stops) or None, said)
+
+
+def _best_and_slowest(row: tuple[int, list[ReadingLine]]) -> str:
+    """Say which rank the slowest run needs for what the best one has at a rank."""
+    rank, lines = row
+    best, others = [line.name for line in lines if line.best], [line for line in lines if not line.best]
+    if not (best and others):
+        return ""
+    never = [line.name for line in others if line.for_best == _NEVER]
+    if never:
+        return f"What {best[0]} has at rank {rank} is never reached by {', '.join(never)}."
+    slowest = max(others, key=lambda line: int(line.for_best.replace(",", "")))
+    return f"What {best[0]} has at rank {rank}, {slowest.name} has at rank {slowest.for_best}."
+
+
+def _figure(value: float) -> str:
+    return with_minus(f"{value:.4f}")
+
+
+def _rank(rank: int) -> str:
+    return f"{rank:,}" if rank else _NEVER
