@@ -91,6 +91,44 @@ def test_two_rankings_stand_beside_each_other(browser: Client, pair: tuple[Run, 
     assert "has no judgements" in page(browser, SMALL, 404, runs=ids(*pair), topic="77")
 
 
+def test_runs_are_read_against_the_ideal_and_the_best_of_them(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, runs=ids(*pair), curve="CG", ranks="1,2")
+    table = html[html.index('aria-label="Readings"') :]
+    rows = [text_of(row) for row in re.findall(r"<tr>.*?</tr>", table[: table.index("</table>")], re.DOTALL)]
+    # GOOD finds all that there is; POOR ends at 2/3.
+    assert rows[1:] == [
+        "1 good best 2.0000 2.0000 0.0000 0.0% 1 1", "poor 0.0000 2.0000 2.0000 100.0% never never",
+        "2 good best 2.3333 2.3333 0.0000 0.0% 2 2", "poor 0.3333 2.3333 2.0000 85.7% never never",
+    ]  # fmt: skip
+    assert "What good has at rank 1 is never reached by poor." in text_of(html)
+    address = re.search(r'href="(/api/v1/collections/small/curves/[^"]*)"', html)
+    assert address
+    body = asked(browser, markup.unescape(address[1]))
+    assert [run["curves"][0]["readings"]["needed_for_best"][:2] for run in body["runs"]] == [[1, 2], [None, None]]
+
+
+def test_the_slowest_run_is_set_against_the_best(browser: Client, submit: Submit) -> None:
+    rankings = {"1": "buac", "2": "yx", "3": "wz"}
+    late = "".join(f"{topic} Q0 {d} 1 {-at} late\n" for topic, docs in rankings.items() for at, d in enumerate(docs))
+    runs = submit(GOOD), submit(late, tag="late")
+    text = text_of(page(browser, SMALL, runs=ids(*runs), curve="CG", ranks="1,2"))
+    # LATE has 4/3 at rank 2, 2 at rank 3 and 7/3, all that there is, at rank 4.
+    assert "What good has at rank 1, late has at rank 3." in text
+    assert "late 1.3333 2.3333 1.0000 42.9% 4 4" in text
+    assert "After rank 2 even the ideal gains nothing." in text
+
+
+def test_precision_over_recall_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
+    html = page(browser, SMALL, runs=ids(*pair), rel="2", interp="interval")
+    text = text_of(html)
+    assert "the highest from each point of recall to the next. Documents of level 2 and above count as relevant" in text
+    address = re.search(r'href="(/api/v1/collections/small/precision-recall/[^"]*)"', html)
+    assert address
+    body = asked(browser, markup.unescape(address[1]))
+    assert (body["interp"], [run["curves"][0]["rel"] for run in body["runs"]]) == ("interval", [2, 2])
+    assert "name one level with rel=" in page(browser, SMALL, 400, runs=ids(*pair), rel="all", level="all")
+
+
 def test_a_topic_is_chosen_by_its_difference(browser: Client, pair: tuple[Run, Run]) -> None:
     html = page(browser, SMALL, measures="AP", runs=ids(*pair))
     largest = re.findall(r'<option value="(\d)"', html[html.index('id="topic"') :])
@@ -118,6 +156,7 @@ def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> 
     assert "DCG at ranks 1 to 5, the mean of 3 topics. At rank 5: good" in html
     assert "<option selected>DCG</option>" in html
     assert "has no curve" in page(browser, SMALL, 400, runs=ids(*pair), curve="AP")
+    assert "This curve can fall" in page(browser, SMALL, runs=ids(*pair), curve="nDCG(norm='average')")
     assert html.count("depth=5") > 3
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from evalhub.operating.simulation import TEXTBOOK_QRELS, TEXTBOOK_RUN
 from metrics.models import Evaluation
+from metrics.pages.values.summary import OFFICIAL
 from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.web.test_pages import page, text_of
@@ -64,6 +66,59 @@ def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) 
     alone = text_of(page(browser, f"/runs/{pair[0].pk}/", level="1"))
     assert "documents of level 1 alone count as relevant" in alone
     assert "level=x" in page(browser, f"/runs/{pair[0].pk}/", 400, level="x")
+
+
+def test_precision_is_interpolated_as_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
+    path = f"/runs/{pair[0].pk}/"
+    html = page(browser, path, interp="interval", level="2")
+    assert "the highest from each point of recall to the next; documents of level 2 alone" in text_of(html)
+    assert '<option value="interval" selected>' in html
+    assert "the highest at that recall or more; documents" in text_of(page(browser, path, rounding="exact"))
+    assert "rounding belongs to interp=" in page(browser, path, 400, interp="interval", rounding="9")
+
+
+def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(browser: Client, pair: tuple[Run, Run]) -> None:
+    path = f"/runs/{pair[1].pk}/"
+    text = text_of(page(browser, path, measure="CG", ranks="1,3", depth="5"))
+    # POOR finds 1 of 2 in topic 1 at rank 3 and 1 of 1 in topic 2 at rank 2, and nothing of 3 in topic 3.
+    assert (
+        "Has the ideal's at rank 1 0.0000 2.0000 2.0000 100.0% never 3 0.6667 2.3333 1.6667 71.4% never"
+        in text.replace("&#x27;", "'")
+    )
+    assert "After rank 2 even the ideal gains nothing." in text
+    assert "This curve can fall, so that it is not read across" in text_of(page(browser, path, measure="nDCG"))
+    assert "rank 50 lies beyond depth=5" in page(browser, path, 400, ranks="50", depth="5")
+
+
+def test_the_summary_table_has_what_trec_eval_prints(
+    browser: Client, api: Any, collection: str, submit: Callable[..., Run]
+) -> None:
+    """The example of Modern Information Retrieval, chapter 4: P@5 and P@10 of its first query are 0.4 and 0.4, of its
+    second one 0.2 and 0.2; R-precision 4/10 and 1/3."""
+    upload(api, "collections/small/qrels/", TEXTBOOK_QRELS)
+    run = submit(TEXTBOOK_RUN, tag="textbook")
+    html = page(browser, f"/runs/{run.pk}/")
+    table = html[html.index('id="summary"') : html.index('id="topics"')]
+    rows = {
+        name: (text_of(words), text)
+        for words, text, name in re.findall(
+            r'<th scope="row">(.*?)</th>\s*<td class="number">(.*?)</td><td class="faint">(.*?)</td>', table
+        )
+    }
+    assert rows["num_q"] == ("Topics", "2")
+    assert [rows[name][1] for name in ("num_ret", "num_rel", "num_rel_ret")] == ["30", "13", "8"]
+    assert [rows[name][1] for name in ("P_5", "P_10", "P_15", "Rprec")] == ["0.3000", "0.3000", "0.2667", "0.3667"]
+    assert list(rows) == [*OFFICIAL]
+    assert len(rows) == 29
+    means = api.get(f"/api/v1/runs/{run.pk}/values/", {"measures": ",".join(OFFICIAL)}).json()["means"]
+    for name, (_, text) in rows.items():
+        mean = means[OFFICIAL[name].name]["mean"]
+        assert text == (f"{mean:.0f}" if name.startswith("num") else f"{mean:.4f}"), name
+    file = re.search(r'href="([^"]*export/trec_eval/[^"]*)"[^>]*>trec_eval file', table)
+    assert file
+    printed = browser.get(file[1].replace("&amp;", "&")).content.decode()
+    for name, (_, text) in rows.items():
+        assert re.search(rf"^{re.escape(OFFICIAL[name].name)}\s+all\t{re.escape(text)}$", printed, re.MULTILINE), name
 
 
 def test_a_queued_run_tells_its_place_and_asks_again(browser: Client, api: Any, collection: str) -> None:

@@ -29,6 +29,7 @@ from metrics.pages.parts import (
     status_piece,
 )
 from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
+from metrics.pages.values.summary import read_summary
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
@@ -99,6 +100,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             fill(context, "spread", _spread, run, evaluation, query),
             fill(context, "curve", _curve, run, evaluation, query),
             fill(context, "recall", _recall, run, evaluation, query),
+            fill(context, "summary", read_summary, run, evaluation, _kept(query, qrels=evaluation.qrels.version)),
         )
     return render(request, "metrics/run.html", context, status=status)
 

@@ -1,0 +1,69 @@
+"""The summary table of a run's page: what trec_eval prints of a run, in words and under its names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from metrics.engine.grammar import Measure, parse_measure
+from metrics.engine.trec_eval.requests import read_requests
+from metrics.models import Evaluation
+from metrics.pages.parts import changed
+from metrics.services.values.values import read_values
+from metrics.tables import figure
+from runs.models import Run
+
+# trec_eval's usual lines but for the run's tag, by their names.
+OFFICIAL = {
+    name: parse_measure(name)
+    for asked in read_requests(["official"], "10")[0]
+    for name in asked.names
+    if name != "runid"
+}
+_WORDS = {
+    "num_q": "Topics", "num_ret": "Documents retrieved", "num_rel": "Relevant documents",
+    "num_rel_ret": "Relevant documents retrieved", "map": "Mean average precision",
+    "gm_map": "Geometric mean of average precision", "Rprec": "R-precision", "bpref": "Binary preference",
+    "recip_rank": "Reciprocal rank",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SummaryLine:
+    """One figure of the run: in words, as trec_eval calls it, and its measure's name."""
+
+    words: str
+    name: str
+    definition: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Parts of the table by their titles, and where the same is in trec_eval's lines."""
+
+    parts: list[tuple[str, list[SummaryLine]]]
+    file: str
+
+
+def read_summary(run: Run, evaluation: Evaluation, asked: dict[str, str]) -> Summary:
+    """The figures of one evaluation; `asked` says which one it is as parameters."""
+    means = read_values(evaluation=evaluation, measures=[*OFFICIAL.values()]).means
+    lines = {
+        name: SummaryLine(_words(name, measure), name, measure.definition.name, figure(measure, means[measure.name][0]))
+        for name, measure in OFFICIAL.items()
+    }
+    counts = [line for name, line in lines.items() if name.startswith("num_")]
+    averages = [line for name, line in lines.items() if name in _WORDS and line not in counts]
+    recall = [line for name, line in lines.items() if name.startswith("iprec_at_recall_")]
+    ranks = [line for name, line in lines.items() if name.startswith("P_")]
+    parts = [("Counts", counts), ("Averages", averages), ("Precision at recall", recall), ("Precision at ranks", ranks)]
+    address = reverse("run-values-export", args=[run.pk, "trec_eval"])
+    return Summary(parts, address + changed({**asked, "measures": ",".join(OFFICIAL)}))
+
+
+def _words(name: str, measure: Measure) -> str:
+    if name in _WORDS:
+        return _WORDS[name]
+    return f"recall {measure.cutoff:.1f}" if name.startswith("iprec") else f"rank {measure.cutoff:,}"
