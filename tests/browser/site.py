@@ -45,6 +45,7 @@ class Site:
             "comparison": "/collections/open/comparison/",
             "comparison-baseline": f"/collections/open/comparison/?baseline={other}&tests=paired_t&tests=sign",
             "comparison-kinds": "/collections/open/comparison/?tests=conover&tests=tukey_hsd&measures=AP,RR",
+            "comparison-curves": "/collections/open/comparison/?curve=DCG&ranks=5,10,20&interp=interval&rel=2",
             "two-runs": f"/collections/open/comparison/?runs={run}&runs={other}&topic={self.topic}",
             "long-comparison": "/collections/open/comparison/?tests=randomised_tukey_hsd&resamples=10000000",
             "stored-comparison": f"/comparisons/{self.comparison}/",

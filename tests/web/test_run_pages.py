@@ -90,6 +90,14 @@ def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(browser: Client, pa
     assert "rank 50 lies beyond depth=5" in page(browser, path, 400, ranks="50", depth="5")
 
 
+def test_a_ratio_of_averages_is_called_one(browser: Client, pair: tuple[Run, Run]) -> None:
+    ratio = "nDCG(norm='average')"
+    text = text_of(page(browser, f"/runs/{pair[1].pk}/", measures=f"{ratio}@3", measure=ratio))
+    assert "ratio of averages over topics" in text
+    assert "the ratio of the averaged vectors of 3 topics" in text
+    assert "ratios of averages over 3 topics" in text_of(page(browser, "/collections/small/", measures=f"{ratio}@3"))
+
+
 def test_the_summary_table_has_what_trec_eval_prints(
     browser: Client, api: Any, collection: str, submit: Callable[..., Run]
 ) -> None:
