@@ -60,7 +60,7 @@ PAGE = (
     parameter("limit", "rows of a page, default: 50, at most 200", OpenApiTypes.INT),
     parameter("offset", "rows to pass over", OpenApiTypes.INT),
 )
-DEPTH = parameter("depth", "number of ranks, default: 100, at most 1000", OpenApiTypes.INT)
+DEPTH = parameter("depth", "number of ranks, default: 100, or the last of ranks; at most 1000", OpenApiTypes.INT)
 RANKS = parameter("ranks", "ranks separated by commas: values at these alone; default: every rank down to depth")
 CURVE_MEASURES = (
     parameter("measures", f"of {', '.join(CURVES)}, with their parameters; default: nDCG"),

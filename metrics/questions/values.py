@@ -40,6 +40,7 @@ from runs.errors import InvalidInput
 from runs.models import Collection, Run
 
 MAX_VALUES = 1_000_000
+_DEPTH = 100
 
 
 def evaluation_in(parameters: Mapping[str, str], run: Run) -> Evaluation:
@@ -56,7 +57,7 @@ def curve_query(parameters: Mapping[str, str]) -> CurveQuery:
     except MeasureError as error:
         raise pointed(error, name) from error
     ranks = sorted(several_in(parameters, "ranks", lambda text: integer_in({"ranks": text}, "ranks", 0, 1, MAX_DEPTH)))
-    depth = integer_in(parameters, "depth", max(ranks, default=100), 1, MAX_DEPTH)
+    depth = integer_in(parameters, "depth", max([_DEPTH, *ranks]), 1, MAX_DEPTH)
     if ranks and ranks[-1] > depth:
         message = f"rank {ranks[-1]} lies beyond depth={depth}: name other ranks, or a larger depth"
         raise InvalidInput(message, pointer="ranks")

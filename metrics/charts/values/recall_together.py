@@ -22,15 +22,16 @@ def recall_together_figure(together: RecallTogether) -> Figure:
             lines[tag if len(first) == 1 else f"{tag}, {level_name(curve)}"] = curve.mean.tolist()
     recall = recall_points(together.query.points).tolist()
     topics, how = len(first[0].topics), interpolation_words(together.query)
-    relevant = level_name(first[0]) if len(first) == 1 else "each level named"
+    level = level_name(first[0]) if len(first) == 1 else ""
+    relevant = f"Documents of {level} count as relevant" if level else "A line for each run and level"
     middle = len(recall) // 2
     said = ", ".join(f"{name} {mean[middle]:.4f}" for name, mean in lines.items())
     caption = (
-        f"Interpolated precision at {len(recall)} points of recall, the mean of {topics} topics: {how}. Documents of "
-        f"{relevant} count as relevant. At recall {recall[middle]:.2g}: {said}."
+        f"Interpolated precision at {len(recall)} points of recall, the mean of {topics} topics: {how}. "
+        f"{relevant}. At recall {recall[middle]:.2g}: {said}."
     )
     rows = [[f"{at:.2f}", *(f"{mean[index]:.4f}" for mean in lines.values())] for index, at in enumerate(recall)]
-    subtitle = f"interpolated: {how}; {relevant}; mean of {topics} topics"
+    subtitle = f"interpolated: {how}; {level or 'several levels'}; mean of {topics} topics"
 
     def draw(look: Look) -> Any:
         points = [
