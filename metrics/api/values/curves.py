@@ -79,7 +79,7 @@ class RunCurves(ReadFrom):
     """Measures at ranks 1..depth: averaged over topics, with the ideal, and by topic if requested."""
 
     depth: int
-    ranks: NotRequired[Annotated[list[int], "those that were named: every list of a curve has values at these alone"]]
+    ranks: Annotated[list[int], "those that every list of a curve has values at"]
     confidence: float
     curves: list[Curve]
 
@@ -128,9 +128,13 @@ class RunCurveView(APIView):
             curves.append(curve_answer(drawn, query))
             if query.per_topic:
                 curves[-1]["topics"] = _topics(evaluation, drawn.curve.topics[:, query.places])
-        answer = RunCurves(**read_from(evaluation), depth=query.depth, confidence=query.confidence, curves=curves)
-        if query.ranks:
-            answer["ranks"] = list(query.ranks)
+        answer = RunCurves(
+            **read_from(evaluation),
+            depth=query.depth,
+            ranks=(query.places + 1).tolist(),
+            confidence=query.confidence,
+            curves=curves,
+        )
         return Response(answer)
 
 

@@ -96,7 +96,7 @@ class CollectionCurvesView(APIView):
             qrels=chosen[0].qrels.version,
             scores=chosen[0].scores,
             depth=query.depth,
-            ranks=list(query.ranks or range(1, query.depth + 1)),
+            ranks=(query.places + 1).tolist(),
             confidence=query.confidence,
             runs=[RunOfCurves(**run_name(one.run), coverage=coverage(one), curves=rows[one.pk]) for one in chosen],
         )
