@@ -34,6 +34,7 @@ from metrics.services.comparisons.design import DesignQuery
 from metrics.services.comparisons.orders import OrdersQuery
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS, PairSelection
 from metrics.services.values.difference import DifferenceQuery
+from metrics.services.values.selection import tested_measures
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput, StoredValueCorrupt
 from runs.models import Collection
@@ -49,7 +50,7 @@ _LONG = ("qrels__topic_ids", "qrels__warnings", "content", "traceback")
 def comparison_query(parameters: Mapping[str, str], collection: Collection) -> ComparisonQuery:
     """Return the query of a comparison. `measure` and `test` are read if `measures` and `tests` are not given."""
     named = one_of(parameters, "measures", "measure")
-    measures = measures_in(parameters, named, collection.measures[:1], collection.documents)
+    measures = measures_in(parameters, named, tested_measures(collection)[:1], collection.documents)
     if len(measures) > MAX_COMPARED_MEASURES:
         message = f"{len(measures)} measures; a comparison takes at most {MAX_COMPARED_MEASURES}"
         raise MeasureError(message, code="too_many_measures", pointer=named)
@@ -107,7 +108,7 @@ def judged_versions(parameters: Mapping[str, str]) -> list[int]:
 def orders_query(parameters: Mapping[str, str], collection: Collection) -> OrdersQuery:
     """Return the query of orders; `qrels` is a list of versions separated by commas."""
     return OrdersQuery(
-        measures=measures_in(parameters, "measures", collection.measures, collection.documents),
+        measures=measures_in(parameters, "measures", tested_measures(collection), collection.documents),
         versions=judged_versions(parameters),
         runs=run_ids_in(parameters),
         confidence=share_in(parameters, "confidence", 0.95),
@@ -120,7 +121,7 @@ def orders_query(parameters: Mapping[str, str], collection: Collection) -> Order
 def design_query(parameters: Mapping[str, str], collection: Collection) -> DesignQuery:
     differences = several_in(parameters, "differences", lambda text: _positive("differences", text))
     return DesignQuery(
-        measures=measures_in(parameters, "measures", collection.measures, collection.documents),
+        measures=measures_in(parameters, "measures", tested_measures(collection), collection.documents),
         runs=run_ids_in(parameters),
         test=parameters.get("test") or "paired_t",
         alpha=share_in(parameters, "alpha", 0.05),

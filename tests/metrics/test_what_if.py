@@ -272,6 +272,18 @@ def test_a_ratio_of_averages_is_not_tested_and_says_what_is(
     assert (queued.status_code, queued.json()["code"]) == (400, "pooled_measure")
 
 
+def test_by_default_only_what_has_values_of_topics_is_tested(api: APIClient, board: dict[str, Run]) -> None:
+    ratio = "nDCG(norm='average')@3"
+    api.patch("/api/v1/collections/small/", {"measures": [ratio, "AP", "P@1"]}, "json")
+    compared = api.get("/api/v1/collections/small/comparison/").json()
+    assert [one["measure"] for one in compared["measures"]] == ["AP"]
+    assert [one["measure"] for one in api.get("/api/v1/collections/small/orders/").json()["orders"]] == ["AP", "P@1"]
+    for page in ("comparison", "orders", "design"):
+        assert api.get(f"/collections/small/{page}/").status_code == 200
+    api.patch("/api/v1/collections/small/", {"measures": [ratio]}, "json")
+    assert api.get("/api/v1/collections/small/comparison/").json()["code"] == "pooled_measure"
+
+
 def test_a_ratio_of_averages_orders_runs_as_the_averages_do(api: APIClient, board: dict[str, Run]) -> None:
     """What the refusal says: under one ideal it is the mean DCG divided by one number."""
     raw, ratio = "DCG@3", "nDCG(norm='average')@3"

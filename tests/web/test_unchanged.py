@@ -21,7 +21,8 @@ from tests.web.worlds import People, add_qrels, make_collection, make_people, ma
 PATHS = (
     "/api/v1/collections/one/leaderboard/", "/api/v1/collections/one/leaderboard/?measures=P@3&limit=1",
     "/api/v1/collections/one/comparison/", "/api/v1/collections/one/what-if/",
-    "/api/v1/collections/one/charts/significance.json",
+    "/api/v1/collections/one/charts/significance.json", "/api/v1/collections/one/charts/precision-recall.json",
+    "/api/v1/collections/one/curves/?readings=true", "/api/v1/collections/one/precision-recall/",
     "/api/v1/collections/one/difference/?runs={run},{other}", "/api/v1/runs/{run}/values/",
     "/api/v1/runs/{run}/curve/", "/api/v1/runs/{run}/precision-recall/", "/api/v1/measures/", "/api/v1/measures/AP/",
     "/collections/one/", "/collections/one/board/", "/collections/one/comparison/", "/runs/{run}/", "/measures/",

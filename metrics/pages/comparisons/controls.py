@@ -16,6 +16,7 @@ from metrics.pages.comparisons.words import ASKS
 from metrics.questions.addresses import USUAL
 from metrics.questions.run_ids import run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.values.selection import tested_measures
 from runs.errors import InvalidInput
 from runs.models import Collection, Qrels
 
@@ -110,7 +111,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
     tests = [part.strip() for part in (text.get("tests") or text.get("test") or "paired_t").split(",")]
     correction = text.get("correction") or "holm"
     return Controls(
-        text.get("measures") or text.get("measure") or collection.measures[0],
+        text.get("measures") or text.get("measure") or tested_measures(collection)[0],
         _runs(collection, qrels, text),
         text.get("baseline") or "",
         [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],

@@ -16,6 +16,7 @@ from metrics.questions.comparisons import orders_query
 from metrics.questions.declared import ORDERS, names_of
 from metrics.questions.unchanged import of_visible_collection, unchanged_page
 from metrics.services.comparisons.orders import OrderPair, Orders, compare_orders
+from metrics.services.values.selection import tested_measures
 from metrics.tables import NOTHING, with_minus
 from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, can_see_scores
@@ -44,7 +45,7 @@ def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,
-        "measures": query.get("measures") or ", ".join(collection.measures),
+        "measures": query.get("measures") or ", ".join(tested_measures(collection)),
     }
     if can_see_scores(request.user, collection):
         context["versions"] = collection.qrels.count()

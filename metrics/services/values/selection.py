@@ -55,5 +55,14 @@ def own_measures(collection: Collection) -> set[str]:
     return names
 
 
+def tested_measures(collection: Collection) -> list[str]:
+    """The collection's own measures that have values of topics to test; all of them where none has."""
+    tested = []
+    for name in collection.measures:
+        with suppress(MeasureError):
+            tested += [] if parse_measure(name, collection.documents).pools else [name]
+    return tested or list(collection.measures)
+
+
 def too_many_runs(most: int) -> StatisticsError:
     return StatisticsError(f"at most {most:,} runs at once: name some with runs=", code="too_many_runs", pointer="runs")
