@@ -1,5 +1,5 @@
-"""Reading a curve against the ideal's, or against another run's: across, how far one has to go; and down, what is
-missed at a rank.
+"""Readings of a curve against the ideal's, or against another run's: across, the rank that it needs for the same value;
+and down, what is missed at a rank.
 
 Source: Järvelin and Kekäläinen, TOIS 20(4), 2002, sections 2.2, 3.4 and 3.5; University of Tampere RN-2002-2,
 sections 2.2, 3.4 and 3.5.
@@ -51,7 +51,7 @@ class AgainstBest:
 
 
 def readings(run: JudgedRun, measure: Measure, depth: int) -> Readings:
-    """Both readings of the measure's curve; MeasureError for a measure without a curve.
+    """Return both readings of the measure's curve. Raise MeasureError for a measure without a curve.
 
     A curve that never falls is followed to the last document: what the run has not gained there it never gains.
     """

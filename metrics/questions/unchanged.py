@@ -174,7 +174,7 @@ def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | N
 
 
 def of_chosen_runs(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
-    """Of the runs of a collection that `runs` or `filter` select; None where the question has no answer."""
+    """Return the fingerprint of the runs that `runs` or `filter` select, or None if the request is invalid."""
     found = scored_collection(request, collection)
     try:
         board = together_query(text_of(request.GET), found, request.user).board

@@ -175,7 +175,7 @@ class PrecisionRecallView(APIView):
 
 
 def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
-    """A curve at the ranks that are asked for, with its readings where they were."""
+    """Return a curve at the requested ranks, with its readings if they were requested."""
     curve, found, shown = drawn.curve, drawn.readings, query.places
     low, high = _ends(curve.band(query.confidence), shown)
     answer = Curve(
@@ -197,7 +197,7 @@ def curve_answer(drawn: DrawnCurve, query: CurveQuery) -> Curve:
 
 
 def level_answer(drawn: precision_recall.PrecisionRecall, query: RecallQuery) -> LevelCurve:
-    """The curve of one level and all above it, or of the level alone."""
+    """Return the curve of one level and all above it, or of the level alone."""
     low, high = _ends(drawn.band(query.confidence))
     mean = drawn.mean.tolist()
     if drawn.alone:

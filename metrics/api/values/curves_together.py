@@ -41,7 +41,7 @@ class BestOfCurve(TypedDict):
 
 
 class CollectionCurves(TypedDict):
-    """Measures of several runs at every rank, or at those that are named, each with the ideal beside it."""
+    """Measures of several runs at every rank, or at the named ones, each with the ideal."""
 
     collection: str
     qrels: int
@@ -72,7 +72,7 @@ class CollectionPrecisionRecall(TypedDict):
 
 
 class CollectionCurvesView(APIView):
-    """The mean curves of several runs in one answer; with readings=true each is read against the ideal's and, where it
+    """The mean curves of several runs in one answer. With readings=true each is read against the ideal's and, if it
     cannot fall, against the best run's at every rank."""
 
     @extend_schema(
@@ -137,7 +137,7 @@ class CollectionPrecisionRecallView(APIView):
 
 
 def _add_best(runs: list[RunOfCurves], read: list[list[Readings]], query: CurveQuery) -> list[BestOfCurve]:
-    """Say of each measure which run is best at each rank, and in the readings of every run where it is as far."""
+    """Return the best run of each measure at each rank, and add to every run's readings the rank it needs for that."""
     shown, best = query.places, []
     for place, measure in enumerate(query.measures):
         against = against_best([readings[place] for readings in read], query.depth)

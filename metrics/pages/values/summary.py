@@ -41,14 +41,14 @@ class SummaryLine:
 
 @dataclass(frozen=True)
 class Summary:
-    """Parts of the table by their titles, and where the same is in trec_eval's lines."""
+    """The parts of the table by their titles, and the address of the same in trec_eval's lines."""
 
     parts: list[tuple[str, list[SummaryLine]]]
     file: str
 
 
 def read_summary(run: Run, evaluation: Evaluation, asked: dict[str, str]) -> Summary:
-    """The figures of one evaluation; `asked` says which one it is as parameters."""
+    """Return the figures of one evaluation; `asked` are the parameters that select it."""
     means = read_values(evaluation=evaluation, measures=[*OFFICIAL.values()]).means
     lines = {
         name: SummaryLine(_words(name, measure), name, measure.definition.name, figure(measure, means[measure.name][0]))

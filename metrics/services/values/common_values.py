@@ -62,14 +62,14 @@ def qrels_cautions(measures: Iterable[Measure], qrels: Qrels) -> list[Caution]:
 
 
 def refuse_pooled(measures: Iterable[Measure]) -> None:
-    """StatisticsError for a ratio of averaged vectors, of which no topic has a value that could be compared."""
+    """Raise StatisticsError for a ratio of averaged vectors, which has no values of topics to compare."""
     for measure in measures:
         if measure.pools:
             raise StatisticsError(pooled_words(measure), code="pooled_measure", pointer="measures")
 
 
 def pooled_words(measure: Measure) -> str:
-    """Say why a ratio of averaged vectors cannot be compared by topics, and what can be instead.
+    """Return why a ratio of averaged vectors cannot be compared by topics, and what to compare instead.
 
     Under one ideal for all runs it is mean (D)CG divided by one number: what is found of that holds for the ratio.
     """

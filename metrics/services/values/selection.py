@@ -56,7 +56,7 @@ def own_measures(collection: Collection) -> set[str]:
 
 
 def tested_measures(collection: Collection) -> list[str]:
-    """The collection's own measures that have values of topics to test; all of them where none has."""
+    """Return the collection's own measures that have values of topics to test, or all of them if none has."""
     tested = []
     for name in collection.measures:
         with suppress(MeasureError):
