@@ -120,7 +120,7 @@ def best_means(rows: Iterable[Row], measures: list[Measure]) -> dict[str, Mean]:
 
 def aggregated(measure: Measure) -> str:
     """Return in words what the values of a measure on a leaderboard are."""
-    return "ratios of averages" if measure.pools else f"{measure.definition.aggregate.value}s"
+    return "pooled ratios of averaged vectors" if measure.pools else f"{measure.definition.aggregate.value}s"
 
 
 @dataclass(frozen=True)

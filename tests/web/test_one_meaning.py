@@ -189,7 +189,7 @@ def test_a_figure_that_is_no_mean_says_what_it_is(api: APIClient, runs: dict[str
     caption = api.get(f"{BOARD}export/md/", asked).content.decode().replace("\\_", "_")
     board = page(Client(), "/collections/small/", **asked)
     for name, kind in kinds.items():
-        assert (f"{name}: {kind}s." in caption) is (kind != "mean")
+        assert (f"{name}: {kind}s" in caption) is (kind != "mean")
         assert f"{kind}s" in board
     rows = list(csv.DictReader(io.StringIO(api.get(f"{BOARD}export/csv/", asked).content.decode())))
     assert {name: rows[0].get(f"{name} aggregate", "mean") for name in kinds} == kinds

@@ -91,9 +91,10 @@ def test_the_curve_is_read_against_the_ideal_at_chosen_ranks(browser: Client, pa
 def test_a_ratio_of_averages_is_called_one(browser: Client, pair: tuple[Run, Run]) -> None:
     ratio = "nDCG(norm='average')"
     text = text_of(page(browser, f"/runs/{pair[1].pk}/", measures=f"{ratio}@3", measure=ratio))
-    assert "ratio of averages over topics" in text
+    assert "pooled ratio over topics, of averaged vectors" in text
     assert "the ratio of the averaged vectors of 3 topics" in text
-    assert "ratios of averages over 3 topics" in text_of(page(browser, "/collections/small/", measures=f"{ratio}@3"))
+    board = text_of(page(browser, "/collections/small/", measures=f"{ratio}@3"))
+    assert "pooled ratios of averaged vectors over 3 topics" in board
 
 
 def test_the_summary_table_has_what_trec_eval_prints(

@@ -196,8 +196,8 @@ def _means(values: RunValues) -> list[tuple[str, str, Any]]:
     judged, found = len(values.topic_ids), []
     for measure in values.measures:
         cell = mean_cell(measure, values.means[measure.name], judged)
-        figure_is = "ratio of averages" if measure.pools else measure.aggregate_name
-        aggregate = "" if figure_is == "mean" else f"{figure_is} over topics"
+        aggregate = "" if measure.aggregate_name == "mean" else f"{measure.aggregate_name} over topics"
+        aggregate += ", of averaged vectors" if measure.pools else ""
         note = "; ".join(part for part in (aggregate, cell.note) if part)
         found.append((measure.name, measure.definition.name, replace(cell, note=note)))
     return found
