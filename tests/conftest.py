@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connections
+from django.test import override_settings
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
 from xdist.scheduler import LoadFileScheduling
@@ -26,6 +29,7 @@ from metrics.services.values.evaluate import evaluate
 from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.marker import remember
 from runs.services.rates import RATES
+from tests.fills import Fills
 from tests.readers import tried
 
 # Compiled kernels and databases make times uneven; a failing example is what counts. A change is tried with the same
@@ -43,12 +47,16 @@ def pytest_configure() -> None:
     """SQLite's test database is in memory, one for each process; only Django's own backend is known for it.
 
     Passwords are hashed cheaply: each takes a quarter of a second otherwise, as it does on the servers of tests.
+    Garbage is looked for when there may be much of it: a tenth of the time of all tests goes into it otherwise.
     """
+    gc.set_threshold(50_000)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     if connections["default"].vendor == "sqlite":
         connections.settings["default"]["TEST"]["NAME"] = ":memory:"
 
 
+# Of the folders of tests.
+NUMBERS = itertools.count(1)
 SERVICES = ("EVALHUB_TEST_DATABASE_URL", "EVALHUB_TEST_REDIS_URL")
 
 
@@ -117,15 +125,14 @@ def real_data() -> Path:
     return Path(os.environ["EVALHUB_REAL_DATA"])
 
 
-@pytest.fixture(autouse=True)
-def no_bundling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the browser's tests too."""
-    monkeypatch.setattr("metrics.charts.bundle._made", lambda: b"window.vegaEmbed = null;")
-
-
 @pytest.fixture(autouse=True, scope="session")
-def one_search_for_static_files() -> Iterator[None]:
-    """Every client of a test makes the middleware anew, which would look through all folders each time."""
+def quick_services() -> Iterator[None]:
+    """What would take long in every test, and is none of its business.
+
+    To put Vega into one script takes seconds: tests/metrics/test_charts.py does it once, the browser's tests too. Every
+    client of a test makes the middleware anew, which would look through all folders of static files each time. And no
+    test has killed a web server, but those of servers.
+    """
     search, found = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def search_once(middleware: WhiteNoiseMiddleware) -> None:
@@ -136,22 +143,34 @@ def one_search_for_static_files() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)
+        patch.setattr("metrics.charts.bundle._made", lambda: b"window.vegaEmbed = null;")
+        patch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
         yield
 
 
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder of the test's own. pytest's reads the names of all that there are before it makes one."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{next(NUMBERS)}-{name}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def own_data_folder(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test has a data folder, a cache, remembered answers and rates of its own, and killed no web server.
+def own_data_folder(tmp_path: Path) -> Iterator[Path]:
+    """Every test has a data folder, a cache, remembered answers and rates of its own.
 
     The folder needs no marker of its install unless the test settles it.
     """
-    monkeypatch.setattr("evalhub.management.commands.fsck.abandoned_folders", list)
-    settings.EVALHUB_DATA = tmp_path / "data"
-    settings.EVALHUB_DATA.mkdir()
+    folder = tmp_path / "data"
+    folder.mkdir()
     remember(unmarked=True)
     cache.clear()
     MEMORY.forget()
     RATES.forget()
+    with override_settings(EVALHUB_DATA=folder):
+        yield folder
 
 
 @pytest.fixture
@@ -223,12 +242,22 @@ def upload(client: APIClient, path: str, content: str | bytes, method: str = "po
 
 
 @pytest.fixture
-def collection(api: APIClient) -> str:
+def fills(db: None, own_data_folder: Path, request: pytest.FixtureRequest) -> Fills:
+    """What fills the database of this test: as another test did, unless this one changes the code or the settings."""
+    return Fills(own_data_folder, repeat=not {"monkeypatch", "settings"} & {*signature(request.function).parameters})
+
+
+@pytest.fixture
+def collection(api: APIClient, fills: Fills) -> str:
     """A public collection of Alice's with three judged topics; returns its slug."""
-    answer = api.post("/api/v1/collections/", {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]})
-    assert answer.status_code == 201, answer.content
-    assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
-    return "small"
+
+    def make() -> str:
+        answer = api.post("/api/v1/collections/", {"slug": "small", "name": "Small", "measures": ["nDCG@10", "AP"]})
+        assert answer.status_code == 201, answer.content
+        assert upload(api, "collections/small/qrels/", QRELS).status_code == 201
+        return "small"
+
+    return fills.fill("collection", make)
 
 
 def evaluate_all() -> int:
@@ -245,13 +274,16 @@ def evaluate_all_sessions() -> int:
 
 
 @pytest.fixture
-def submit(api: APIClient, collection: str) -> Callable[..., Run]:
+def submit(api: APIClient, collection: str, fills: Fills) -> Callable[..., Run]:
     """Submit a run of Alice's and evaluate it; returns it."""
 
     def send(content: str, **query: Any) -> Run:
-        answer = upload(api, f"collections/{collection}/runs/", content, **query)
-        assert answer.status_code == 202, answer.content
-        evaluate_all()
-        return Run.objects.get(pk=answer.json()["id"])
+        def make() -> str:
+            answer = upload(api, f"collections/{collection}/runs/", content, **query)
+            assert answer.status_code == 202, answer.content
+            evaluate_all()
+            return str(answer.json()["id"])
+
+        return Run.objects.get(pk=fills.fill((collection, content, *query.items()), make))
 
     return send

@@ -19,6 +19,8 @@ _data = tempfile.mkdtemp(prefix="evalhub-tests-")
 atexit.register(shutil.rmtree, _data, ignore_errors=True)
 os.environ["EVALHUB_DATA"] = _data
 os.environ["EVALHUB_SECRET_KEY"] = "only-for-tests-only-for-tests-only-for-tests"
+# The matrices of tests are small: threads for them only wait, busily.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What a test has done is on the next board that it reads.
 os.environ["EVALHUB_BOARD_SECONDS"] = "0"
 if os.environ.get("EVALHUB_TEST_ON") == "services":
