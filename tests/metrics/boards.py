@@ -17,7 +17,8 @@ def make_board(team: Team, values: Mapping[str, Matrix], slug: str = "board") ->
     collection = Collection.objects.create(slug=slug, name=slug, team=team, measures=list(values))
     shape = next(iter(values.values())).shape
     qrels = add_version(collection, 1, [str(topic) for topic in range(shape[1])])
-    add_runs(qrels, [make_run(collection, f"r{index}") for index in range(shape[0])], values)
+    runs = Run.objects.bulk_create(_run(collection, f"r{index}") for index in range(shape[0]))
+    add_runs(qrels, runs, values)
     return collection
 
 
@@ -31,7 +32,13 @@ def add_version(collection: Collection, version: int, topic_ids: list[str]) -> Q
 
 
 def make_run(collection: Collection, tag: str) -> Run:
-    return Run.objects.create(
+    made = _run(collection, tag)
+    made.save()
+    return made
+
+
+def _run(collection: Collection, tag: str) -> Run:
+    return Run(
         collection=collection, team=collection.team, tag=tag, sha256="0" * 64, size=1, lines=1, documents=1, topics=1,
         tied_documents=0, grouped=True,
     )  # fmt: skip
@@ -39,23 +46,22 @@ def make_run(collection: Collection, tag: str) -> Run:
 
 def add_runs(qrels: Qrels, runs: list[Run], values: Mapping[str, Matrix]) -> None:
     """Evaluations of the runs under this version."""
-    for index, run in enumerate(runs):
-        row = Evaluation.objects.create(
-            run=run, qrels=qrels, scores="float64", state="evaluated", topics_answered=qrels.topics
-        )
-        for name, matrix in values.items():
-            store(row, name, matrix[index])
-        # There is no judged view to compute what every board shows.
-        if JUDGED.name not in values:
-            store(row, JUDGED.name, np.full(qrels.topics, np.nan))
-
-
-def store(row: Evaluation, name: str, vector: Matrix) -> None:
-    defined = vector[~np.isnan(vector)]
-    mean = float(defined.mean()) if len(defined) else None
-    MetricVector.objects.create(
-        evaluation=row, measure=name, mean=mean, topics=len(defined), content=np.ascontiguousarray(vector).tobytes()
+    done = {"qrels": qrels, "scores": "float64", "state": "evaluated", "topics_answered": qrels.topics}
+    rows = Evaluation.objects.bulk_create(Evaluation(run=run, **done) for run in runs)
+    # There is no judged view to compute what every board shows.
+    unknown = {} if JUDGED.name in values else {JUDGED.name: np.full((len(runs), qrels.topics), np.nan)}
+    MetricVector.objects.bulk_create(
+        vector(row, name, matrix[index])
+        for name, matrix in {**values, **unknown}.items()
+        for index, row in enumerate(rows)
     )
+
+
+def vector(row: Evaluation, name: str, values: Matrix) -> MetricVector:
+    defined = values[~np.isnan(values)]
+    mean = float(defined.mean()) if len(defined) else None
+    content = np.ascontiguousarray(values).tobytes()
+    return MetricVector(evaluation=row, measure=name, mean=mean, topics=len(defined), content=content)
 
 
 def simulated(runs: int, topics: int, seed: int = 5, spread: float = 0.08, decimals: int = 12) -> Matrix:

@@ -17,7 +17,7 @@ from metrics.models import Evaluation, MetricVector
 from metrics.questions.unchanged import MEMORY
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD
-from tests.metrics.boards import add_version, make_board, simulated, store
+from tests.metrics.boards import add_version, make_board, simulated, vector
 from tests.metrics.snapshots import Write, in_a_file
 
 pytestmark = [
@@ -63,7 +63,7 @@ def beside(alice: User, tmp_path: Path) -> Iterator[Write]:
             run=run, qrels=version, scores="float64", state="evaluated", topics_answered=10
         )
         for name, matrix in values.items():
-            store(evaluation, name, matrix[place])
+            vector(evaluation, name, matrix[place]).save()
     with in_a_file(tmp_path / "copy.sqlite3") as write:
         half = Evaluation.objects.filter(qrels=version).order_by("pk").values_list("pk", flat=True)[3]
         write(f"UPDATE metrics_evaluation SET since='2031-01-01' WHERE id >= {half}")
