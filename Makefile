@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 # One more than there are cores: tests wait for servers and browsers. tests/conftest.py says which tests
 # stay together and which come first.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+JOBS ?= $(shell expr $(CORES) + 1)
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -27,6 +28,7 @@ admin: $(VENV)/.run  ## make an administrator and a token: make admin NAME=alice
 test: $(VENV)/.test  ## every test that needs no outside service, or those of T: make test T=tests/engine
 	$(TEST) $(T)
 
+quick: JOBS = $(CORES)  # these wait for nothing
 quick: $(VENV)/.test  ## the tests that take no second each, with few examples of each property: under a minute
 	$(TEST) -m "not slow" --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 

@@ -6,12 +6,15 @@ SQLite, where each test's transaction takes back the sequences of keys too, so t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Filled:
 
     statements: list[tuple[str, Any, bool]]
     files: dict[Path, bytes]
-    returned: str
+    returned: Any
 
 
 # By the keys' sequences at the start, the fills before it, and the name of the fill.
@@ -36,8 +39,8 @@ class Fills:
         self._done: tuple[Hashable, ...] = ()
         self._changes = -1
 
-    def fill(self, name: Hashable, make: Callable[[], str]) -> str:
-        """Do what `make` does, and return what it returns."""
+    def fill(self, name: Hashable, make: Callable[[], Made]) -> Made:
+        """Do what `make` does, and return what it returns, or a copy of it."""
         if self._repeat and not self._done:
             with connection.cursor() as cursor:
                 self._done = tuple(cursor.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall())
@@ -51,9 +54,10 @@ class Fills:
         else:
             self._write(KEPT[self._done])
         self._changes = connection.connection.total_changes
-        return KEPT[self._done].returned
+        made: Made = copy.deepcopy(KEPT[self._done].returned)
+        return made
 
-    def _record(self, make: Callable[[], str]) -> Filled:
+    def _record(self, make: Callable[[], Any]) -> Filled:
         statements = []
 
         def note(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:

@@ -6,16 +6,26 @@ from typing import Any
 
 import pytest
 
+from tests.fills import Fills
 from tests.web.worlds import People, add_qrels, arguments, make_collection, make_people, make_runs
 
 
 @pytest.fixture
-def people(db: None) -> People:
-    return make_people()
+def people(fills: Fills) -> People:
+    return fills.fill("people", make_people)
 
 
 @pytest.fixture
-def values(people: People) -> dict[str, Any]:
-    make_collection(people, "one")
-    add_qrels(people, "one")
-    return arguments(people, "one", make_runs(people, "one"))
+def run(people: People, fills: Fills) -> str:
+    """One of two evaluated runs of the collection `one`."""
+
+    def make() -> str:
+        add_qrels(people, make_collection(people, "one"))
+        return make_runs(people, "one")
+
+    return fills.fill("run", make)
+
+
+@pytest.fixture
+def values(people: People, run: str) -> dict[str, Any]:
+    return arguments(people, "one", run)

@@ -20,13 +20,12 @@ from metrics.services.queue.lifecycle import claim, finish
 from runs.models import ApiToken, AuditEvent, Collection, Qrels, Run, SessionSet, User
 from runs.services.files import stored_path
 from tests.conftest import GOOD, POOR, client_of, evaluate_all, upload
+from tests.fills import Fills
 from tests.web.test_administration import form_of, list_of
 from tests.web.worlds import (
     People,
     add_qrels,
     make_collection,
-    make_people,
-    make_runs,
     make_session_set,
     submit_form,
 )
@@ -35,13 +34,10 @@ OTHER_QRELS = "1 0 a 1\n2 0 y 2\n3 0 z 1\n"
 
 
 @pytest.fixture
-def people(db: None) -> People:
+def people(people: People, run: str, fills: Fills) -> People:
     """Everybody, and an open collection with two runs of `guests` and a session set."""
-    made = make_people()
-    add_qrels(made, make_collection(made, "one"))
-    make_runs(made, "one")
-    make_session_set(made, "one")
-    return made
+    fills.fill("session set", lambda: make_session_set(people, "one"))
+    return people
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from tests.web.worlds import (
     add_qrels,
     make_collection,
     make_comparison,
-    make_people,
     make_runs,
     make_session_set,
     submit_form,
@@ -47,11 +46,6 @@ UNSEEN = {
     "MetricVector",
     "SessionView",
 }
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return make_people()
 
 
 @pytest.fixture

@@ -29,7 +29,6 @@ from tests.web.worlds import (
     arguments,
     body_of,
     make_collection,
-    make_people,
     make_session_set,
     run_ids,
     submit_form,
@@ -54,11 +53,6 @@ MASKS = (
 EVERYWHERE_THE_SAME = ("schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "vega-script")
 RUNS = 200
 UNCOMPARED = ("Date", "Expires", "Set-Cookie", "X-Request-ID")
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return make_people()
 
 
 def make_world(people: People, slug: str, runs: int) -> str:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from metrics.models import Evaluation
 from metrics.services.queue.lifecycle import claim
 from metrics.services.values.evaluate import evaluate
 from runs.models import AuditEvent, Collection, Run, User
 from tests.conftest import GOOD, evaluate_all
-from tests.web.worlds import People, add_qrels, make_collection, make_people, make_runs, run_ids, submit_form
+from tests.web.worlds import People, add_qrels, make_collection, make_runs, run_ids, submit_form
 
 BOARD = "/api/v1/collections/one/leaderboard/"
 # Values of single topics.
 TOPICS = ("values/", "curve/?per_topic=true", "precision-recall/?per_topic=true")
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return make_people()
 
 
 def board_of(people: People, role: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from metrics.questions.unchanged import MEMORY
 from metrics.services.queue.lifecycle import claim, fail
 from runs.models import Collection, Membership, Run, Team
 from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
-from tests.web.worlds import People, add_qrels, make_collection, make_people, make_runs, run_ids, submit_form
+from tests.web.worlds import People, add_qrels, make_collection, make_runs, run_ids, submit_form
 
 PATHS = (
     "/api/v1/collections/one/leaderboard/", "/api/v1/collections/one/leaderboard/?measures=P@3&limit=1",
@@ -28,17 +28,6 @@ PATHS = (
     "/collections/one/", "/collections/one/board/", "/collections/one/comparison/", "/runs/{run}/", "/measures/",
 )  # fmt: skip
 BOARD, PAGE, VALUES = PATHS[0], "/collections/one/", "/api/v1/runs/{run}/values/"
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return make_people()
-
-
-@pytest.fixture
-def run(people: People) -> str:
-    add_qrels(people, make_collection(people, "one"))
-    return make_runs(people, "one")
 
 
 def client_for(people: People, path: str, role: str = "participant") -> Any:
