@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from django.db import connection
 
+from runs.models import User
+
 Made = TypeVar("Made")
 
 
@@ -26,7 +28,7 @@ class Filled:
     returned: Any
 
 
-# By the keys' sequences at the start, the fills before it, and the name of the fill.
+# By the keys' sequences and the users at the start, the fills before it, and the name of the fill.
 KEPT: dict[tuple[Hashable, ...], Filled] = {}
 
 
@@ -43,7 +45,8 @@ class Fills:
         """Do what `make` does, and return what it returns, or a copy of it."""
         if self._repeat and not self._done:
             with connection.cursor() as cursor:
-                self._done = tuple(cursor.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall())
+                keys = cursor.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall()
+            self._done = (*keys, *User.objects.order_by("pk").values_list("pk", "username"))
         elif self._repeat:
             self._repeat = connection.connection.total_changes == self._changes
         if not self._repeat:
