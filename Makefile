@@ -11,6 +11,10 @@ CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 JOBS ?= $(shell expr $(CORES) + 1)
 TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start servers hundreds of times: their modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+# Most modules of what only tests and checks need are never loaded: those that are get compiled then.
+INSTALL = $(BIN)/python -m pip install --quiet --no-compile --editable
 
 .PHONY: demo serve admin test quick test-services chaos attack damage fuzz check audit bench docs screenshots calibrate
 .PHONY: image-test wheel-test versions clean
@@ -28,7 +32,8 @@ admin: $(VENV)/.run  ## make an administrator and a token: make admin NAME=alice
 test: $(VENV)/.test  ## every test that needs no outside service, or those of T: make test T=tests/engine
 	$(TEST) $(T)
 
-quick: JOBS = $(CORES)  # these wait for nothing
+# These wait for nothing.
+quick: JOBS = $(CORES)
 quick: $(VENV)/.test  ## the tests that take no second each, with few examples of each property: under a minute
 	$(TEST) -m "not slow" --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 
@@ -109,13 +114,13 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.test: $(VENV)/.run
 	@echo "setup: installing what the tests need"
-	@$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@$(INSTALL) '.[test]'
 	@touch $@
 
-$(VENV)/.check: $(VENV)/.test
-	@echo "setup: installing what the checks need"
-	@$(BIN)/python -m pip install --quiet --editable '.[test,check]'
-	@touch $@
+$(VENV)/.check: $(VENV)/.run
+	@echo "setup: installing what the tests and the checks need"
+	@$(INSTALL) '.[test,check]'
+	@touch $(VENV)/.test $@
 
 $(VENV)/.docs: $(VENV)/.run
 	@echo "setup: installing what the documentation needs"
