@@ -113,6 +113,7 @@ def test_every_figure_is_in_the_runbook_and_the_other_way_round(db: None) -> Non
     assert set(re.findall(r"`(evalhub_\w+)", table)) == figures()
 
 
+@pytest.mark.slow
 def test_the_alarms_ask_for_figures_that_exist_and_each_has_its_advice(db: None) -> None:
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", RUNBOOK, re.DOTALL)]
     (rules,) = [group["rules"] for block in blocks if "groups" in block for group in block["groups"]]

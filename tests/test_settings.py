@@ -30,6 +30,7 @@ def read_settings(**environment: str) -> tuple[str, str]:
     return folder, key
 
 
+@pytest.mark.slow
 def test_reading_the_settings_writes_nothing(tmp_path: Path) -> None:
     tmp_path = tmp_path / "here"
     tmp_path.mkdir()
@@ -44,6 +45,7 @@ def test_reading_the_settings_writes_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == [file, read_only]
 
 
+@pytest.mark.slow
 def test_commands_that_ask_nothing_of_the_data_leave_no_trace(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     for command in (["check"], ["document_measures"], ["--version"]):

@@ -112,6 +112,7 @@ def test_a_dictionary_gives_what_its_file_gives(tmp_path: Path) -> None:
     assert evaluate(qrels, turned, names, scores="float32") == from_files
 
 
+@pytest.mark.slow
 def test_the_service_itself_answers_the_same(api: APIClient, tmp_path: Path) -> None:
     names = ["AP", "nDCG(gains='exp')@10", "P(rel=2)@1", "ESL", "alpha_nDCG@5", "gm_map", "NumRet"]
     assert api.post("/api/v1/collections/", {"slug": "one", "name": "One", "measures": names}).status_code == 201
@@ -135,6 +136,7 @@ def test_the_service_itself_answers_the_same(api: APIClient, tmp_path: Path) -> 
             assert found.undefined[name] == {topic: reason for topic, reason in undefined.items() if reason}
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["SABIR03BASE", "pircRBa1", "uwmtCR0"])
 def test_real_runs_have_the_values_of_the_readers_and_of_the_command(
@@ -176,6 +178,7 @@ def read_alike(content: bytes, path: Path, run: bool) -> None:
     assert problems(report) == ([] if any(rows.values()) else [0])
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(content=file())
 def test_the_library_reads_and_refuses_the_runs_that_the_service_does(
@@ -189,6 +192,7 @@ JUDGED = st.builds("{} {} {} {}".format, st.sampled_from(["1", "2", "#1", "#"]),
                    st.sampled_from(["d1", "d2", "d\x7f", "d3"]), LEVEL)  # fmt: skip
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(lines=st.lists(JUDGED, max_size=8))
 def test_the_library_reads_and_refuses_the_judgements_that_the_service_does(

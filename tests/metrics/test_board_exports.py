@@ -68,6 +68,7 @@ The best of each column is bold.
 """
 
 
+@pytest.mark.slow
 def test_a_markdown_table(anonymous: APIClient, board: Collection) -> None:
     assert export(anonymous, "md") == MARKDOWN
 

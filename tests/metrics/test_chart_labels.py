@@ -99,6 +99,7 @@ def test_no_text_of_a_run_is_cut(two: list[Run], name: str, size: str) -> None:
     check_texts(RUN_CHARTS[name](Asked(run, find_evaluation(run=run), {"topic": "1"})), size)
 
 
+@pytest.mark.slow
 def test_a_rank_stands_before_its_name(board: Collection) -> None:
     figure = drawn_of(board, "means", sort="AP", limit="200")
     for size in SIZES:

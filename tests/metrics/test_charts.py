@@ -240,6 +240,7 @@ def test_the_bundle_is_made_once_and_served_for_good(anonymous: APIClient, monke
     assert anonymous.get("/scripts/vega-0123456789abcdef.js").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_real_bundle_needs_no_network_and_no_evaluation() -> None:
     text = REAL_BUNDLE().decode()
     assert "window.vegaEmbed" in text[-200:]

@@ -131,6 +131,7 @@ def test_a_matrix_that_cannot_be_drawn_says_why(
     assert refused.json()["code"] == "nothing_to_draw"
 
 
+@pytest.mark.slow
 def test_fifty_runs_have_a_name_each(alice: User, anonymous: APIClient) -> None:
     make_scored("wide", Team.objects.get(personal_of=alice), simulated(MAX_DRAWN, 20))
     for name in ("significance", "ranks"):

@@ -90,6 +90,7 @@ def test_a_server_without_pyarrow_says_what_to_take_instead(
     assert (answer.status_code, answer.json()["code"]) == (400, "format_not_installed")
 
 
+@pytest.mark.slow
 def test_a_run_in_trec_evals_lines_is_what_the_command_prints(
     anonymous: APIClient, runs: list[Run], tmp_path: Path
 ) -> None:

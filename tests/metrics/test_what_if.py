@@ -49,6 +49,7 @@ def test_without_a_question_the_two_users_of_the_literature_are_asked(api: APICl
     assert (len(body["tau"]), body["official"]["tau_official"]) == (2, 1)
 
 
+@pytest.mark.slow
 def test_every_combination_has_the_leaderboard_of_its_measure(api: APIClient, board: dict[str, Run]) -> None:
     query = {"gains": "0-1-10-100; exp;1:5", "b": "2,10", "depths": "1,all", "family": "nDCG,CG"}
     body = api.get(WHAT_IF, query).json()

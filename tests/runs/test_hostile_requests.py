@@ -205,6 +205,7 @@ PAGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_pages_that_mean_nothing_are_refused(refuse: Refuse) -> None:
     for path in ("collections/", RUNS, QRELS_PATH, TOPICS, "collections/small/leaderboard/"):
         for query in PAGES:
@@ -256,6 +257,7 @@ MEASURES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_measures_that_mean_nothing_are_refused(api: APIClient, refuse: Refuse) -> None:
     run = upload(api, RUNS, GOOD).json()["id"]
     for measures, code in MEASURES.items():

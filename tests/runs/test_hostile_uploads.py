@@ -207,6 +207,7 @@ FILES: dict[str, tuple[int, str, bytes | str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_bad_runs_are_refused_by_code(refuse: Refuse) -> None:
     for name, (status, code, content) in FILES.items():
         body = as_file(refuse, status, code, content, attempt=name)

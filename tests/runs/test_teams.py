@@ -126,6 +126,7 @@ def test_who_is_no_owner_any_more_lets_nobody_in(api: APIClient, bob: User, lab:
     assert client_of(carol).post(f"{INVITATIONS}lab/").status_code == 404
 
 
+@pytest.mark.slow
 def test_nobody_is_made_an_owner_of_many_teams_by_others(api: APIClient, alice: User, bob: User) -> None:
     """Who submits under ever new teams has to keep them; who is invited has room for their own."""
     guest = client_of(bob)
