@@ -243,7 +243,7 @@ def upload(client: APIClient, path: str, content: str | bytes, method: str = "po
 
 @pytest.fixture
 def fills(db: None, own_data_folder: Path, request: pytest.FixtureRequest) -> Fills:
-    """What fills the database of this test: as another test did, unless this one changes the code or the settings."""
+    """Fill the database of this test as an earlier test did, unless this one patches code or settings."""
     return Fills(own_data_folder, repeat=not {"monkeypatch", "settings"} & {*signature(request.function).parameters})
 
 

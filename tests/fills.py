@@ -1,7 +1,8 @@
-"""Fill the database of a test as another test of this process did: its statements again, without what led to them.
+"""Fill the database of a test with what an earlier test of this process wrote, without the requests that led to it.
 
-A small collection takes the API 15 ms and a run 20 ms; the statements and the files that they leave take one. Only on
-SQLite, where each test's transaction takes back the sequences of keys too, so that the same rows get the same keys.
+The API needs 15 ms for a small collection and 20 ms for a run; to write the same rows and files again takes 2 ms. This
+works on SQLite alone, where the end of a test's transaction resets the sequences of keys, so that rows get the same
+keys in every test.
 """
 
 from __future__ import annotations
@@ -21,19 +22,27 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Filled:
-    """What a fill wrote, and what it returned."""
+    """What a fill wrote, and what it returned.
+
+    `statements` are those that changed the database, each with its parameters and whether it was for many rows; `files`
+    are the contents of the data folder's new files by their paths in it.
+    """
 
     statements: list[tuple[str, Any, bool]]
     files: dict[Path, bytes]
     returned: Any
 
 
-# By the keys' sequences and the users at the start, the fills before it, and the name of the fill.
+# A fill is known by the sequences of keys and the users at the start, the fills before it, and its name.
 KEPT: dict[tuple[Hashable, ...], Filled] = {}
 
 
 class Fills:
-    """The fills of one test. Each is repeated where it follows on the same ones, and nothing was written between."""
+    """The fills of one test.
+
+    A fill is repeated if it follows the same fills as before and nothing else was written in between. Without `repeat`,
+    everything goes through the API.
+    """
 
     def __init__(self, folder: Path, repeat: bool) -> None:
         self._folder = folder
@@ -42,7 +51,7 @@ class Fills:
         self._changes = -1
 
     def fill(self, name: Hashable, make: Callable[[], Made]) -> Made:
-        """Do what `make` does, and return what it returns, or a copy of it."""
+        """Do what `make` does, and return a copy of what it returns; `name` tells it from every other fill."""
         if self._repeat and not self._done:
             with connection.cursor() as cursor:
                 keys = cursor.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall()
