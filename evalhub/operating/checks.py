@@ -94,6 +94,9 @@ def check_redis(url: str) -> Messages:
     client = redis.Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3, decode_responses=True)
     try:
         limits: Any = client.config_get("maxmemory", "maxmemory-policy", "appendonly", "save")
+    except redis.AuthenticationError as error:
+        text = f"Redis refuses the user or password of EVALHUB_REDIS_URL: {error}"
+        return [checks.Warning(text, "correct one of the two; the worker keeps trying", id="evalhub.W010")]
     except redis.ConnectionError as error:
         return [checks.Warning(f"Redis does not answer yet: {error}", "the worker keeps trying", id="evalhub.W005")]
     except redis.RedisError as error:

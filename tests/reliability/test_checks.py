@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 
 from evalhub.operating import checks
 from evalhub.operating.checks import check_data_folder, check_database, check_lease, check_redis, file_system
@@ -166,3 +167,21 @@ def test_a_redis_that_evicts_messages_is_refused(redis: OwnRedis, options: dict[
 
 def test_a_redis_that_is_away_is_waited_for() -> None:
     assert ids(check_redis("redis://127.0.0.1:1/0")) == ["evalhub.W005"]
+
+
+def test_a_redis_that_refuses_the_user_is_told_from_one_that_is_away(redis: OwnRedis) -> None:
+    refused = redis.url.replace("redis://", "redis://nobody:wrong@")
+    assert ids(check_redis(refused)) == ["evalhub.W010"]
+
+
+def test_check_connects_to_the_services_when_it_is_asked(
+    db: None, redis: OwnRedis, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    redis.client().config_set("maxmemory-policy", "noeviction")
+    redis.client().config_set("save", "60 1000")
+    settings.EVALHUB_REDIS_URL = redis.url
+    call_command("check", "--services", "--tag", "evalhub")
+    assert "Redis accepts the connection" in capsys.readouterr().out
+    settings.EVALHUB_REDIS_URL = "redis://127.0.0.1:1/0"
+    with pytest.raises(CommandError, match="Redis"):
+        call_command("check", "--services", "--tag", "evalhub")

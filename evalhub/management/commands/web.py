@@ -32,7 +32,8 @@ class Command(command.Command):
         try:
             begin(self.stderr.write)
         except (InterfaceError, OperationalError) as error:
-            self.stderr.write(f"the database does not answer yet ({error}); requests are answered when it does")
+            reason = " ".join(str(error).split())
+            self.stderr.write(f"the database does not answer yet ({reason}); requests are answered when it does")
         started = web_command(options["bind"], options["processes"])
         # Replace this process, so that signals reach the server itself.
         os.execve(started[0], started, web_environment())

@@ -33,7 +33,8 @@ class Command(command.Command):
             install = command.placed(settle_install)
             command.placed(lambda: settle_redis(install))
         except (InterfaceError, OperationalError) as error:
-            self.stderr.write(f"the database does not answer yet ({error}); the worker keeps trying")
+            reason = " ".join(str(error).split())
+            self.stderr.write(f"the database does not answer yet ({reason}); the worker keeps trying")
         # Celery sometimes ends when its pool or its broker is killed at a bad moment: then another one starts.
         supervisor = Supervisor({"worker": worker_command(options["processes"])})
         supervisor.start()
