@@ -78,7 +78,10 @@ def _of_database(error: Exception, text: str) -> str | None:
     if not isinstance(error, db.OperationalError | db.InterfaceError):
         return None
     where = "EVALHUB_DATABASE_URL" if settings.EVALHUB_DATABASE_URL else name
-    return f"evalhub: the database does not answer ({' '.join(text.split())}). Check {where}."
+    # psycopg tries with TLS and without, and says the same of both.
+    reason = " ".join(" ".join(dict.fromkeys(text.splitlines())).split())
+    what = "refuses the connection" if "FATAL:" in text else "does not answer"
+    return f"evalhub: the database {what} ({reason}). Check {where}."
 
 
 def damaged_database(reason: str) -> str:

@@ -123,7 +123,9 @@ def test_what_passes_by_itself_is_to_be_tried_again(
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "no space is left on the disk"),
         (OperationalError("no such table: runs_run"), "Run evalhub migrate first"),
         (ProgrammingError('relation "runs_run" does not exist'), "Run evalhub migrate first"),
-        (OperationalError('FATAL:  role "evalhub" does not exist'), "the database does not answer"),
+        (OperationalError("failed: Connection refused"), "the database does not answer"),
+        (OperationalError('FATAL:  role "evalhub" does not exist'), "the database refuses the connection"),
+        (OperationalError("FATAL:  no\nFATAL:  no\n"), r"connection \(FATAL: no\)"),
         (InternalError("cannot execute UPDATE in a read-only transaction"), "the database is read-only"),
     ],
 )
