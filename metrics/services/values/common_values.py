@@ -105,4 +105,4 @@ def check_names(test: str, correction: str = "none") -> None:
 def not_corrected_again(test: str, correction: str) -> list[Caution]:
     if not TESTS[test].simultaneous or correction == "none":
         return []
-    return [Caution("not_corrected_again", f"{test} already accounts for all pairs: its p is not corrected again")]
+    return [Caution("not_corrected_again", f"p of {test} already accounts for all pairs and is not corrected again")]
