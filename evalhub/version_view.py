@@ -17,12 +17,18 @@ from metrics.services.boards.fingerprints import Fingerprint, of_code
 from metrics.services.comparisons.content import STATISTICS_VERSION
 from runs.api.shapes import shape
 
+LEAST_CLIENT = "0.1"
+# A name is added with what it names, and never taken away within one version of the API.
+FEATURES = ("me", "run_states", "sha256_filter")
+
 
 class Version(TypedDict):
     version: Annotated[str, "of this EvalHub, as it is installed"]
     engine_version: Annotated[str, "of the measures: another one evaluates every run again"]
     statistics_version: Annotated[int, "of the tests: another one makes stored comparisons again"]
     api_version: Annotated[str, "of these addresses, as it stands in them"]
+    least_client: Annotated[str, "the oldest evalhub-client that these addresses still serve"]
+    features: Annotated[list[str], "what this API has that earlier ones of its version had not"]
 
 
 def of_version(request: Request) -> Fingerprint:
@@ -40,5 +46,7 @@ class VersionView(APIView):
             engine_version=ENGINE_VERSION,
             statistics_version=STATISTICS_VERSION,
             api_version=str(settings.SPECTACULAR_SETTINGS["VERSION"]),
+            least_client=LEAST_CLIENT,
+            features=list(FEATURES),
         )
         return Response(versions)

@@ -71,6 +71,22 @@ class NewToken(Token):
     token: str
 
 
+class OwnTeam(TypedDict):
+    """A team of the caller's."""
+
+    slug: str
+    name: str
+    role: Role
+
+
+class Me(TypedDict):
+    """Who asks."""
+
+    username: str
+    teams: list[OwnTeam]
+    token: Annotated[Token | None, "the one that was sent; null in a browser"]
+
+
 def team_answer(found: models.Team) -> Team:
     return Team(slug=found.slug, name=found.name, created_at=found.created_at)
 
@@ -141,6 +157,19 @@ class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
         if moment is not None and moment <= timezone.now():
             raise serializers.ValidationError("must be in the future")
         return moment
+
+
+class MeView(APIView):
+    """The caller: the user, their teams with the role in each, and the token that was sent."""
+
+    signed_in = True
+
+    @extend_schema(responses=shape(Me))
+    def get(self, request: Request) -> Response:
+        roles = models.Membership.objects.filter(user=request.user.pk).select_related("team").order_by("team__slug")
+        teams = [OwnTeam(slug=one.team.slug, name=one.team.name, role=one.role) for one in roles]
+        token = token_answer(request.auth) if isinstance(request.auth, ApiToken) else None
+        return Response(Me(username=request.user.get_username(), teams=teams, token=token))
 
 
 class TeamList(AnswerList[models.Team]):

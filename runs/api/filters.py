@@ -7,6 +7,7 @@ from typing import Any
 
 import django_filters
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 from django.db.models import QuerySet
 
 from metrics.services.queue.status import RECEIVED, RUN_STATES, in_state
@@ -36,6 +37,11 @@ class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
 class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
     team = django_filters.CharFilter(field_name="team__slug")
     tag = django_filters.CharFilter(lookup_expr="icontains")
+    sha256 = django_filters.CharFilter(
+        validators=[
+            RegexValidator(r"\A[0-9a-f]{64}\Z", "give the SHA-256 of the decompressed file, 64 digits of 0-9a-f")
+        ]
+    )
     status = django_filters.ChoiceFilter(choices=[(state, state) for state in RUN_STATES], method="with_status")
     submitted_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
@@ -54,7 +60,7 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
 class RunFilter(SubmissionFilter):
     class Meta:
         model = Run
-        fields = ("team", "tag", "status", "submitted_after", "submitted_before")
+        fields = ("team", "tag", "sha256", "status", "submitted_after", "submitted_before")
 
 
 class SessionSetFilter(SubmissionFilter):
@@ -62,7 +68,7 @@ class SessionSetFilter(SubmissionFilter):
 
     class Meta:
         model = SessionSet
-        fields = ("team", "tag", "judged_by", "status", "submitted_after", "submitted_before")
+        fields = ("team", "tag", "sha256", "judged_by", "status", "submitted_after", "submitted_before")
 
 
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]

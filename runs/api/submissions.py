@@ -26,6 +26,7 @@ from runs.api.origin import origin_of
 from runs.api.serializers import RunSerializer, RunUploadSerializer, UploadSerializer
 from runs.api.session_serializers import SessionSetSerializer, SessionUploadSerializer
 from runs.api.shapes import shape
+from runs.api.states import tell_when
 from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
 from runs.api.views import FILE, download, either, upload_fields
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
@@ -184,8 +185,10 @@ class SubmissionDetail(APIView):
 
     def get(self, request: Request, **key: UUID) -> Response:
         found = visible(request, self.kind.model, key[self.kind.model.KEY])
-        response = self.kind.response(request, found, known=detailed_statuses(found, request.user))
+        known = detailed_statuses([found], request.user)
+        response = self.kind.response(request, found, known=known)
         response["ETag"] = self.kind.tag(found)
+        tell_when(response, self.kind.model, known, request)
         return response
 
     def patch(self, request: Request, **key: UUID) -> Response:

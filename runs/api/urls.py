@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from runs.api import accounts, audit, submissions, views
+from runs.api import accounts, audit, states, submissions, views
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -20,9 +20,11 @@ urlpatterns = [
     path(_COLLECTION + "sessions/", submissions.SessionSetList.as_view(), name="session-sets"),
     path("session-sets/<uuid:session_set>/", submissions.SessionSetDetail.as_view(), name="session-set"),
     path("session-sets/<uuid:session_set>/file/", submissions.SessionSetFile.as_view(), name="session-set-file"),
+    path("runs/", states.RunStateList.as_view(), name="run-states"),
     path("runs/<uuid:run>/", submissions.RunDetail.as_view(), name="run"),
     path("runs/<uuid:run>/file/", submissions.RunFile.as_view(), name="run-file"),
     path("runs/<uuid:run>/known/", submissions.RunKnown.as_view(), name="run-known"),
+    path("me/", accounts.MeView.as_view(), name="me"),
     path("teams/", accounts.TeamList.as_view(), name="teams"),
     path("teams/<slug:team>/", accounts.TeamDetail.as_view(), name="team"),
     path("teams/<slug:team>/members/", accounts.MemberList.as_view(), name="members"),

@@ -50,6 +50,7 @@ ENDPOINTS = {
     "collections/small/curves/?measures=nDCG,CG,P,R&readings=true&ranks=1,3": 8,
     "collections/small/curves/?filter=good": 13,
     "collections/small/precision-recall/?rel=all": 8,
+    "runs/?id={run},{other}": 4,
     "runs/{run}/": 3,
     "runs/{run}/values/": 5,
     "runs/{run}/values/?measures=P@3,DCG": 7,

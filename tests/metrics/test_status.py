@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -91,12 +92,76 @@ def test_only_the_question_for_one_run_counts_the_queue(api: APIClient, three: l
     assert len(queries) <= 6
 
 
-def test_a_place_costs_three_queries_and_the_count_reads_an_index(api: APIClient, three: list[str]) -> None:
+def test_a_place_costs_four_queries_and_the_count_reads_an_index(api: APIClient, three: list[str]) -> None:
     with CaptureQueriesContext(connection) as queries:
         api.get(f"/api/v1/runs/{three[1]}/")
-    assert len(queries) <= 7
+    assert len(queries) <= 8
     (count,) = [query["sql"] for query in queries if "COUNT(" in query["sql"]]
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN QUERY PLAN {count}")
             assert "USING" in str(cursor.fetchall())
+
+
+def states_of(api: APIClient, *runs: str) -> Any:
+    return api.get("/api/v1/runs/", {"id": ",".join(runs)})
+
+
+def test_one_request_has_the_states_of_many_runs(api: APIClient, three: list[str]) -> None:
+    gone = str(uuid4())
+    body = states_of(api, three[2], gone, three[0], three[2]).json()
+    assert [row["id"] for row in body["runs"]] == [three[2], three[0]]
+    assert body["missing"] == [gone]
+    for row in body["runs"]:
+        alone = api.get(f"/api/v1/runs/{row['id']}/").json()["status"]
+        # The seconds go on between the requests.
+        alone["queue"]["seconds"] = row["queue"]["seconds"]
+        assert row == {"id": row["id"], **alone}
+    assert [row["queue"]["position"] for row in body["runs"]] == [3, 1]
+    evaluate_all()
+    assert {row["state"] for row in states_of(api, *three).json()["runs"]} == {"evaluated"}
+
+
+def test_the_states_of_many_cost_as_many_queries_as_of_two(api: APIClient, three: list[str]) -> None:
+    three += [submit(api, GOOD.replace("3.0", f"3.{number}1"), f"more-{number}") for number in range(10)]
+    with CaptureQueriesContext(connection) as queries:
+        positions = [row["queue"]["position"] for row in states_of(api, *three).json()["runs"]]
+    assert positions == list(range(1, 14))
+    assert len(queries) <= 9
+
+
+@pytest.mark.parametrize("asked", ["", ",", "x", ",".join(["5cd6de33-c3c2-4ede-abde-97956450e8ad"] * 201)])
+def test_ids_that_are_none_are_refused_by_the_name_of_the_parameter(api: APIClient, asked: str) -> None:
+    answer = api.get("/api/v1/runs/", {"id": asked})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "id")
+
+
+def test_what_is_on_its_way_says_when_to_ask_again(api: APIClient, three: list[str]) -> None:
+    asked = [lambda: states_of(api, *three), lambda: api.get(f"/api/v1/runs/{three[2]}/")]
+    assert [ask()["Retry-After"] for ask in asked] == ["1", "1"]
+    done = submit(api, GOOD.replace("3.0", "3.5"), "done")
+    Evaluation.objects.filter(run=done).update(state="evaluated", seconds=8.0)
+    # The next is done after one evaluation, the third after three; no more than a minute is asked of anybody.
+    assert [ask()["Retry-After"] for ask in asked] == ["8", "24"]
+    Evaluation.objects.filter(run=done).update(seconds=80.0)
+    assert [ask()["Retry-After"] for ask in asked] == ["60", "60"]
+    evaluate_all()
+    assert [ask().has_header("Retry-After") for ask in asked] == [False, False]
+
+
+def test_a_blind_run_is_received_and_nothing_says_when(api: APIClient, bob: User, three: list[str]) -> None:
+    own = submit(client_of(bob), GOOD, "four", "other")
+    Collection.objects.update(blind=True)
+    answer = states_of(client_of(bob), own, three[0])
+    assert [(row["state"], row["queue"]) for row in answer.json()["runs"]] == [("received", None)]
+    assert answer.json()["missing"] == [three[0]]
+    assert not answer.has_header("Retry-After")
+
+
+def test_a_run_is_found_by_its_file(api: APIClient, three: list[str]) -> None:
+    sha256 = api.get(f"/api/v1/runs/{three[1]}/").json()["sha256"]
+    found = api.get("/api/v1/collections/small/runs/", {"sha256": sha256}).json()["results"]
+    assert [row["id"] for row in found] == [three[1]]
+    assert api.get("/api/v1/collections/small/runs/", {"sha256": "0" * 64}).json()["results"] == []
+    refused = api.get("/api/v1/collections/small/runs/", {"sha256": sha256[:10]})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/sha256")

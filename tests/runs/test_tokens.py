@@ -287,3 +287,18 @@ def test_whoever_guesses_too_often_is_told_to_wait_everywhere(
     answers = [client.get(f"/api/v1/{path}") for _ in range(3)]
     assert answers[-1].status_code == 429
     assert (answers[-1].json()["code"], answers[-1]["Content-Type"]) == ("throttled", "application/problem+json")
+
+
+def test_a_token_says_whose_it_is_and_what_it_may_do(alice: User, anonymous: APIClient) -> None:
+    lab = Team.objects.create(slug="lab", name="The lab")
+    Membership.objects.create(team=lab, user=alice, role="member")
+    body = client_of(alice, ["read"]).get("/api/v1/me/").json()
+    assert body["username"] == "alice"
+    assert [(team["slug"], team["role"]) for team in body["teams"]] == [("alice", "owner"), ("lab", "member")]
+    made = ApiToken.objects.get(user=alice)
+    assert (body["token"]["key"], body["token"]["scopes"]) == (made.key, ["read"])
+    assert made.digest not in str(body)
+    browser = Client()
+    browser.force_login(alice)
+    assert browser.get("/api/v1/me/").json()["token"] is None
+    assert anonymous.get("/api/v1/me/").status_code == 401

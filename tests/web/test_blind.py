@@ -41,6 +41,7 @@ OUTSIDERS = ("anonymous", "participant", "member", "other")
 QUERIES = (
     "", "sort=AP&order=asc", "qrels=2", "measures=P@3,Judged@10", "measures=foo", "limit=1&offset=1",
     "measure=DCG&depth=3&per_topic=true", "statistics=all&baseline={run}", "runs={run}", "depth=0", "status=received",
+    "id={run}",
     "status=evaluated", "status=queued", "status=failed", "filter=status:failed OR run-1 own:yes", "filter=foo:x",
 )  # fmt: skip
 MASKS = (

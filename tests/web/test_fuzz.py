@@ -45,6 +45,8 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/judgements/", {}),
     ("collections/{collection}/judgements/", {"qrels": "1,2"}),
     ("collections/{collection}/evaluations/", {}),
+    ("runs/", {"id": "{run},{other}"}),
+    ("me/", {}),
     ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
     ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),
     ("runs/{run}/precision-recall/", {"rel": "all", "per_topic": "true"}),

@@ -88,7 +88,7 @@ MEANT = {
     "runs/{run}/values/?foo=1": "unknown parameter 'foo'; this address reads measures, scores, qrels",
     "runs/{run}/?foo=1": "unknown parameter 'foo'; this address reads none",
     "collections/small/runs/?metadata__k1=0.9": "unknown parameter 'metadata__k1'; this address reads limit, offset,"
-    " team, tag, status, submitted_after, submitted_before",
+    " team, tag, sha256, status, submitted_after, submitted_before",
     "runs/{run}/charts/topics.svg?depth=5": "unknown parameter 'depth'; this address reads measure, other,",
     "collections/small/charts/ranks.svg?topic=1": "unknown parameter 'topic'; this address reads measures, measure,",
     "collections/small/leaderboard/export/csv/?limit=3": "unknown parameter 'limit'; this address reads",

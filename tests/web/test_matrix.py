@@ -26,7 +26,7 @@ from tests.web.worlds import (
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ALL = "200 200 200 200 200 200 200"
-# Found, and then asked for the two runs, or the topic, that are not named here.
+# Found, and then asked for the runs, or the topic, that are not named here.
 UNASKED = "400 400 400 400 400 400 400"
 
 # The answers to anonymous, participant, member of the organising team, owner (organiser), other organiser, staff, and
@@ -47,6 +47,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "qrels":              {"GET":    ALL},
     "qrels-activate":     {"POST":   "401 403 403 200 403 200 403"},
     "qrels-file":         {"GET":    ALL},
+    "run-states":         {"GET":    UNASKED},
     "runs":               {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 403"},
     "run":                {"GET":    ALL,
@@ -60,6 +61,7 @@ MATRIX: dict[str, dict[str, str]] = {
                            "PATCH":  "401 200 403 403 403 200 403",
                            "DELETE": "401 204 403 403 403 204 403"},
     "session-set-file":   {"GET":    ALL},
+    "me":                 {"GET":    "401 200 200 200 200 200 200"},
     "teams":              {"GET":    "401 200 200 200 200 200 200",
                            "POST":   "401 201 201 201 201 201 403"},
     # It has a collection.

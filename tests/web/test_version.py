@@ -39,13 +39,13 @@ def test_a_program_reads_the_versions_and_their_types(anonymous: APIClient, subm
     body = anonymous.get("/api/v1/version/").json()
     assert body == {
         "version": version.VERSION, "engine_version": ENGINE_VERSION, "statistics_version": STATISTICS_VERSION,
-        "api_version": "1",
+        "api_version": "1", "least_client": "0.1", "features": ["me", "run_states", "sha256_filter"],
     }  # fmt: skip
     values = anonymous.get(f"/api/v1/runs/{submit(GOOD).pk}/values/").json()
     assert values["engine_version"] == body["engine_version"]
     document = SchemaGenerator().get_schema(public=True)
     described = document["components"]["schemas"]["Version"]
-    kinds = {str: "string", int: "integer"}
+    kinds = {str: "string", int: "integer", list: "array"}
     assert {name: kinds[type(value)] for name, value in body.items()} == {
         name: field["type"] for name, field in described["properties"].items()
     }

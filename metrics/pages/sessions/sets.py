@@ -55,7 +55,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     context: dict[str, Any] = {
         "set": found,
         "subject": set_subject(found.pk),
-        "status": detailed_statuses(found, request.user)[str(found.pk)],
+        "status": detailed_statuses([found], request.user)[str(found.pk)],
         "facts": list(metadata_lines(found.metadata)),
         "warnings": grouped(found.warnings),
         "query": query,
@@ -82,7 +82,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
 def session_set_status(request: HttpRequest, session_set: UUID) -> HttpResponse:
     """Show the progress of a session set."""
     found = visible_session_set(request, session_set)
-    return status_piece(request, set_subject(found.pk), detailed_statuses(found, request.user)[str(found.pk)])
+    return status_piece(request, set_subject(found.pk), detailed_statuses([found], request.user)[str(found.pk)])
 
 
 @page

@@ -117,7 +117,7 @@ def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:
 def run_status(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show the progress of a run."""
     run = visible_run(request, run_id)
-    return status_piece(request, run_subject(run.pk), detailed_statuses(run, request.user)[str(run.pk)])
+    return status_piece(request, run_subject(run.pk), detailed_statuses([run], request.user)[str(run.pk)])
 
 
 @page
@@ -154,7 +154,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
-    status = detailed_statuses(run, request.user)[str(run.pk)]
+    status = detailed_statuses([run], request.user)[str(run.pk)]
     return {
         "run": run,
         "subject": run_subject(run.pk),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
@@ -41,6 +43,8 @@ class RunStatus:
 RECEIVED = "received"
 RUN_STATES = (RECEIVED, *SubmissionEvaluation.State.values)
 _QUEUED = SubmissionEvaluation.State.QUEUED
+# How many evaluations say how long one takes.
+_RECENT = 20
 
 
 def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
@@ -69,12 +73,32 @@ def statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStat
     return told
 
 
-def detailed_statuses(made: Run | SessionSet, viewer: Any) -> dict[str, RunStatus]:
-    """Return the status of one run or session set with its place in the queue, which takes three more queries."""
-    status = statuses([made], viewer)[str(made.pk)]
-    if status.state == _QUEUED:
-        status = replace(status, queue=_place(made.evaluations.counting(), viewer))
-    return {str(made.pk): status}
+def detailed_statuses(made: Sequence[Run | SessionSet], viewer: Any) -> dict[str, RunStatus]:
+    """Return the same with the place of each in the queue while it waits there, which takes five more queries."""
+    told = statuses(made, viewer)
+    if waiting := [one for one in made if told[str(one.pk)].state == _QUEUED]:
+        for pk, place in _places(waiting, viewer).items():
+            told[str(pk)] = replace(told[str(pk)], queue=place)
+    return told
+
+
+def seconds_until_next(kind: type[Run | SessionSet], told: Iterable[RunStatus], viewer: Any) -> float | None:
+    """Return in how many seconds the first of them may be evaluated, from 1 to 60, or None where none is on its way.
+
+    It is the place in the queue times what the last evaluations took. As with the place, those whose scores the viewer
+    may not see say nothing.
+    """
+    ahead = [status.queue.position for status in told if status.queue]
+    if any(status.state == SubmissionEvaluation.State.EVALUATING for status in told):
+        ahead.append(1)
+    if not ahead:
+        return None
+    evaluations = EVALUATIONS[kind]
+    seen = Collection.objects.visible_to(viewer).scored_for(viewer)
+    done = evaluations.objects.evaluated().filter(**{f"{evaluations.OF.KEY}__collection__in": seen})
+    took = [seconds or 0.0 for seconds in done.order_by("-pk").values_list("seconds", flat=True)[:_RECENT]]
+    pace = sum(took) / len(took) if took else 0.0
+    return min(60.0, max(1.0, min(ahead) * pace))
 
 
 def with_states(made: QuerySet[Any]) -> QuerySet[Any]:
@@ -94,23 +118,33 @@ def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
     return made.filter(Exists(counting.filter(state=state)))
 
 
-def _place(evaluations: QuerySet[Any], viewer: Any) -> Waiting | None:
-    """Return the position among its kind by the time of queueing, as the dispatcher takes them, or None if none of
-    these is in the queue.
+def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Waiting]:
+    """Return the position of each among its kind by its id, in the order in which the dispatcher takes them; those that
+    are not in the queue are left out.
 
     Runs in collections whose scores the viewer may not see are not counted: the position would reveal how many runs
     they have, and when their judgements changed.
     """
-    queued = evaluations.filter(state=Job.QUEUED).annotate(now=Now())
-    own = queued.values_list("created_at", "since", "not_before", "now").first()
-    if own is None:
-        return None
-    created_at, since, not_before, now = own
-    kind, seen = evaluations.model, Collection.objects.visible_to(viewer).scored_for(viewer)
-    waiting = kind._default_manager.filter(state=Job.QUEUED, **{f"{kind.OF.KEY}__collection__in": seen})
-    before = waiting.filter(created_at__lt=created_at)
-    if not_before and not_before > now:
-        waits_for = "retry"
-    else:
-        waits_for = "worker" if any(last.alive for last in last_rounds()) else "no_worker_alive"
-    return Waiting(before.count() + 1, max(0.0, (now - since).total_seconds()), waits_for)
+    kind = EVALUATIONS[type(waiting[0])]
+    of = f"{kind.OF.KEY}_id"
+    queued = kind._default_manager.filter(state=Job.QUEUED)
+    own = kind.objects.counting().filter(state=Job.QUEUED, **{f"{of}__in": [one.pk for one in waiting]})
+    rows = list(own.annotate(now=Now()).values_list(of, "created_at", "since", "not_before", "now"))
+    if not rows:
+        return {}
+    seen = Collection.objects.visible_to(viewer).scored_for(viewer)
+    queue = queued.filter(**{f"{kind.OF.KEY}__collection__in": seen})
+    moments = [row[1] for row in rows]
+    first, last = min(moments), max(moments)
+    before = queue.filter(created_at__lt=first).count()
+    between: list[datetime] = []
+    if first < last:
+        among = queue.filter(created_at__gte=first, created_at__lt=last).order_by("created_at")
+        between = list(among.values_list("created_at", flat=True))
+    worker = "worker" if any(one.alive for one in last_rounds()) else "no_worker_alive"
+    places = {}
+    for pk, created_at, since, not_before, now in rows:
+        waits_for = "retry" if not_before and not_before > now else worker
+        position = before + bisect_left(between, created_at) + 1
+        places[pk] = Waiting(position, max(0.0, (now - since).total_seconds()), waits_for)
+    return places
