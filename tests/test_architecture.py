@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -134,6 +135,23 @@ def test_the_engine_needs_numpy_and_scipy_only() -> None:
                 yield f"{module} imports {name}"
 
     assert offences(foreign, within="metrics.engine") == []
+
+
+def test_the_client_needs_the_standard_library_and_httpx_only() -> None:
+    """It is installed where no server is, under another name: its own modules are imported relatively."""
+
+    def foreign(module: str, tree: ast.Module) -> Iterator[str]:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level == 1:
+                continue
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                if name.split(".")[0] not in {*sys.stdlib_module_names, "httpx"}:
+                    yield f"{module} imports {name}"
+
+    assert offences(foreign, within="evalhub.client") == []
+    assert any(name.startswith("evalhub.client.") for name in MODULES)
 
 
 def test_no_import_hides_inside_a_function() -> None:

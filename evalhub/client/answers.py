@@ -1,0 +1,162 @@
+"""Thin objects over the server's JSON: attributes for its fields, rows for tables, `raw` for all of it.
+
+A field that a newer server adds is there without a newer client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from importlib import import_module
+from typing import Any
+
+_SHOWN = 50
+
+
+class Answer:
+    """One answer. `rows()` gives it as flat dictionaries, `to_frame()` as a table of pandas."""
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        # Of a copy that is still being made there is no `raw` yet.
+        if name.startswith("_") or name == "raw":
+            raise AttributeError(name)
+        try:
+            return self.raw[name]
+        except KeyError:
+            raise AttributeError(f"the answer has no {name!r}; it has {', '.join(self.raw)}") from None
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [self.raw]
+
+    def source(self) -> str:
+        """Say where the numbers come from, for the line under a table."""
+        known = [(name, self.raw.get(name)) for name in ("collection", "qrels", "scores", "correction", "topics")]
+        return ", ".join(f"{name} {value}" for name, value in known if isinstance(value, str | int))
+
+    def to_frame(self) -> Any:
+        """Return the rows as a pandas.DataFrame; ImportError where pandas is not installed."""
+        return import_module("pandas").DataFrame(self.rows())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.source() or ', '.join(self.raw)})"
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        names = list(dict.fromkeys(name for row in rows[:_SHOWN] for name in row))
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(text_of(row.get(name)))}</td>" for name in names) + "</tr>"
+            for row in rows[:_SHOWN]
+        )
+        more = f" ({len(rows) - _SHOWN} more rows)" if len(rows) > _SHOWN else ""
+        foot = f"<small>{escape(self.source())}{more}</small>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+
+
+def text_of(value: Any) -> str:
+    """Return a value as it is shown: four decimals, nothing for None."""
+    if value is None:
+        return ""
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+class Check(Answer):
+    """What a dry run says of a file: what would be stored, with `warnings`."""
+
+
+class Means(Answer, Mapping[str, "float | None"]):
+    """The means of a run by measure, with its `coverage`: a mapping; None is a mean that does not exist."""
+
+    def __getitem__(self, measure: str) -> float | None:
+        mean: float | None = self.raw["means"][measure]["mean"]
+        return mean
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw["means"])
+
+    def __len__(self) -> int:
+        return len(self.raw["means"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"measure": measure, **mean} for measure, mean in self.raw["means"].items()]
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class Values(Answer, Mapping[str, "float | None"]):
+    """The values of a run by topic, of its first measure: a mapping; None is undefined, which is not 0."""
+
+    @property
+    def measures(self) -> list[str]:
+        return list(self.raw["means"])
+
+    def of(self, measure: str) -> dict[str, float | None]:
+        """Return the values of one of the measures by topic."""
+        return {topic["topic_id"]: topic["values"][measure] for topic in self.raw["topics"]}
+
+    def __getitem__(self, topic: str) -> float | None:
+        return self.of(self.measures[0])[topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return (topic["topic_id"] for topic in self.raw["topics"])
+
+    def __len__(self) -> int:
+        return len(self.raw["topics"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"topic": topic["topic_id"], **topic["values"]} for topic in self.raw["topics"]]
+
+
+class Board(Answer):
+    """A leaderboard: `results` has every row of all pages that were asked for."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [self._row(row) for row in self.raw["results"]]
+
+    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+        flat = {"rank": row["rank"], "team": row["run"]["team"], "tag": row["run"]["tag"]}
+        flat |= {measure: value["mean"] for measure, value in row["values"].items()}
+        standing = row.get("statistics") or {}
+        if standing.get("tier") is not None:
+            flat["tier"] = standing["tier"]
+        if standing.get("baseline"):
+            shown = ("difference", "low", "high", "p_adjusted", "mark")
+            flat |= {name: standing["baseline"][name] for name in shown}
+        covered = row["coverage"]
+        flat |= {"answered": covered["answered"], "judged": covered["judged"], "judged_at_10": row["judged_at_10"]}
+        return {**flat, "state": row["state"], "code": row["code"], "id": row["run"]["id"]}
+
+
+class Comparison(Answer):
+    """Runs compared: a row for every measure, pair and test."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        names = {run["id"]: run["tag"] for run in self.raw["runs"]}
+        rows = []
+        for measure in self.raw["measures"]:
+            for pair in measure["pairs"]:
+                a, b = (names.get(pair[one], pair[one]) for one in ("a", "b"))
+                first = {"measure": measure["measure"], "a": a, "b": b, "difference": pair["difference"]}
+                last = {name: pair[name] for name in ("wins", "ties", "losses")}
+                for test, verdict in pair["tests"].items():
+                    shown = ("low", "high", "p_value", "p_adjusted", "verdict", "withheld")
+                    rows.append({**first, "test": test, **{name: verdict[name] for name in shown}, **last})
+        return rows
+
+
+class Difference(Answer):
+    """Two runs topic by topic."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.raw["topics"])
+
+
+class Listed(Answer):
+    """One page or more of a list."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return list(self.raw["results"])

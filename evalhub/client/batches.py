@@ -1,0 +1,158 @@
+"""Many files in one call, which a second call continues after the first was killed.
+
+The journal has a line for each step, which is on the disk before the next one: the key with which a file is sent, then
+the run that came of it. A file without a run is sent again with the same key, so that it is never there twice.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import threading
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import BadSource, EvalHubError, QuotaExceeded, Unavailable
+from .runs import Run, wait_for
+from .sending import Steps, Together
+from .sources import read_source, tag_of_file
+
+_HIDDEN = "."
+
+
+@dataclass
+class Batch:
+    """What became of many files: the runs that are there, and by path the errors of those that were refused (`refused`)
+    and of those that were not sent (`unsent`), because the quota was used up or the batch was told to stop."""
+
+    runs: list[Run] = field(default_factory=list)
+    refused: dict[str, EvalHubError] = field(default_factory=dict)
+    unsent: dict[str, EvalHubError] = field(default_factory=dict)
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows = [{"tag": run.tag, "state": run.state, "id": run.raw["id"], "error": ""} for run in self.runs]
+        for state, errors in (("refused", self.refused), ("unsent", self.unsent)):
+            rows += [{"tag": path, "state": state, "id": "", "error": str(error)} for path, error in errors.items()]
+        return rows
+
+
+class Journal:
+    """Lines of JSON in a file, or nowhere where `path` is None; each is on the disk when `note` returns."""
+
+    def __init__(self, path: str | Path | None) -> None:
+        self._path = Path(path) if path else None
+        self._lock = threading.Lock()
+        self._known: dict[str, dict[str, Any]] = {}
+        if self._path and self._path.exists():
+            whole = self._path.read_bytes()
+            for line in whole.split(b"\n"):
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    # The last line may have been cut short with its writer.
+                    continue
+                self._known.setdefault(entry["file"], {}).update(entry)
+            if whole and not whole.endswith(b"\n"):
+                self._append(b"\n")
+
+    def find(self, file: str) -> dict[str, Any]:
+        """Return what is known of a file, by its identity."""
+        return self._known.get(file, {})
+
+    def note(self, file: str, **entry: Any) -> None:
+        """Write down something of a file."""
+        with self._lock:
+            self._known.setdefault(file, {}).update(entry)
+            self._append(json.dumps({"file": file, **entry}).encode() + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        if self._path is None:
+            return
+        with self._path.open("ab") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
+    """Return the files of a folder, a pattern or a list of these, in the order of their names; BadSource for none."""
+    given = [sources] if isinstance(sources, str | Path) else list(sources)
+    found: list[Path] = []
+    for one in given:
+        path = Path(one)
+        if path.is_dir():
+            inside = [inner for inner in path.iterdir() if inner.is_file() and not inner.name.startswith(_HIDDEN)]
+            found += sorted(inside)
+        elif path.is_file():
+            found.append(path)
+        else:
+            matched = sorted(Path(name) for name in glob.glob(str(one)))  # an absolute pattern works, too
+            if not matched:
+                raise BadSource(f"{one}: there is no such file")
+            found += [path for path in matched if path.is_file()]
+    return list(dict.fromkeys(found))
+
+
+def submit_batch(
+    collection: Any,
+    files: list[Path],
+    how: dict[str, Any],
+    *,
+    parallel: int,
+    journal: str | Path | None,
+    wait: float,
+    stop: bool,
+) -> Steps[Batch]:
+    """Send every file that is not there yet, `parallel` at once; then wait for all of them, at most `wait` seconds.
+
+    `how` has what is said of every run: `team`, `fields`, `if_taken`.
+    """
+    tags: dict[str, list[str]] = {}
+    batch, notes = Batch(), Journal(journal)
+    for path in files:
+        tags.setdefault(tag_of_file(path), []).append(str(path))
+    if doubled := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
+        listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in doubled.items())
+        raise BadSource(f"nothing was sent, as several files would get one tag: {listed}")
+    # The first reason to stop, if any: files that wait for their turn look here.
+    ended: list[EvalHubError] = []
+
+    def one(path: Path) -> Steps[None]:
+        if ended:
+            batch.unsent[str(path)] = ended[0]
+            return
+        try:
+            batch.runs.append((yield from _sent(collection, path, how, notes)))
+        except EvalHubError as error:
+            left = isinstance(error, QuotaExceeded | Unavailable)
+            (batch.unsent if left else batch.refused)[str(path)] = error
+            if stop or left:
+                ended.append(error)
+
+    for result in (yield Together([one(path) for path in files], parallel)):
+        if isinstance(result, BaseException):
+            raise result
+    batch.runs.sort(key=lambda run: str(run.tag))
+    if wait:
+        yield from wait_for(collection._hub, batch.runs, wait)
+    return batch
+
+
+def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> Steps[Run]:
+    """Return the run of a file: that of the journal, or what comes of sending it with the key of the journal."""
+    source, hub = read_source(path), collection._hub
+    content = source.sha256 or [path.stat().st_size, path.stat().st_mtime_ns]
+    identity = json.dumps([hub.url, collection.slug, how["team"], how["fields"], str(path.resolve()), content])
+    known = notes.find(identity)
+    if "run" in known:
+        return Run(hub, known["run"])
+    key = known.get("key") or uuid.uuid4().hex
+    if "key" not in known:
+        notes.note(identity, key=key)
+    run: Run = yield from collection._submitted(source, key=key, **how)
+    notes.note(identity, run={name: run.raw[name] for name in ("id", "collection", "team", "tag", "status")})
+    return run

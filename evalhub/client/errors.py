@@ -1,0 +1,155 @@
+"""What can go wrong between a client and a server.
+
+EvalHubError
+├── Refused             the server said no: `.status`, `.code`, `.detail`, `.errors`, `.request_id`
+│   ├── NotAuthenticated, NotAllowed, NotFound, Conflict, Throttled
+│   ├── Blind           the judgements of the collection are not shown yet
+│   ├── BadFile         a file with problems: `str()` lists the first ten by line
+│   └── QuotaExceeded   one submission more than the team's quota; `.wait` seconds remain of it
+├── Unavailable         no connection, or a server that answered with an error until the last try
+├── EvaluationFailed    a run whose evaluation failed: `.run`, with code and reason
+├── TimedOut            waiting ended before the run was evaluated: `.runs` go on
+└── BadSource, BadConfig, Ambiguous   what was given cannot be used; nothing was sent
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+LISTED = 10
+
+
+class EvalHubError(Exception):
+    """Base of every error of this package."""
+
+
+class BadConfig(EvalHubError):
+    """An address, token or profile that is missing or cannot be used."""
+
+
+class BadSource(EvalHubError):
+    """A run that cannot be sent, found before anything was."""
+
+
+class Ambiguous(EvalHubError):
+    """A name that several runs have."""
+
+
+class Unavailable(EvalHubError):
+    """The server cannot be reached, or fails; `status` is that of its last answer, None without one."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class EvaluationFailed(EvalHubError):
+    """The evaluation of `run` failed."""
+
+    def __init__(self, run: Any) -> None:
+        status = run.raw["status"]
+        super().__init__(
+            f"the evaluation of {run.tag} ended as {status['state']}: {status['code']}: {status['reason']}"
+        )
+        self.run = run
+
+
+class TimedOut(EvalHubError):
+    """Nobody waits for `runs` any more; their evaluation goes on."""
+
+    def __init__(self, runs: list[Any], seconds: float) -> None:
+        names = ", ".join(run.tag for run in runs[:LISTED])
+        super().__init__(f"not evaluated after {seconds:g} s: {names}; the evaluation goes on")
+        self.runs = runs
+
+
+class Refused(EvalHubError):
+    """The server's refusal, as its problem details tell it."""
+
+    def __init__(self, status: int, body: dict[str, Any], wait: float | None = None, source: str = "") -> None:
+        self.status = status
+        self.code = str(body.get("code", ""))
+        self.detail = str(body.get("detail", "")) or f"the server answered {status}"
+        self.errors: list[dict[str, Any]] = body.get("errors") or []
+        self.request_id = str(body.get("request_id", ""))
+        self.wait = wait
+        self.source = source
+        super().__init__(self.detail)
+
+
+class NotAuthenticated(Refused):
+    """No token, or one that is unknown, expired or revoked."""
+
+
+class NotAllowed(Refused):
+    """What may be seen but not done."""
+
+
+class Blind(NotAllowed):
+    """What depends on judgements that are not released yet."""
+
+
+class NotFound(Refused):
+    """What is not there, or not for this user."""
+
+
+class Conflict(Refused):
+    """What contradicts the state that it meets, such as a tag that is taken."""
+
+
+class Throttled(Refused):
+    """Too many requests at once or in a minute."""
+
+
+class QuotaExceeded(Refused):
+    """No more submissions of the team today; `wait` is the number of seconds until midnight UTC."""
+
+
+class BadFile(Refused):
+    """A file that the server checked and refused."""
+
+    def __str__(self) -> str:
+        listed = [entry for entry in self.errors if entry.get("line")]
+        lines = [f"{self.source}:{entry['line']}: {entry['code']}: {entry['detail']}" for entry in listed[:LISTED]]
+        more = [f"and {len(listed) - LISTED} more"] if len(listed) > LISTED else []
+        return "\n".join([*lines, *more]) or f"{self.source}: {self.detail}".removeprefix(": ")
+
+
+_KINDS: dict[int, type[Refused]] = {
+    401: NotAuthenticated,
+    403: NotAllowed,
+    404: NotFound,
+    409: Conflict,
+    413: BadFile,
+    415: BadFile,
+    422: BadFile,
+    429: Throttled,
+}
+_CODES: dict[str, type[Refused]] = {"blind": Blind, "quota_exceeded": QuotaExceeded, "idempotency_key_reused": Conflict}
+
+
+def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailable:
+    """Return the error that an answer of 3xx, 4xx or 5xx means; `source` is the name of the file that was sent."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
+    body = body if isinstance(body, dict) else {}
+    status, code = response.status_code, str(body.get("code", ""))
+    if status >= 500:
+        said = body.get("detail") or f"the server answered {status} {response.reason_phrase}"
+        told = f" (request {body['request_id']})" if body.get("request_id") else ""
+        return Unavailable(f"{said}{told}", status)
+    if status < 400:
+        where = response.headers.get("Location", "")
+        return Unavailable(f"the server sends elsewhere ({where}); use that address in the configuration", status)
+    kind = _CODES.get(code) or _KINDS.get(status, Refused)
+    return kind(status, body, seconds_of(response), source)
+
+
+def seconds_of(response: httpx.Response) -> float | None:
+    """Return `Retry-After` in seconds; None where there is none."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdecimal() else None

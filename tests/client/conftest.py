@@ -1,0 +1,65 @@
+"""A client whose server is a function, and whose time passes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from evalhub.client import Hub, runs, sending
+from evalhub.client.config import Config
+
+URL = "https://hub.example"
+
+
+class Clock:
+    """Takes the place of the module `time`: sleeping is noted and passes at once."""
+
+    def __init__(self) -> None:
+        self.now, self.slept = 1000.0, []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (sending, runs):
+        monkeypatch.setattr(module, "time", made)
+    return made
+
+
+@pytest.fixture
+def hub_of(clock: Clock) -> Callable[..., Hub]:
+    """Makes a client of a function from requests to responses, or to errors."""
+
+    def make(answer: Callable[[httpx.Request], Any], **options: Any) -> Hub:
+        def handler(request: httpx.Request) -> httpx.Response:
+            request.read()
+            given = answer(request)
+            if isinstance(given, Exception):
+                raise given
+            return given
+
+        return Hub(Config(URL, "evh_1_x", "default"), transport=httpx.MockTransport(handler), **options)
+
+    return make
+
+
+def problem(status: int, code: str = "x", **headers: str) -> httpx.Response:
+    """A refusal as the server words it."""
+    return httpx.Response(status, json={"code": code, "detail": f"{code} happened", "errors": []}, headers=headers)
+
+
+def raw_run(tag: str, state: str = "queued", number: int = 1, **fields: Any) -> dict[str, Any]:
+    """A run as the server describes it."""
+    status = {"state": state, "since": "", "qrels": None, "code": "", "reason": "", "queue": None}
+    identity = f"00000000-0000-4000-8000-{number:012d}"
+    return {"id": identity, "collection": "c", "team": "lab", "tag": tag, "sha256": "", "status": status, **fields}

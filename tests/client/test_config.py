@@ -1,0 +1,116 @@
+"""Where the address and the token come from, and where a token is never sent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalhub.client import BadConfig
+from evalhub.client.config import config_file, read_config, write_profile
+
+TOKEN = "evh_01234567_secret"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"EVH_CONFIG": str(tmp_path / "evh" / "config.ini")}
+
+
+def read(environment: dict[str, str], tmp_path: Path, **given: Any) -> Any:
+    folder = tmp_path / "work" / "inner"
+    folder.mkdir(parents=True, exist_ok=True)
+    return read_config(environment=environment, folder=folder, **given)
+
+
+def keep(environment: dict[str, str], profile: str = "default", **values: str) -> Path:
+    return write_profile(profile, values, Path(environment["EVH_CONFIG"]))
+
+
+def test_arguments_come_before_the_environment_and_that_before_the_file(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    keep(environment, url="https://file", token=TOKEN, team="lab", collection="robust04", format="csv")
+    found = read(environment, tmp_path)
+    assert (found.url, found.token, found.team, found.collection, found.format) == (
+        "https://file", TOKEN, "lab", "robust04", "csv",
+    )  # fmt: skip
+    environment |= {"EVH_URL": "https://environment/", "EVH_TOKEN": "evh_2_y", "EVH_TEAM": "guests"}
+    found = read(environment, tmp_path)
+    assert (found.url, found.token, found.team) == ("https://environment", "evh_2_y", "guests")
+    found = read(environment, tmp_path, url="https://argument/api/v1/", token="evh_3_z")
+    assert (found.url, found.token) == ("https://argument", "evh_3_z")
+
+
+def test_a_token_of_a_profile_goes_to_its_host_only(environment: dict[str, str], tmp_path: Path) -> None:
+    keep(environment, url="https://file", token=TOKEN)
+    assert read(environment, tmp_path, url="https://file/api/v1").token == TOKEN
+    for other in ("https://other", "http://localhost", "https://file:8443"):
+        assert read(environment, tmp_path, url=other).token == ""
+
+
+def test_the_token_of_another_product_is_not_sent(environment: dict[str, str], tmp_path: Path) -> None:
+    environment |= {"EVH_URL": "https://a", "EVALHUB_TOKEN": "sha256~other"}
+    assert read(environment, tmp_path).token == ""
+    environment["EVALHUB_TOKEN"] = TOKEN
+    assert read(environment, tmp_path).token == TOKEN
+
+
+@pytest.mark.parametrize("url", ["http://evalhub.example", "ftp://x", "localhost:8000", "https://"])
+def test_addresses_that_no_token_is_sent_to(environment: dict[str, str], tmp_path: Path, url: str) -> None:
+    with pytest.raises(BadConfig):
+        read(environment, tmp_path, url=url)
+    assert read(environment, tmp_path, url="http://127.0.0.1:8000").url == "http://127.0.0.1:8000"
+
+
+def test_plain_http_to_another_machine_has_to_be_allowed(environment: dict[str, str], tmp_path: Path) -> None:
+    keep(environment, url="http://lab.example", insecure="true", token=TOKEN)
+    assert read(environment, tmp_path).token == TOKEN
+
+
+def test_a_folder_sets_what_is_shared_and_no_token(environment: dict[str, str], tmp_path: Path) -> None:
+    keep(environment, url="https://file", token=TOKEN, team="lab")
+    near = tmp_path / "work" / ".evh.ini"
+    near.parent.mkdir()
+    near.write_text("[default]\nurl = https://file\ncollection = robust04\n")
+    found = read(environment, tmp_path)
+    assert (found.collection, found.team, found.token) == ("robust04", "lab", TOKEN)
+    near.write_text("[default]\ntoken = x\n")
+    with pytest.raises(BadConfig, match="not token"):
+        read(environment, tmp_path)
+    near.write_text("[default]\nurl = https://thief.example\n")
+    assert read(environment, tmp_path).token == ""
+    with pytest.raises(BadConfig, match="set EVH_URL"):
+        read({**environment, "EVH_TOKEN": TOKEN}, tmp_path)
+
+
+def test_the_file_is_its_owners_alone(environment: dict[str, str], tmp_path: Path, capsys: Any) -> None:
+    path = keep(environment, "lab", url="https://file", token=TOKEN)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert [one.name for one in path.parent.iterdir()] == ["config.ini"]
+    assert read(environment, tmp_path, profile="lab").token == TOKEN
+    assert capsys.readouterr().err == ""
+    path.chmod(0o644)
+    read(environment, tmp_path, profile="lab")
+    assert "others can read" in capsys.readouterr().err
+    keep(environment, "lab", token="")
+    assert read(environment, tmp_path, profile="lab").token == ""
+    with pytest.raises(BadConfig, match="no profile 'nobody'"):
+        read(environment, tmp_path, profile="nobody")
+
+
+def test_a_command_gives_the_token(environment: dict[str, str], tmp_path: Path) -> None:
+    keep(environment, url="https://file", token_command=f"{sys.executable} -c 'print(\"evh_4_c\")'")
+    assert read(environment, tmp_path).token == "evh_4_c"
+    keep(environment, token_command="/nowhere/pass")
+    with pytest.raises(BadConfig, match="token_command"):
+        read(environment, tmp_path)
+
+
+def test_without_an_address_it_says_what_to_do(environment: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="evh login"):
+        read(environment, tmp_path)
+    assert config_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/evh/config.ini")
