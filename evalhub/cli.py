@@ -11,6 +11,12 @@ _LOCAL: dict[str, str] = {
     "eval": "evalhub.local.eval:main",
     "--version": "evalhub.version:main",
 }
+# Those of the client, which are those of its own command evh.
+_CLIENT = (
+    "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull", "login", "logout",
+    "whoami", "open", "api",
+)  # fmt: skip
+_LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
 _SERVICE = "django.core.management:execute_from_command_line"
 
 _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --version which EvalHub this is
@@ -28,6 +34,8 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   backup           back up rows and files into one archive, while the service runs
   restore          restore a backup into an empty installation; --verify only checks it
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
+  submit           submit runs to a server; also status, watch, wait, values, leaderboard, compare, diff,
+                   pull, login, logout, whoami, open, api: see evalhub submit --help
   sweep            delete data that is no longer needed (workers do this every hour)
 """
 
