@@ -66,6 +66,21 @@ def test_an_errand(place: tuple[Server, Config]) -> None:
             tiny.submit(b"1 Q0 a 1 high x\n")
 
 
+def test_the_example_of_the_documentation_prints_what_it_says(place: tuple[Server, Config], tmp_path: Path) -> None:
+    page = (ROOT / "docs/client.md").read_text()
+    example, printed = page.partition("```python\n")[2].split("```")[0:3:2]
+    (tmp_path / "tiny.qrels").write_text(QRELS)
+    (tmp_path / "bm25.run").write_text(page.partition("named `pyterrier`\n\n```\n")[2].partition("```")[0])
+    with Hub(place[1]) as hub:
+        example = example.replace("alice", hub.me().teams[0]["slug"])
+    example = example.replace("import evalhub_client", "import evalhub.client").replace('"tiny"', '"shown"')
+    environment = {**os.environ, "EVH_URL": place[1].url, "EVH_TOKEN": place[1].token, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", example], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == printed.removeprefix("\n")
+
+
 def test_an_errand_of_a_program_that_awaits(place: tuple[Server, Config]) -> None:
     async def errand() -> Any:
         async with AsyncHub(place[1]) as hub:
