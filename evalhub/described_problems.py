@@ -21,12 +21,13 @@ PROBLEM_TYPE = "application/problem+json"
 # By status. Every other code of a 400 is that of a single field, such as `required`.
 CODES = {
     400: "invalid bad_request bad_idempotency_key bad_etag out_of_range unknown_parameter repeated_parameter "
-    "unknown_field read_only_field repeated_field no_own_judgements parse_error required unknown_measure bad_parameter "
-    "too_many_measures no_curve nothing_to_draw unknown_test unknown_correction unknown_run too_few_runs too_many_runs "
-    "too_few_topics no_comparison too_many_combinations too_many_figures too_many_levels too_many_values too_much_work "
-    "too_few_orders too_many_orders unknown_qrels too_many_versions too_many_results too_many_rows one_test_only "
-    "bad_filter unknown_system unknown_session_set too_few_systems too_many_systems format_not_installed "
-    "token_in_address unknown_user not_owner",
+    "unknown_field read_only_field repeated_field no_own_judgements parse_error required unknown_measure "
+    "bad_parameter too_many_measures no_curve pooled_measure nothing_to_draw unknown_test unknown_correction "
+    "unknown_run too_few_runs too_many_runs too_few_topics no_comparison too_many_combinations "
+    "too_many_figures too_many_levels too_many_values too_much_work too_few_orders too_many_orders "
+    "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter unknown_system "
+    "unknown_session_set too_few_systems too_many_systems format_not_installed token_in_address unknown_user "
+    "not_owner",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
     404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
@@ -40,11 +41,12 @@ CODES = {
     "too_many_documents too_many_sessions too_many_queries too_many_systems",
     415: "unsupported_media_type",
     422: "too_few_columns bad_score bad_level ambiguous_level duplicate_document conflicting_judgement mixed_tags "
-    "bad_run_tag undecodable_bytes control_character ambiguous_comment line_too_long id_too_long empty_run empty_qrels "
-    "bad_gzip bad_zstd more_problems too_many_columns bad_expected conflicting_expected empty_known "
-    "idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic no_topics text_too_long "
-    "bad_value bad_queries no_queries missing_session_id bad_session_id duplicate_session bad_searcher bad_system "
-    "bad_doc_id bad_rank bad_query_number mixed_session empty_sessions",
+    "bad_run_tag undecodable_bytes control_character ambiguous_comment line_too_long id_too_long empty_run "
+    "empty_qrels bad_gzip bad_zstd more_problems too_many_columns bad_expected conflicting_expected "
+    "empty_known idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic "
+    "no_topics text_too_long bad_value bad_queries no_queries missing_session_id bad_session_id "
+    "duplicate_session bad_searcher bad_attributes bad_system bad_doc_id bad_rank bad_query_number "
+    "mixed_session empty_sessions",
     429: "throttled quota_exceeded too_many_comparisons too_many_at_once too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt database_damaged",
     503: "database_unavailable database_read_only migrations_missing storage_unavailable wrong_store shutting_down "
