@@ -113,7 +113,8 @@ def _whole_seconds(wait: float) -> str:
 def _fields(details: Any, pointer: str) -> Iterator[dict[str, Any]]:
     """Yield the leaves of DRF's nested validation errors, each with a JSON pointer to its field."""
     if isinstance(details, dict) and set(details) == {"message", "code"}:
-        yield {"pointer": pointer, "code": details["code"], "detail": str(details["message"])}
+        # Filters refuse an empty value without a code.
+        yield {"pointer": pointer, "code": details["code"] or "invalid", "detail": str(details["message"])}
     elif isinstance(details, dict):
         for name, inner in details.items():
             yield from _fields(inner, pointer if name == "non_field_errors" else f"{pointer}/{name}")

@@ -303,6 +303,7 @@ def test_the_administration_leaves_events(api: APIClient, alice: User, collectio
 def test_an_empty_moment_is_refused(staff: APIClient, name: str) -> None:
     answer = staff.get(AUDIT, {name: ""})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert [entry["code"] for entry in answer.json()["errors"]] == ["invalid"]
 
 
 def test_the_trail_outlives_a_collection(api: APIClient, staff: APIClient) -> None:
