@@ -17,6 +17,7 @@ from django.utils import timezone
 from rest_framework.settings import api_settings
 from rest_framework.test import APIClient
 
+from runs.api.conditions import KnownConditions
 from runs.api.parameters import KnownParameters
 from runs.api.permissions import Scoped
 from runs.models import ALL_SCOPES, ApiToken, AuditEvent, Collection, Membership, Run, Team, User
@@ -107,12 +108,12 @@ def test_the_command_makes_tokens_with_scopes(alice: User, capsys: pytest.Captur
 
 def test_every_view_of_the_api_is_under_the_one_permission() -> None:
     """A view may say what it needs, never who decides; what is not named is refused."""
-    assert list(api_settings.DEFAULT_PERMISSION_CLASSES) == [Scoped, KnownParameters]
+    assert list(api_settings.DEFAULT_PERMISSION_CLASSES) == [Scoped, KnownParameters, KnownConditions]
     for pattern in patterns():
         view: Any = getattr(pattern.callback, "cls", None)
         if view is None:
             continue
-        assert view.permission_classes == [Scoped, KnownParameters], pattern.name
+        assert view.permission_classes == [Scoped, KnownParameters, KnownConditions], pattern.name
         writing = {method.upper() for method in ("post", "put", "patch", "delete") if hasattr(view, method)}
         assert writing == set(getattr(view, "scopes", {})), pattern.name
 
