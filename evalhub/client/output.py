@@ -12,6 +12,8 @@ from .answers import text_of
 from .errors import EvalHubError
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv")
+# A spreadsheet runs a text that begins so.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ASKED = re.compile(r"(\w+)(?:\((.*)\))?")
 
 
@@ -43,7 +45,7 @@ def rendered(rows: list[dict[str, Any]], asked: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter="," if match[1] == "csv" else "\t", lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_cell(row[name]) for name in names] for row in kept)
+    writer.writerows([_neutral(_cell(row[name])) for name in names] for row in kept)
     return out.getvalue()
 
 
@@ -61,6 +63,11 @@ def _fields(text: str) -> list[str]:
 
 def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def _neutral(cell: Any) -> Any:
+    """Return a cell that no spreadsheet runs as a formula, as in the server's own CSV files; numbers stay numbers."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _table(names: list[str], rows: list[dict[str, Any]]) -> str:

@@ -13,6 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
+from evalhub.client.output import rendered
 from metrics.exports.comma_separated import neutral
 from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, upload
@@ -38,7 +39,7 @@ def test_a_download_is_an_attachment_that_no_browser_runs(api: APIClient, collec
         assert "default-src 'self'" in answer["Content-Security-Policy"], path
 
 
-WRITES_CSV = {"metrics/exports/comma_separated.py"}
+WRITES_CSV = {"metrics/exports/comma_separated.py", "evalhub/client/output.py"}
 
 
 def test_no_other_module_writes_csv() -> None:
@@ -54,6 +55,15 @@ def test_there_is_no_csv_whose_cells_a_spreadsheet_would_run(text: str) -> None:
     """A17."""
     assert neutral(text) == f"'{text}"
     assert neutral(f"a{text}") == f"a{text}"
+
+
+@pytest.mark.parametrize(("chosen", "delimiter"), [("csv", ","), ("tsv", "\t")])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+def test_neither_is_there_any_of_the_client(text: str, chosen: str, delimiter: str) -> None:
+    """A17. No name has a line end."""
+    rows = [{"tag": text, "value": -1.5}, {"tag": f"a{text}", "value": 0}]
+    told = list(csv.reader(io.StringIO(rendered(rows, chosen)), delimiter=delimiter))
+    assert told == [["tag", "value"], [f"'{text}", "-1.5"], [f"a{text}", "0"]]
 
 
 def test_hostile_text_is_text_in_every_export(api: APIClient, submit: Submit) -> None:
