@@ -35,6 +35,7 @@ class RunStateList(APIView):
     """The states of up to 200 runs; while one is on its way, `Retry-After` says when to ask again."""
 
     @extend_schema(
+        operation_id="runs_states",
         responses=shape(RunStates),
         parameters=[
             OpenApiParameter("id", OpenApiTypes.STR, required=True, description="ids of runs with commas between")
