@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-# As `make fuzz` gives it; else twelve times what any other property has.
+# As `make fuzz` gives it; else six times what any other property has.
 EXAMPLES = os.environ.get("EVALHUB_TEST_READER_EXAMPLES")
 # By the names of the tests.
 tried: Counter[str] = Counter()
@@ -33,4 +33,4 @@ def of_a_reader(test: _Test) -> _Test:
         inner(*args, **kwargs)
 
     test.hypothesis.inner_test = counted  # type: ignore[attr-defined]
-    return settings(max_examples=int(EXAMPLES or 12 * settings().max_examples))(pytest.mark.reader(test))
+    return settings(max_examples=int(EXAMPLES or 6 * settings().max_examples))(pytest.mark.reader(test))
