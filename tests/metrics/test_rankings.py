@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 from rest_framework.test import APIClient
 
+from metrics.charts.values.rankings import ranking_figure
 from metrics.engine.gains import GainMap
 from metrics.services.values.judged_views import load_view
-from metrics.services.values.rankings import read_ranking
+from metrics.services.values.rankings import MAX_SUMS, read_ranking
 from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR
@@ -95,3 +96,15 @@ def test_a_ranking_that_cannot_be_read_says_why(
 ) -> None:
     answer = anonymous.get(f"/api/v1/runs/{submit(GOOD).pk}/ranking/", query)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_a_long_ranking_is_drawn_to_where_its_sums_end(anonymous: APIClient, submit: Submit) -> None:
+    fill = [f"1 Q0 u{rank} 1 {2000 - rank} long\n" for rank in range(MAX_SUMS + 20)]
+    run = submit("".join([*fill[:5], "1 Q0 c 1 1995.5 long\n", *fill[5:], "1 Q0 a 1 0 long\n"]))
+    ranking = read_ranking(evaluation=find_evaluation(run=run), topic_id="1")
+    assert [(d.rank, d.doc_id) for d in ranking.documents if d.gain] == [(6, "c"), (MAX_SUMS + 22, "a")]
+    figure = ranking_figure(ranking, run="long")
+    assert [row[:2] for row in figure.rows] == [["6", "c"]]
+    assert f"ranks 1 to {MAX_SUMS} of long: 1 documents with a gain add up to 1;" in figure.caption
+    assert b"<svg" in anonymous.get(f"/api/v1/runs/{run.pk}/charts/ranking.svg", {"topic": "1"}).content
+    assert anonymous.get(f"/runs/{run.pk}/ranking/", {"topic": "1", "offset": MAX_SUMS}).status_code == 200

@@ -9,13 +9,16 @@ import altair as alt
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import across
-from metrics.services.values.rankings import Ranking
+from metrics.services.values.rankings import RankedDocument, Ranking
 
 
 def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
-    """Draw the cumulated gain of a topic's ranking, with a point for every relevant document, and the ideal's."""
-    found = [document for document in ranking.documents if document.gain > 0]
+    """Draw the cumulated gain of a topic's ranking, with a point for every relevant document, and the ideal's.
+
+    The sums of a long ranking end before its documents do: what comes below is not drawn.
+    """
     depth = len(ranking.cumulated)
+    found = [document for document in ranking.documents[:depth] if document.gain > 0]
     caption = (
         f"Topic {ranking.topic_id}, ranks 1 to {depth} of {run}: {len(found)} documents with a gain add up to "
         f"{ranking.cumulated[-1]:g}; the ideal ranking has {ranking.ideal[-1]:g} there."
@@ -23,19 +26,17 @@ def ranking_figure(ranking: Ranking, *, run: str) -> Figure:
     rows = [[str(d.rank), d.doc_id, str(d.level), f"{d.gain:g}", f"{ranking.cumulated[d.rank - 1]:g}"] for d in found]
     columns = ["Rank", "Document", "Level", "Gain", "Sum"]
     legend = with_legend([run, "ideal"])
-    return Figure("ranking", caption, columns, rows, lambda look: _draw(ranking, run, look), legend)
+    return Figure("ranking", caption, columns, rows, lambda look: _draw(ranking, found, run, look), legend)
 
 
-def _draw(ranking: Ranking, run: str, look: Look) -> Any:
+def _draw(ranking: Ranking, found: list[RankedDocument], run: str, look: Look) -> Any:
     lines = [
         {"line": name, "rank": rank, "sum": total}
         for name, sums in ((run, ranking.cumulated), ("ideal", ranking.ideal))
         for rank, total in enumerate(sums, 1)
     ]
     dots = [
-        {"rank": d.rank, "sum": ranking.cumulated[d.rank - 1], "level": d.level, "document": d.doc_id}
-        for d in ranking.documents
-        if d.gain > 0
+        {"rank": d.rank, "sum": ranking.cumulated[d.rank - 1], "level": d.level, "document": d.doc_id} for d in found
     ]
     subtitle = "cumulated gain at each rank; a point is a relevant document"
     layers = [_steps(lines, run, look), _dots(dots, look)]
