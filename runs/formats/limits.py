@@ -10,8 +10,9 @@ class Limits:
     """Upper bounds of an uploaded file. The defaults admit an MS-MARCO-sized run and little more.
 
     `..._at_once` bounds what is held in memory: a topic, judgements, or a run whose topics are interleaved.
-    `session_length` bounds the bytes of one session where it stands in one line or element. `queries` and
-    `session_ids`, the bytes of all ids of sessions, topics, searchers and systems, bound what is kept of a whole log.
+    `session_length` bounds the bytes of one session where it stands in one line or element. `queries`,
+    `session_documents` (with clicks and judgements) and `session_ids`, the bytes of all ids of sessions, topics,
+    searchers and systems, bound what is kept of a whole log.
     """
 
     bytes_in: int = 512 * 1024 * 1024
@@ -26,6 +27,7 @@ class Limits:
     sessions: int = 200_000
     session_ids: int = 128 * 1024 * 1024
     queries: int = 5_000_000
+    session_documents: int = 10_000_000
     queries_per_session: int = 1_000
     documents_per_query: int = 10_000
     session_length: int = 16 * 1024 * 1024

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
@@ -19,6 +20,12 @@ from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
 from runs.services.reports import report_as_json
+
+# Judgements that were read, by file and way of reading, the latest at the end; these many, and how many rows are large:
+# a hundred bytes each.
+_kept: OrderedDict[tuple[str, str, str], Judgements] = OrderedDict()
+_keeping = Lock()
+_MOST_KEPT, _LARGE = 4, 1_000_000
 
 
 def check_qrels(
@@ -123,11 +130,22 @@ def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
     record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
 
 
-@lru_cache(maxsize=4)
 def load_judgements(sha256: str, keyed_by: str, iteration: str) -> Judgements:
-    """Return the judgements of a stored file. They are cached, because a worker evaluates many runs by the same
-    ones."""
-    return read_stored(sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS)).judgements
+    """Return the judgements of a stored file. The latest are kept, because a worker evaluates many runs by the same
+    ones; large ones only until others are wanted."""
+    key = sha256, keyed_by, iteration
+    with _keeping:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+        for large in [other for other, judgements in _kept.items() if len(judgements.topics) > _LARGE]:
+            del _kept[large]
+    read = read_stored(sha256, lambda opener: _read(opener, keyed_by, iteration, False, DEFAULT_LIMITS))
+    with _keeping:
+        _kept[key] = read.judgements
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    return read.judgements
 
 
 def _same(collection: Collection, source: FileSource, keyed_by: str, iteration: str | None) -> QuerySet[Qrels]:

@@ -280,3 +280,17 @@ def test_long_vectors_are_made_in_stretches(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("metrics.engine.sessions.vectors._HELD", 13)
     assert [part.n_sessions for part in stretches(view, THREE)] == [2, 2, 1]
     np.testing.assert_array_equal(normalised_figure(view, THREE, "avgpos"), whole)
+
+
+def test_values_of_a_large_log_are_made_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = [[["a"], ["b"]], [[]], [["a", "b", "c"]], [["x"], ["c"]], [["b"]]]
+    view = judged_sessions([session(*found, name=f"s{n}") for n, found in enumerate(lists)], QRELS)
+    assert list(view.stretches()) == [view]
+    monkeypatch.setattr("metrics.engine.sessions.judged._HELD", 4)
+    parts = list(view.stretches())
+    assert len(parts) > 2
+    assert sum(part.n_sessions for part in parts) == view.n_sessions
+    for name in ("nsDCG@3", "sDCG(dup='first')@3", "nsDCG(figure='avgpos',ideal='once')@3", "Session(of='AP')@3"):
+        measure = parse_session_measure(name)
+        found = np.concatenate([session_values(part, measure) for part in parts])
+        np.testing.assert_array_equal(found, session_values(view, measure))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -17,6 +17,8 @@ from metrics.engine.subtopics import Subtopics
 
 _FORMAT = 1
 _KEPT = 12
+# Rows and queries that are computed with at once.
+_HELD = 1 << 20
 _T = TypeVar("_T")
 _ROWS = ("query", "rank", "level", "judgement", "document")
 _QUERIES = ("length", "scanned", "topic")
@@ -140,6 +142,18 @@ class JudgedSessions:
             starts=np.append(0, np.cumsum(sizes)),
             known=known,
         )
+
+    def stretches(self) -> Iterator[Self]:
+        """Yield the sessions in their order in parts of bounded size, each with at least one session.
+
+        The values of a session depend on no other one, and computing them takes several times the memory of its part.
+        """
+        held = self.starts + np.searchsorted(self.query, self.starts)
+        begin = 0
+        while begin < self.n_sessions:
+            end = max(begin + 1, int(np.searchsorted(held, held[begin] + _HELD, side="right")) - 1)
+            yield self if end - begin == self.n_sessions else self.take(np.arange(begin, end))
+            begin = end
 
     def ideal_gains(self, gains: GainMap) -> RankedGains:
         """Return the ideal ranking of every judged topic: all its documents with a gain, best first."""

@@ -26,21 +26,20 @@ def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: J
     says: those who look at every result in its session judge by session or by query. `blocks` is read once, so a file
     of any length is judged in the memory of one block.
     """
-    parts: list[_Part] = []
+    parts: tuple[list[Ints], ...] = tuple([_NOTHING] for _ in range(8))
     known: list[tuple[Ints, Ints]] = []
-    sessions = 0
+    sessions = queries = 0
     for block in blocks:
-        parts.append(_judge_block(block, judgements, by))
+        query, *rest = _judge_block(block, judgements, by)
+        for part, column in zip(parts, (query + queries, *rest), strict=True):
+            part.append(column)
+        queries += len(block.queries)
         # What is judged query by query has no judgement that holds for a whole session.
         if block.known is not None and by != "query":
             session, document = _judge_known(block, block.known, judgements, by)
             known.append((session + sessions, document))
         sessions += len(block.sessions)
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [_NOTHING] * 8
-    query, rank, judgement, document, length, scanned, topic, queries = columns
-    sizes = [len(part[4]) for part in parts]
-    rows = [len(part[0]) for part in parts]
-    query = query + np.repeat(np.cumsum([0, *sizes[:-1]]), rows) if parts else query
+    query, rank, judgement, document, length, scanned, topic, sizes = map(_joined, parts)
     return JudgedSessions(
         query=query,
         rank=rank,
@@ -50,11 +49,18 @@ def judge_sessions(blocks: Iterable[SessionBlock], judgements: Judgements, by: J
         length=length,
         scanned=scanned,
         topic=topic,
-        starts=np.append(0, np.cumsum(queries)),
+        starts=np.append(0, np.cumsum(sizes)),
         recall_base=judgements.recall_base,
         subtopics=judgements.subtopics,
         known=_known_before(known, judgements) if known else None,
     )
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    """Return the parts one after another. Their list is emptied, because a large log is not held twice."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def _judge_known(block: SessionBlock, known: RankedBlock, judgements: Judgements, by: JudgedBy) -> tuple[Ints, Ints]:

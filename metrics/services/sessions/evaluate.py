@@ -13,13 +13,12 @@ from django.db import transaction
 
 from metrics.engine.judging import Judgements
 from metrics.engine.sessions.blocks import Session, SessionBlock
-from metrics.engine.sessions.grammar import session_values
 from metrics.engine.sessions.judged import JudgedSessions
 from metrics.engine.sessions.judging import JudgedBy, judge_sessions
 from metrics.models import SessionEvaluation, SessionView
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
-from metrics.services.sessions.judged_sets import JudgedSet, default_measures, pack_sessions
+from metrics.services.sessions.judged_sets import JudgedSet, default_measures, pack_sessions, values_of
 from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
 from runs.models import SessionSet
@@ -48,11 +47,14 @@ def evaluate_sessions(*, evaluation_id: int) -> bool:
 def _compute(evaluation: SessionEvaluation, lost: threading.Event) -> Outcome:
     start = time.perf_counter()
     judged = _judge(evaluation.session_set, *_judgements(evaluation))
-    means = {}
-    for measure in default_measures():
+
+    def go_on() -> None:
         if lost.is_set():
             raise LeaseLost
-        means[measure.name] = judged.means(measure, session_values(judged.view, measure))
+
+    measures = default_measures()
+    values = values_of(judged, measures, go_on)
+    means = {measure.name: judged.means(measure, values[measure.name]) for measure in measures}
     stored = SessionView(
         evaluation_id=evaluation.pk,
         content=zstandard.compress(judged.view.to_bytes()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -111,13 +111,15 @@ def load_sets(evaluations: list[SessionEvaluation]) -> Iterator[tuple[SessionEva
         yield evaluation, load_set(evaluation)
 
 
-def values_of(judged: JudgedSet, measures: list[Measure]) -> dict[str, Floats]:
-    """Return each session's values by measure."""
-    found = {}
-    for measure in measures:
-        keep_going()
-        found[measure.name] = session_values(judged.view, measure)
-    return found
+def values_of(judged: JudgedSet, measures: list[Measure], go_on: Callable[[], None] = keep_going) -> dict[str, Floats]:
+    """Return each session's values by measure. `go_on` is called now and then, and raises where nobody wants them any
+    more."""
+    parts: dict[str, list[Floats]] = {measure.name: [] for measure in measures}
+    for view in judged.view.stretches():
+        for measure in measures:
+            go_on()
+            parts[measure.name].append(session_values(view, measure))
+    return {name: np.concatenate(values) if values else np.zeros(0) for name, values in parts.items()}
 
 
 def work_of(queries: int, measures: Iterable[Measure]) -> float:

@@ -14,11 +14,10 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.engine.ranking import Floats
-from metrics.engine.sessions.grammar import session_values
 from metrics.models import EVALUATIONS, Comparison, Evaluation, JudgedView, MetricVector, SessionEvaluation, SessionView
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.queue.lifecycle import queue_again
-from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set
+from metrics.services.sessions.judged_sets import JudgedSet, default_measures, unpack_set, values_of
 from metrics.services.upkeep.findings import Finding
 from metrics.services.values.evaluate import make_vector
 from metrics.services.values.judged_views import replace_vectors, unpack_view
@@ -117,12 +116,13 @@ def find_in_session_means() -> Iterator[Finding]:
 def _are_means(judged: JudgedSet, means: dict[str, Any]) -> bool:
     if means.get("systems") != [name.decode() for name in judged.systems]:
         return False
-    for measure in default_measures():
-        if measure.name in means["values"]:
-            made = judged.means(measure, session_values(judged.view, measure))
-            stored, own = (np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made))
-            if not _close(stored, own):
-                return False
+    measures = [measure for measure in default_measures() if measure.name in means["values"]]
+    values = values_of(judged, measures)
+    for measure in measures:
+        made = judged.means(measure, values[measure.name])
+        stored, own = (np.array(pairs, np.float64) for pairs in (means["values"][measure.name], made))
+        if not _close(stored, own):
+            return False
     return True
 
 

@@ -48,7 +48,7 @@ def read(
 
     Raises TopicsInterleaved where the lines of a session do not follow each other and `grouped` said that they do.
     """
-    reader, seen, queries = PieceReader(SESSIONS, limits, seed, report), set[bytes](), 0
+    reader, seen, queries, documents = PieceReader(SESSIONS, limits, seed, report), set[bytes](), 0, 0
     for columns in reader.read(open_sessions(), whole=not grouped):
         columns = keep_rows(columns, _good(reader, columns))
         columns = columns if grouped else group_by_topic(columns)
@@ -61,6 +61,9 @@ def read(
             # A line may stand for a thousand queries.
             if queries > limits.queries:
                 raise FileTooLarge(f"more than {limits.queries:,} queries", code="too_many_queries")
+            documents += len(piece.query)
+            if documents > limits.session_documents:
+                raise FileTooLarge(f"more than {limits.session_documents:,} documents", code="too_many_documents")
             yield piece.block()
 
 

@@ -109,7 +109,8 @@ class SessionList:
         sizes.append(len(session.known))
         self.check_documents(max(sizes, default=0))
         self._documents += sum(sizes)
-        _check_count(self._documents, self.limits.lines, "documents, clicks and judgements", "too_many_documents")
+        most = self.limits.session_documents
+        _check_count(self._documents, most, "documents, clicks and judgements", "too_many_documents")
 
     def _wrong_with(self, session: SessionText) -> Iterator[tuple[int, str, str]]:
         line, name = session.line, session.session_id
