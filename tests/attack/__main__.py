@@ -100,8 +100,10 @@ def run_attacks(target: Target, chosen: str) -> list[Row]:
                 attack(target, answers)
                 # A second more, for what begins when the last request has been read.
                 time.sleep(1)
-            took = time.monotonic() - start
-            rows.append(Row(name, seen, answers, took, watch.wait_until_quiet(), memory))
+                took = time.monotonic() - start
+                # What was sent is evaluated meanwhile.
+                after = watch.wait_until_quiet()
+            rows.append(Row(name, seen, answers, took, after, memory))
             sys.stdout.write(f"{rows[-1]}\n")
             sys.stdout.flush()
     finally:

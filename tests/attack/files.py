@@ -48,22 +48,22 @@ def _topics(target: Target) -> Iterator[str]:
 
 def _sessions(target: Target) -> Iterator[str]:
     queries = json.dumps([{"documents": [f"d{document}" for document in range(20)]}] * 25)
-    total = target.size(LIMITS.sessions)
+    total = target.size(LIMITS.session_documents // 500)
     yield from (f'{{"session_id": "s{number}", "topic_id": "1", "queries": {queries}}}\n' for number in range(total))
 
 
 def _session_columns(target: Target) -> Iterator[str]:
-    lines = [f"s{{0}} {query} d{place} {place} 1 A 1\n" for query in range(1, 11) for place in range(1, 9)]
+    lines = [f"s{{0}} {query} d{place} {place} 1 A 1\n" for query in range(1, 6) for place in range(1, 11)]
     block = "".join(lines)
     yield from (block.format(number) for number in range(target.size(LIMITS.sessions)))
 
 
 def _session_xml(target: Target) -> Iterator[str]:
-    """One session after the other with a thousand results and as many clicks each."""
+    """One session after the other with a thousand results and as many clicks each: 6,000 elements and attributes."""
     results = "".join(f'<result rank="{rank}"><docno>d{rank}</docno></result>' for rank in range(1, 1001))
     clicks = "".join(f'<click num="{rank}"><docno>d{rank}</docno></click>' for rank in range(1, 1001))
     yield "<sessiontrack2014>"
-    for number in range(target.size(10_000)):
+    for number in range(target.size(LIMITS.lines // 6_010)):
         yield f'<session num="{number}"><topic num="1"/><interaction num="1"><query>q</query><results>{results}'
         yield f"</results><clicked>{clicks}</clicked></interaction></session>"
     yield "</sessiontrack2014>"
