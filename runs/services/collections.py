@@ -59,9 +59,15 @@ def change_collection(
     collection.save(update_fields=list(after))
     if after:
         action = AuditEvent.Action.COLLECTION_CHANGED
-        record(origin, action, collection, collection=collection, before=before, after=after)
+        told = {"before": _by_name(before), "after": _by_name(after)}
+        record(origin, action, collection, collection=collection, **told)
     if collection.active_qrels:
         enqueue(collection.active_qrels)
+
+
+def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields as the audit trail has them: a team by its slug."""
+    return {name: str(value) if name == "team" else value for name, value in fields.items()}
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:

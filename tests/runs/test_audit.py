@@ -190,6 +190,13 @@ def test_a_change_is_told_with_what_was_before(api: APIClient, collection: str) 
     assert event.after == {"visibility": "team", "measures": ["AP"]}
 
 
+def test_a_collection_moves_to_another_team(api: APIClient, collection: str) -> None:
+    make_lab(api)
+    assert api.patch(SMALL, {"team": "lab"}).json()["team"] == "lab"
+    event = AuditEvent.objects.get(action="collection.changed")
+    assert (event.before, event.after) == ({"team": "alice"}, {"team": "lab"})
+
+
 def test_nothing_changes_the_trail(api: APIClient, staff: APIClient, collection: str) -> None:
     """A26."""
     event = AuditEvent.objects.earliest("pk")
