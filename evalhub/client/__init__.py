@@ -11,7 +11,7 @@
 It needs the standard library and httpx. `connect_async()` has the same names to be awaited.
 """
 
-from . import version
+from . import version, webhooks
 from .answers import Answer, Board, Check, Comparison, Difference, Listed, Means, Values
 from .batches import Batch
 from .collection import Collection
@@ -19,6 +19,7 @@ from .errors import (
     Ambiguous,
     BadConfig,
     BadFile,
+    BadSignature,
     BadSource,
     Blind,
     Conflict,
@@ -39,8 +40,8 @@ from .runs import Run
 __version__ = version.VERSION
 
 __all__ = [
-    "Ambiguous", "Answer", "AsyncHub", "BadConfig", "BadFile", "BadSource", "Batch", "Blind", "Board", "Check",
-    "Collection", "Comparison", "Conflict", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed", "Means",
-    "NotAllowed", "NotAuthenticated", "NotFound", "QuotaExceeded", "Refused", "Run", "Throttled", "TimedOut",
-    "Unavailable", "Values", "__version__", "connect", "connect_async",
+    "Ambiguous", "Answer", "AsyncHub", "BadConfig", "BadFile", "BadSignature", "BadSource", "Batch", "Blind", "Board",
+    "Check", "Collection", "Comparison", "Conflict", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed",
+    "Means", "NotAllowed", "NotAuthenticated", "NotFound", "QuotaExceeded", "Refused", "Run", "Throttled", "TimedOut",
+    "Unavailable", "Values", "__version__", "connect", "connect_async", "webhooks",
 ]  # fmt: skip

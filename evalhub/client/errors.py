@@ -9,6 +9,7 @@ EvalHubError
 ├── Unavailable         no connection, or a server that answered with an error until the last try
 ├── EvaluationFailed    a run whose evaluation failed: `.run`, with code and reason
 ├── TimedOut            waiting ended before the run was evaluated: `.runs` go on
+├── BadSignature        a webhook that was not signed with this secret, or not just now
 └── BadSource, BadConfig, Ambiguous   what was given cannot be used; nothing was sent
 """
 
@@ -31,6 +32,10 @@ class BadConfig(EvalHubError):
 
 class BadSource(EvalHubError):
     """A run that cannot be sent, found before anything was."""
+
+
+class BadSignature(EvalHubError):
+    """A webhook that the server did not sign with this secret in the last minutes: do nothing that it says."""
 
 
 class Ambiguous(EvalHubError):
