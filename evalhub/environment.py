@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, TypeVar
 
 import environ
@@ -51,6 +52,23 @@ class Environment(environ.Env):  # type: ignore[misc]
         if not least <= value < 10**12:
             raise ImproperlyConfigured(f"{var}={text[:40]} is not {noun} of at least {least}")
         return value
+
+    def networks(self, var: str) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return IP networks, separated by commas; a single address is a network of one."""
+        try:
+            return tuple(ip_network(text) for text in self._parts(var))
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{var}: {error}; write networks such as 10.0.0.0/8,fd00::/8") from error
+
+    def ports(self, var: str, default: Any = ()) -> Any:
+        """Return numbers of ports, separated by commas."""
+        texts = self._parts(var)
+        if not all(text.isascii() and text.isdecimal() and 0 < int(text[:6]) < 2**16 for text in texts):
+            raise ImproperlyConfigured(f"{var} has numbers of ports from 1 to 65535, such as 443,8443")
+        return tuple(map(int, texts)) or default
+
+    def _parts(self, var: str) -> list[str]:
+        return [text.strip() for text in str(self.get_value(var, default="")).split(",") if text.strip()]
 
     def misspelt(self) -> Iterator[tuple[str, str]]:
         """Yield the names that nothing reads, each with the one that was probably meant, or nothing."""

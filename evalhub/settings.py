@@ -83,6 +83,10 @@ EVALHUB_LOGIN_RATE = env.int("EVALHUB_LOGIN_RATE", default=100)
 EVALHUB_PROXIES = env.int("EVALHUB_PROXIES", default=0)
 EVALHUB_ADDRESS_CONNECTIONS = env.int("EVALHUB_ADDRESS_CONNECTIONS", default=256)
 EVALHUB_ADDRESS_TRANSFERS = env.int("EVALHUB_ADDRESS_TRANSFERS", default=16)
+EVALHUB_URL = env.str("EVALHUB_URL", default="").rstrip("/")
+EVALHUB_WEBHOOKS = env.bool("EVALHUB_WEBHOOKS", default=False)
+EVALHUB_WEBHOOK_ALLOW = env.networks("EVALHUB_WEBHOOK_ALLOW")
+EVALHUB_WEBHOOK_PORTS = env.ports("EVALHUB_WEBHOOK_PORTS", default=(443, 8443))
 
 if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
@@ -90,6 +94,8 @@ if EVALHUB_DATABASE_URL and not EVALHUB_SECRET_KEY:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY must be set beside EVALHUB_DATABASE_URL: all processes share it")
 if EVALHUB_REDIS_URL and not EVALHUB_REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
     raise ImproperlyConfigured("EVALHUB_REDIS_URL must begin with redis://, rediss:// or unix://")
+if EVALHUB_URL and not EVALHUB_URL.startswith(("https://", "http://")):
+    raise ImproperlyConfigured("EVALHUB_URL must begin with https:// or http://")
 if EVALHUB_METRICS_TOKEN and len(EVALHUB_METRICS_TOKEN) < 16:
     raise ImproperlyConfigured("EVALHUB_METRICS_TOKEN needs at least 16 characters")
 if EVALHUB_LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
@@ -244,6 +250,8 @@ SPECTACULAR_SETTINGS = {
         "StateEnum": "metrics.models.Evaluation.State",
         "VerdictEnum": "metrics.engine.significance.verdicts.VERDICTS",
         "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
+        "DeliveryStateEnum": "runs.models.Delivery.State",
+        "WebhookFormatEnum": "runs.models.Webhook.Format",
     },
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "gpf
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", None)
 _LEAST_LEASE, _LONGEST_LEASE = 2, 3600
 _MOUNTS = Path("/proc/self/mounts")
+# Where the machines of most clouds find their metadata.
+_METADATA = ip_address("169.254.169.254")
 
 Messages = list[checks.CheckMessage]
 # The checks that a command of the service runs: those of this module.
@@ -75,6 +78,22 @@ def check_names(**options: Any) -> Messages:
         )
         for name, near in env.misspelt()
     ]
+
+
+@checks.register(*OWN_CHECKS)
+def check_webhooks(**options: Any) -> Messages:
+    """Warn of webhooks whose links lead nowhere, and of what they may reach."""
+    if not settings.EVALHUB_WEBHOOKS:
+        return []
+    found: Messages = []
+    if not settings.EVALHUB_URL:
+        text, hint = "links in webhooks have no host", "set EVALHUB_URL, such as https://eval.example.org"
+        found.append(checks.Warning(text, hint, id="evalhub.W011"))
+    if any(_METADATA in network for network in settings.EVALHUB_WEBHOOK_ALLOW):
+        text = f"EVALHUB_WEBHOOK_ALLOW permits {_METADATA}, where clouds keep the credentials of this machine"
+        hint = "name only the networks of your receivers, such as 10.0.0.0/8"
+        found.append(checks.Warning(text, hint, id="evalhub.W012"))
+    return found
 
 
 @checks.register(*OWN_CHECKS, *READING_CHECKS)

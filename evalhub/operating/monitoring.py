@@ -42,6 +42,9 @@ class DatabaseFigures(Collector):
         yield from _evaluation_figures(figures)
         yield from _queue_figures(figures)
         yield from _dispatcher_figures(figures)
+        overdue = "Deliveries that have been due for a minute and are not being sent"
+        yield _gauge("webhook_deliveries_overdue", overdue, figures.deliveries_overdue)
+        yield _gauge("webhooks_disabled", "Webhooks that the service has disabled", figures.webhooks_disabled)
 
 
 class DiskFigures(Collector):

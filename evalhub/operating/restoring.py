@@ -37,6 +37,7 @@ from runs import models as stored
 from runs.formats.compression import open_stream
 from runs.formats.limits import Limits
 from runs.services.files import HashingReader, keep_file, storing, upload_folder
+from runs.services.webhooks.managing import settle_restored
 
 _STEP = 1024 * 1024
 # Rows are written in batches of this many, or of this many bytes of JSON if they are large.
@@ -164,8 +165,9 @@ class Backup:
         file.flush()
 
 
-def install(backup: Backup, lost: Collection[str] = ()) -> None:
-    """Restore a backup into a migrated install without rows: files first, then all rows in one transaction.
+def install(backup: Backup, lost: Collection[str] = ()) -> int:
+    """Restore a backup into a migrated install without rows: files first, then all rows in one transaction. Return how
+    many webhooks were disabled because their secrets were sealed with another secret key.
 
     `lost` are the stored files, by SHA-256, that `faults` named: they are left out. Raise BadBackup if the install is
     not empty or has another schema; then nothing is changed.
@@ -188,6 +190,7 @@ def install(backup: Backup, lost: Collection[str] = ()) -> None:
             with connection.cursor() as cursor:
                 for statement in connection.ops.sequence_reset_sql(no_style(), saved_models()):
                     cursor.execute(statement)
+            return settle_restored()
 
 
 def _check_fit(backup: Backup) -> None:

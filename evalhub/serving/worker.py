@@ -24,6 +24,7 @@ from evalhub.operating.checks import OWN_CHECKS, check_redis
 from evalhub.operating.settling import settle_redis
 from evalhub.serving import evaluation_log
 from evalhub.serving.celery import app
+from evalhub.serving.secret_key import keep_key
 from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.tasks import compare, evaluate, evaluate_sessions
 from runs.formats.scanning.warm_up import warm_up
@@ -85,6 +86,9 @@ class CheckStep(bootsteps.StartStopStep):
                 "this install is not set up yet; start it with evalhub web or worker, or run evalhub adopt"
             )
         require_place()
+        if settings.EVALHUB_WEBHOOKS:
+            # What the web server sealed must open here.
+            keep_key()
         if not settings.EVALHUB_EMBEDDED:
             settle_redis(install.uuid)
 

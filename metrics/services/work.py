@@ -79,7 +79,8 @@ def begin_reading(seconds: float, what: str, instead: str, pointer: str | None) 
 
 
 def begin_file(seconds: float) -> None:
-    """Declare a file that is written while it is sent: it may take as long as its client reads it."""
+    """Declare a file that is written while it is sent, or a request to another server: it may take as long as the other
+    side does."""
     work = _WORK.get()
     if work is not None:
         _take_place(work, seconds)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from runs.api import accounts, audit, states, submissions, views
+from runs.api import accounts, audit, states, submissions, views, webhooks
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -37,5 +37,12 @@ urlpatterns = [
     path("invitations/<slug:team>/", accounts.InvitationDetail.as_view(), name="invitation"),
     path("tokens/", accounts.TokenList.as_view(), name="tokens"),
     path("tokens/<slug:key>/", accounts.TokenDetail.as_view(), name="token"),
+    path("teams/<slug:team>/webhooks/", webhooks.TeamWebhookList.as_view(), name="team-webhooks"),
+    path(_COLLECTION + "webhooks/", webhooks.CollectionWebhookList.as_view(), name="collection-webhooks"),
+    path("webhooks/<uuid:webhook>/", webhooks.WebhookDetail.as_view(), name="webhook"),
+    path("webhooks/<uuid:webhook>/secret/", webhooks.WebhookNewSecret.as_view(), name="webhook-secret"),
+    path("webhooks/<uuid:webhook>/test/", webhooks.WebhookTestView.as_view(), name="webhook-test"),
+    path("webhooks/<uuid:webhook>/deliveries/", webhooks.DeliveryList.as_view(), name="deliveries"),
+    path("deliveries/<uuid:delivery>/again/", webhooks.DeliveryAgain.as_view(), name="delivery-again"),
     path("audit/", audit.AuditList.as_view(), name="audit"),
 ]

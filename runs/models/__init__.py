@@ -9,6 +9,7 @@ from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.runs import Run
 from runs.models.sessions import SessionSet
 from runs.models.submissions import Submission
+from runs.models.webhooks import Delivery, UnannouncedEvaluations, Webhook
 
 __all__ = [
     "ALL_SCOPES",
@@ -17,6 +18,7 @@ __all__ = [
     "ApiToken",
     "AuditEvent",
     "Collection",
+    "Delivery",
     "Immutable",
     "Install",
     "Invitation",
@@ -31,6 +33,8 @@ __all__ = [
     "Submission",
     "Team",
     "Topic",
+    "UnannouncedEvaluations",
     "User",
+    "Webhook",
     "can_see_scores",
 ]

@@ -61,6 +61,11 @@ class AuditEvent(models.Model):
         TOKEN_CREATED = "token.created"  # noqa: S105
         TOKEN_CHANGED = "token.changed"  # noqa: S105
         TOKEN_REVOKED = "token.revoked"  # noqa: S105
+        WEBHOOK_CREATED = "webhook.created"
+        WEBHOOK_CHANGED = "webhook.changed"
+        WEBHOOK_DISABLED = "webhook.disabled"
+        WEBHOOK_SECRET_CHANGED = "webhook.secret_changed"  # noqa: S105
+        WEBHOOK_DELETED = "webhook.deleted"
         USER_CREATED = "user.created"
         USER_CHANGED = "user.changed"
         USER_DELETED = "user.deleted"

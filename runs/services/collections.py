@@ -19,6 +19,8 @@ from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Qrels
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import upload_limits
+from runs.services.webhooks.events import collection_released
+from runs.services.webhooks.managing import disable_moved
 
 _BATCH = 1000
 _INSERT_TOPIC = """
@@ -61,6 +63,8 @@ def change_collection(
         action = AuditEvent.Action.COLLECTION_CHANGED
         told = {"before": _by_name(before), "after": _by_name(after)}
         record(origin, action, collection, collection=collection, **told)
+    if "team" in after:
+        disable_moved(collection)
     if collection.active_qrels:
         enqueue(collection.active_qrels)
 
@@ -86,6 +90,8 @@ def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> No
         after = {"blind": False, "released_at": now, "qrels": qrels.version, "sha256": qrels.sha256}
         action = AuditEvent.Action.COLLECTION_RELEASED
         record(origin, action, locked, collection=locked, before={"blind": True}, after=after)
+        locked.blind, qrels.collection = False, locked
+        collection_released(qrels, origin.request_id)
 
 
 def _check_blind(collection: Collection, wanted: bool) -> None:

@@ -20,6 +20,7 @@ from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
 from runs.services.reports import report_as_json
+from runs.services.webhooks.events import qrels_activated
 
 # Judgements that were read, by file and way of reading, the latest at the end; these many, and how many rows are large:
 # a hundred bytes each.
@@ -88,7 +89,7 @@ def import_qrels(
                 activate_qrels(qrels=existing, enqueue=enqueue, origin=origin)
             qrels = existing or _create(collection, user, summary, source, note, keyed_by, iteration)
             if existing is None:
-                _record_upload(origin, qrels, _activate(qrels, enqueue) if activate else None)
+                _record_upload(origin, qrels, _activate(qrels, enqueue, origin) if activate else None)
             if accept:
                 accept(qrels, existing is None)
     return qrels, existing is None
@@ -97,7 +98,7 @@ def import_qrels(
 def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
     """Activate a version; evaluations under the others become stale."""
     with transaction.atomic():
-        before = {"active": _activate(qrels, enqueue)}
+        before = {"active": _activate(qrels, enqueue, origin)}
         after = {"active": qrels.version, "sha256": qrels.sha256}
         action = AuditEvent.Action.QRELS_ACTIVATED
         record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
@@ -110,14 +111,15 @@ def record_reading(*, qrels: Qrels, origin: Origin) -> None:
         record(origin, AuditEvent.Action.QRELS_READ, qrels, collection=qrels.collection, after=after)
 
 
-def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object]) -> int | None:
+def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) -> int | None:
     """Switch to a version. Return the one that was active."""
     # The row lock of PostgreSQL serialises two activations; SQLite has only one writer.
     collection = Collection.objects.select_for_update().get(pk=qrels.collection_id)
     active = collection.active_qrels
     Qrels.objects.filter(collection=collection, active=True).exclude(pk=qrels.pk).update(active=False)
     Qrels.objects.filter(pk=qrels.pk).update(active=True)
-    qrels.active = True
+    qrels.active, qrels.collection = True, collection
+    qrels_activated(qrels, origin.request_id)
     enqueue(qrels)
     return active.version if active else None
 

@@ -15,6 +15,7 @@ from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import keep_file, stored_path, storing
 from runs.services.quotas import take_quota
+from runs.services.webhooks.events import run_submitted
 
 Made = TypeVar("Made", Run, SessionSet)
 
@@ -90,6 +91,8 @@ def submit(
                 made.save(force_insert=True)
                 take_quota(made)
                 _record(made, "submitted", upload.origin, after=_identity(made))
+                if isinstance(made, Run):
+                    run_submitted(made, upload.origin.request_id)
                 enqueue(made)
         except IntegrityError:
             # Possibly another request has stored the same object meanwhile.

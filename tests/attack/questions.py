@@ -25,6 +25,8 @@ _API = "/api/v1/"
 _BOARD, _RUN, _SET = f"{_API}collections/{{collection}}/", f"{_API}runs/{{run}}/", f"{_API}session-sets/{{set}}/"
 _PAGE = "/collections/{collection}/"
 _RECALL = "points=101&per_topic=true&rel=all&confidence={share}"
+# Of something that the attacker has none of.
+_NOBODYS = "00000000-0000-4000-8000-000000000000"
 _TESTS = "tests=randomisation,bootstrap,randomised_tukey_hsd&resamples={draws}&seed={n}"
 
 # The dearest known question to every address that is read, by its name. Where nothing varies, nothing is computed.
@@ -108,6 +110,10 @@ DEAREST: dict[str, str] = {
     "vega-script": "/scripts/vega-none.js",
     "me": f"{_API}me/",
     "teams": f"{_API}teams/?limit=200",
+    "team-webhooks": f"{_API}teams/mallory/webhooks/?limit=200",
+    "collection-webhooks": _BOARD + "webhooks/?limit=200",
+    "webhook": f"{_API}webhooks/{_NOBODYS}/",
+    "deliveries": f"{_API}webhooks/{_NOBODYS}/deliveries/?limit=200",
     "team-invitations": f"{_API}teams/mallory/invitations/",
     "invitations": f"{_API}invitations/",
     "members": f"{_API}teams/mallory/members/",

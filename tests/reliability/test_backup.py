@@ -30,8 +30,10 @@ from evalhub.operating.simulation import simulate_collection
 from metrics.models import Comparison, MetricVector
 from metrics.services.comparisons.stored import compare
 from metrics.services.upkeep.integrity import find_faults
-from runs.models import RememberedAnswer, Run
+from runs.models import Collection, Delivery, RememberedAnswer, Run, Webhook
+from runs.services.webhooks.deliveries import claim_next
 from tests.conftest import POOR, evaluate_all, upload
+from tests.metrics.webhooks import make_webhook
 from tests.reliability.backups import BOARD, RUNS, attempt, counts, restore, start_anew
 from tests.reliability.conftest import administer
 from tests.reliability.servers import ROOT, Server, clean_environment, wait_until_evaluated
@@ -76,6 +78,24 @@ def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_pat
     assert compare(comparison_id=str(Comparison.objects.get().pk))
     assert upload(filled, RUNS, POOR, tag="after").status_code == 202
     assert RememberedAnswer.objects.get(key="k").status == 202
+
+
+def test_webhooks_come_back_and_those_of_another_key_are_disabled(
+    filled: APIClient, settings: Any, tmp_path: Path
+) -> None:
+    made = make_webhook(collection=Collection.objects.earliest("pk"))
+    Delivery.objects.create(webhook=made, event="run.failed", body="{}")
+    assert claim_next()
+    write_backup(tmp_path / "b.tar")
+    start_anew(settings, tmp_path / "same")
+    assert "webhooks" not in restore(tmp_path / "b.tar")
+    # What was being sent by a worker of the old install is due again.
+    assert Delivery.objects.get().state == "due"
+    assert Webhook.objects.get(enabled=True).secret_sealed == made.secret_sealed
+    start_anew(settings, tmp_path / "other")
+    settings.SECRET_KEY = "another-key-another-key-another-key-another"
+    assert "webhooks disabled: 1; their secrets were sealed with another secret key" in restore(tmp_path / "b.tar")
+    assert Webhook.objects.get().disabled_reason == "secret_unreadable"
 
 
 def test_a_backup_is_refused_by_an_install_that_is_not_empty(filled: APIClient, tmp_path: Path) -> None:

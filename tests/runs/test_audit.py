@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import transaction
-from django.test import Client
+from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
 from runs.models import (
@@ -24,9 +24,11 @@ from runs.models import (
     SessionSet,
     Team,
     User,
+    Webhook,
 )
 from runs.services.audit import SYSTEM, record
 from tests.conftest import GOOD, QRELS, SESSIONS, client_of, upload
+from tests.metrics.webhooks import make_webhook
 
 AUDIT = "/api/v1/audit/"
 SMALL = "/api/v1/collections/small/"
@@ -45,6 +47,11 @@ def submit(client: APIClient) -> str:
 def make_lab(api: APIClient) -> Team:
     api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})
     return Team.objects.get(slug="lab")
+
+
+def create_webhook(api: APIClient) -> Any:
+    with override_settings(EVALHUB_WEBHOOKS=True):
+        return api.post("/api/v1/teams/alice/webhooks/", {"url": "https://ci.example.org/", "events": ["run.failed"]})
 
 
 # What is done by whom, what must be there before, and the one event that it leaves.
@@ -102,13 +109,30 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: ApiToken.objects.issue(user=User.objects.get(username="alice"), name="x"),
         lambda api: api.delete(f"/api/v1/tokens/{ApiToken.objects.get(name='x').key}/"),
     ),
+    "webhook.created": (lambda api: None, create_webhook),
+    "webhook.changed": (
+        lambda api: make_webhook(team=Team.objects.get(slug="alice")),
+        lambda api: api.patch(webhook_address(), {"events": ["run.failed"]}),
+    ),
+    "webhook.secret_changed": (
+        lambda api: make_webhook(team=Team.objects.get(slug="alice")),
+        lambda api: api.post(webhook_address() + "secret/"),
+    ),
+    "webhook.deleted": (
+        lambda api: make_webhook(team=Team.objects.get(slug="alice")),
+        lambda api: api.delete(webhook_address()),
+    ),
 }
-# Those that only the administration makes.
+# Those that only the administration makes, or a worker.
 ADMINISTRATION = {
     "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",
     "comparison.cancelled", "team.changed", "token.changed", "user.created", "user.changed",
-    "user.deleted",
+    "user.deleted", "webhook.disabled",
 }  # fmt: skip
+
+
+def webhook_address() -> str:
+    return f"/api/v1/webhooks/{Webhook.objects.get().pk}/"
 
 
 def set_address() -> str:
@@ -153,7 +177,7 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 
 def state() -> list[Any]:
-    models: tuple[Any, ...] = (Collection, Qrels, Run, Team, Membership, Invitation, ApiToken)
+    models: tuple[Any, ...] = (Collection, Qrels, Run, Team, Membership, Invitation, ApiToken, Webhook)
     hidden = {"last_used_at"}
     return [
         sorted(

@@ -37,6 +37,9 @@ SCRIPT_OR_STYLE = re.compile(
 REGISTERED = list(admin.site._registry)
 # What nobody has to look at: bytes, caches, and what an inline or another list shows.
 UNSEEN = {
+    "Delivery",
+    "UnannouncedEvaluations",
+    "Webhook",
     "Install",
     "Invitation",
     "Membership",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,9 +16,11 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation
+from metrics.services.queue.notices import announce_done
 from runs.api.parameters import parameters_read
-from runs.models import AuditEvent, Collection, Qrels, Run
+from runs.models import AuditEvent, Collection, Delivery, Qrels, Run, Team, Webhook
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
+from tests.metrics.webhooks import make_webhook
 from tests.test_architecture import MODULES, imports
 from tests.web.test_matrix import MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import (
@@ -48,6 +50,7 @@ MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?(?: UTC)?"), "<time>"),
     (re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d"), "<time>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"world-\w"), "<world>"),
     (re.compile(r'csrfmiddlewaretoken" value="\w+'), "<csrf>"),
 )
@@ -172,12 +175,17 @@ def writing(people: People, slug: str) -> Iterator[tuple[str, Any]]:
     yield "delete", guest.delete(f"/api/v1/runs/{run}/")
 
 
+def masked(text: str) -> str:
+    for mask, instead in MASKS:
+        text = mask.sub(instead, text)
+    return text
+
+
 def seen(answer: Any) -> tuple[int, list[tuple[str, str]], str]:
     """An answer as far as two worlds may be told apart by it."""
     texts = [body_of(answer).decode()]
     texts += [value for name, value in sorted(answer.items()) if name not in UNCOMPARED]
-    for mask, instead in MASKS:
-        texts = [mask.sub(instead, text) for text in texts]
+    texts = [masked(text) for text in texts]
     names = [name for name in sorted(answer.headers) if name not in UNCOMPARED]
     return answer.status_code, list(zip(names, texts[1:], strict=True)), texts[0]
 
@@ -190,11 +198,48 @@ def views_of(
     return {asked: seen(answer) for asked, answer in answers}
 
 
+def told(people: People, make: Callable[[People, int], None], runs: int) -> dict[str, Any]:
+    """What webhooks are told while a world is made: by team, what was written for it and how its owner reads it."""
+    teams = {slug: make_webhook(team=Team.objects.get(slug=slug)) for slug in ("guests", "others", "lab")}
+    make(people, runs)
+    announce_done()
+    Webhook.objects.update(enabled=False)
+    found: dict[str, Any] = {}
+    for slug, webhook in teams.items():
+        written = webhook.deliveries.order_by("created_at").values_list("event", "body", "state", "attempts")
+        found[slug] = [tuple(masked(str(part)) for part in row) for row in written]
+    read = people.api["other"].get(f"/api/v1/webhooks/{teams['others'].pk}/deliveries/")
+    return {**found, "read": seen(read)}
+
+
+def test_deliveries_of_worlds_with_different_judgements_are_the_same(people: People, settings: Any) -> None:
+    """A3: the same number, order and bytes. The organisers' own webhook sees that much happened."""
+    settings.EVALHUB_WEBHOOKS = True
+    makers = (run_world_a, run_world_b, run_world_c)
+    first, *others = [told(people, make, 9) for make in makers]
+    assert others == [first, first]
+    for slug in ("guests", "others", "lab"):
+        assert [row[0] for row in first[slug]] == ["run.submitted"] * 3
+    # The same of a collection's webhook differs, and a released collection's teams are told.
+    make_webhook(collection=Collection.objects.get(slug="world-a"))
+    guests = make_webhook(team=Team.objects.get(slug="guests"))
+    add_qrels(people, "world-a", LATE)
+    evaluate_all()
+    assert guests.deliveries.count() == 0
+    assert set(Delivery.objects.filter(webhook__collection__slug="world-a").values_list("event", flat=True)) == {
+        "qrels.activated", "run.evaluated",
+    }  # fmt: skip
+    assert people.api["owner"].post("/api/v1/collections/world-a/release/").status_code == 200
+    assert list(guests.deliveries.values_list("event", flat=True)) == ["collection.released"]
+
+
 @pytest.mark.slow
-def test_worlds_with_different_judgements_look_the_same(people: People) -> None:
-    """A3, A4: every address and page, byte by byte but for ids and times."""
-    for make in (run_world_a, run_world_b, run_world_c):
-        make(people, RUNS)
+def test_worlds_with_different_judgements_look_the_same(people: People, settings: Any) -> None:
+    """A3, A4: every address and page, byte by byte but for ids and times, and all that webhooks are told."""
+    settings.EVALHUB_WEBHOOKS = True
+    deliveries = [told(people, make, RUNS) for make in (run_world_a, run_world_b, run_world_c)]
+    settings.EVALHUB_WEBHOOKS = False
+    assert deliveries[1:] == deliveries[:1] * 2
     assert Run.objects.count() == 3 * RUNS
     first, *others = (views_of(people, slug) for slug in ("world-a", "world-b", "world-c"))
     assert len(first) > 500

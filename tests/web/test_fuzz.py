@@ -18,6 +18,7 @@ from tests.web.worlds import (
     add_qrels,
     make_collection,
     make_comparison,
+    make_delivery,
     make_people,
     make_runs,
     make_session_set,
@@ -70,6 +71,9 @@ WHOLE_ANSWERS = (
     ("session-sets/{set}/searchers/", {"by": "system"}),
     ("session-sets/{set}/evaluations/", {}),
     ("session-sets/{set}/sessions/1/", {}),
+    ("collections/{collection}/webhooks/", {}),
+    ("webhooks/{webhook}/", {}),
+    ("webhooks/{webhook}/deliveries/", {}),
 )
 
 
@@ -84,6 +88,7 @@ def world(db: None) -> World:
     sets = [make_session_set(people, slug) for slug in ("one", "dark")]
     runs = [*run_ids("one"), *run_ids("dark")]
     spare, _ = ApiToken.objects.issue(user=people.users["owner"], name="spare")
+    delivery = make_delivery("one")
     names = {
         "collection": ["one", "one", "dark"],
         "run": runs,
@@ -101,6 +106,8 @@ def world(db: None) -> World:
         "team": ["lab", "guests", "others"],
         "username": ["member", "participant", "other"],
         "key": [spare.key],
+        "webhook": [str(delivery.webhook_id)],
+        "delivery": [str(delivery.pk)],
     }
     return World(people, names)
 
@@ -130,6 +137,7 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "made": make_comparison("one"),
         "waiting": waiting.pk,
         "set": world.names["session_set"][0],
+        "webhook": world.names["webhook"][0],
     }
     second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
     assert second.status_code == 201

@@ -80,6 +80,18 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 201 201 201 201 201 403"},
     "token":              {"DELETE": "401 404 404 204 404 404 403"},
     "audit":              {"GET":    "401 404 404 404 404 200 404"},
+    # This server sends none; the webhook is the collection's.
+    "team-webhooks":      {"GET":    "401 404 403 200 404 200 200",
+                           "POST":   "401 404 403 409 404 409 403"},
+    "collection-webhooks": {"GET":   "401 403 403 200 403 200 200",
+                           "POST":   "401 403 403 409 403 409 403"},
+    "webhook":            {"GET":    "401 404 404 200 404 200 200",
+                           "PATCH":  "401 404 404 200 404 200 403",
+                           "DELETE": "401 404 404 204 404 204 403"},
+    "webhook-secret":     {"POST":   "401 404 404 200 404 200 403"},
+    "webhook-test":       {"POST":   "401 404 404 409 404 409 403"},
+    "deliveries":         {"GET":    "401 404 404 200 404 200 200"},
+    "delivery-again":     {"POST":   "401 404 404 202 404 202 403"},
     # The API of metrics.
     "leaderboard":        {"GET":    ALL},
     "leaderboard-export": {"GET":    ALL},
@@ -250,6 +262,7 @@ def file_of(content: str) -> dict[str, Any]:
     return {"file": SimpleUploadedFile("file", content.encode())}
 
 
+HOOK = {"url": "https://ci.example.org/", "events": ["run.failed"], "format": "standard"}
 # What makes a request that whoever may make it would see succeed.
 BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("collections", "POST"): lambda: {"slug": "new", "name": "New"},
@@ -265,6 +278,9 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("member", "PATCH"): lambda: {"role": "owner"},
     ("comparison", "POST"): lambda: {"tests": ["sign"], "seed": 1},
     ("tokens", "POST"): lambda: {"name": "new"},
+    ("team-webhooks", "POST"): lambda: HOOK,
+    ("collection-webhooks", "POST"): lambda: HOOK,
+    ("webhook", "PATCH"): lambda: {"events": ["run.evaluated"]},
     ("evaluations", "POST"): lambda: {"scores": "float32"},
     ("run-evaluations", "POST"): lambda: {"scores": "float32"},
     ("submit-page", "POST"): lambda: file_of(GOOD.replace("good", "another")),

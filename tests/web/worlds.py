@@ -15,7 +15,8 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
-from runs.models import ApiToken, Collection, Invitation, Membership, Run, Team, User
+from runs.models import ApiToken, Collection, Delivery, Invitation, Membership, Run, Team, User, Webhook
+from runs.services.webhooks.signing import new_secret, seal
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
 
 # The reader is the owner with a token that may only read.
@@ -94,6 +95,7 @@ def make_runs(people: People, slug: str) -> str:
 def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
     """A value for every parameter of every address."""
     spare, _ = ApiToken.objects.issue(user=people.users["owner"], name="spare")
+    delivery = make_delivery(slug)
     return {
         "collection": slug,
         "slug": slug,
@@ -112,6 +114,8 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "name": BUNDLE_NAME,
         "session_set": make_session_set(people, slug),
         "session": "s2",
+        "webhook": str(delivery.webhook_id),
+        "delivery": str(delivery.pk),
     }
 
 
@@ -123,6 +127,14 @@ def make_session_set(people: People, slug: str) -> str:
     evaluate_all_sessions()
     pk: str = answer.json()["id"]
     return pk
+
+
+def make_delivery(slug: str) -> Delivery:
+    """What is due to a webhook of the collection, at an address that nothing is sent to."""
+    webhook = Webhook(collection=Collection.objects.get(slug=slug), url="https://127.0.0.1/", events=["run.failed"])
+    webhook.secret_sealed = seal(new_secret(), webhook.pk)
+    webhook.save()
+    return Delivery.objects.create(webhook=webhook, event="run.failed", body="{}")
 
 
 def make_comparison(slug: str) -> str:

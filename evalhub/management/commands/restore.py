@@ -63,8 +63,13 @@ class Command(command.Command):
         with exclusive(settings.EVALHUB_DATA):
             call_command("migrate", verbosity=0)
             command.placed(settle_install)
-            install(backup, lost)
+            disabled = install(backup, lost)
         self.stdout.write(f"restored: {describe(backup)}")
+        if disabled:
+            self.stdout.write(
+                f"webhooks disabled: {disabled}; their secrets were sealed with another secret key. Restore with that "
+                "key, or let their owners make new secrets (POST webhooks/ID/secret/) and enable them"
+            )
         if lost:
             self.stdout.write(
                 f"stored files not restored: {len(lost)}; evalhub fsck names the runs and judgements they belong to"

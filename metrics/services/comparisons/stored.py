@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -29,6 +30,7 @@ from metrics.services.comparisons.workload import check_missing, check_workload,
 from metrics.services.queue.damage import check_files, make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
+from metrics.services.queue.notices import announce_compared
 from metrics.services.snapshots import after_snapshot
 from metrics.services.work import begin
 from runs.attention import present_attention
@@ -226,10 +228,18 @@ def _compare(lease: Lease, lost: threading.Event) -> bool:
     content = encode(list(compare_entrants(entrants, watched, progress.family)))
     done: dict[str, Any] = {"content": content, "size": len(content), "progress": 1.0}
     done["content_digest"] = stored.digest_of_content(stored.digest, content)
-    if not patiently(lambda: finish(lease, **done, seconds=time.perf_counter() - start)):
-        raise LeaseLost
+    done["seconds"] = time.perf_counter() - start
+    patiently(lambda: _store(lease, stored, done))
     sweep_comparisons()
     return True
+
+
+def _store(lease: Lease, stored: Comparison, done: dict[str, Any]) -> None:
+    """Save the result. A worker that lost its lease writes nothing."""
+    with transaction.atomic():
+        if not finish(lease, **done):
+            raise LeaseLost
+        announce_compared(stored)
 
 
 class Progress:

@@ -17,6 +17,7 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from metrics.models import JOBS, Evaluation, Job, SubmissionEvaluation
+from metrics.services.queue.notices import announce_ended
 
 MAX_ATTEMPTS = 3
 # The longest delay of a job that is given back to the queue, in seconds.
@@ -74,7 +75,11 @@ def finish(lease: Lease, **results: Any) -> bool:
 def fail(lease: Lease, *, code: str, message: str, traceback: str = "") -> bool:
     """Close a job as failed, with the reason."""
     reason = {"error_code": code, "error_message": message[:2000], "traceback": traceback[-20_000:]}
-    return _leave(lease, lease.kind.FAILED, **reason)
+    with transaction.atomic():
+        failed = _leave(lease, lease.kind.FAILED, **reason)
+        if failed:
+            announce_ended(lease.kind, [lease.pk])
+    return failed
 
 
 def release(lease: Lease, *, delay: float, burn: bool, code: str = "", message: str = "", traceback: str = "") -> bool:
@@ -101,16 +106,21 @@ def _reap(kind: type[Job]) -> int:
     # A query takes no lock; on SQLite every write waits for the only writer.
     if not expired.exists():
         return 0
+    crashed: dict[str, Any] = {
+        "state": kind.FAILED,
+        "since": Now(),
+        "lease_token": None,
+        "lease_until": None,
+        "error_code": f"{kind.NOUN}_crashed",
+        "error_message": f"the worker died {MAX_ATTEMPTS} times during this {kind.NOUN}",
+    }
     with transaction.atomic():
-        failed: int = expired.filter(attempts__gte=MAX_ATTEMPTS).update(
-            state=kind.FAILED,
-            since=Now(),
-            lease_token=None,
-            lease_until=None,
-            error_code=f"{kind.NOUN}_crashed",
-            error_message=f"the worker died {MAX_ATTEMPTS} times during this {kind.NOUN}",
-        )
-        return failed + _requeue(expired)
+        last = expired.filter(attempts__gte=MAX_ATTEMPTS)
+        # One by one: two reapers must not both announce the same end.
+        pks = list(last.order_by("pk").values_list("pk", flat=True))
+        failed = [pk for pk in pks if last.filter(pk=pk).update(**crashed)]
+        announce_ended(kind, failed)
+        return len(failed) + _requeue(expired)
 
 
 def queue_interrupted() -> int:

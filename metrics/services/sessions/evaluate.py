@@ -18,6 +18,7 @@ from metrics.engine.sessions.judging import JudgedBy, judge_sessions
 from metrics.models import SessionEvaluation, SessionView
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
+from metrics.services.queue.notices import announce_ended
 from metrics.services.sessions.judged_sets import JudgedSet, default_measures, pack_sessions, values_of
 from runs.errors import StoredFileCorrupt
 from runs.formats.sessions.qrels import own_judgements
@@ -98,4 +99,5 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
         if not finish(lease, seconds=outcome.seconds, sessions_judged=judged, **means):
             raise LeaseLost
         SessionView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
+        announce_ended(SessionEvaluation, [lease.pk])
     return True

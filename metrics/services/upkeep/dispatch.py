@@ -16,10 +16,13 @@ from django.db import DatabaseError, close_old_connections, connections
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
+from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from runs.errors import StorageUnavailable
 from runs.services.sweeping import sweep
+from runs.services.webhooks.deliveries import reap, sweep_deliveries
+from runs.services.webhooks.sending import Sender
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +34,8 @@ FAILED_SECONDS = 1.0
 _FULL = "OOM "
 # How often the broker is asked where nothing is to be sent.
 BROKER_SECONDS = 5.0
+# How often due deliveries of webhooks are looked for.
+SENDING_SECONDS = 0.5
 BATCH = 50
 # At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
@@ -92,6 +97,7 @@ class Dispatcher(threading.Thread):
             Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting), sends=True),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
             Step("queueing", SWEEP_SECONDS, queue_missing),
+            *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )
 
@@ -135,8 +141,17 @@ class Dispatcher(threading.Thread):
                 self._reaping.due = time.monotonic() + settings.EVALHUB_LEASE_SECONDS / 2
 
 
+def _webhook_steps() -> tuple[Step, ...]:
+    return (
+        Step("announcing", REAP_SECONDS, announce_done),
+        Step("reaping deliveries", REAP_SECONDS, reap),
+        Step("sending webhooks", SENDING_SECONDS, Sender().send_due),
+    )
+
+
 def _sweep() -> None:
     sweep_comparisons()
+    sweep_deliveries()
     try:
         swept = sweep()
     except StorageUnavailable as error:

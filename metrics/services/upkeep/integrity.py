@@ -39,6 +39,7 @@ from metrics.services.upkeep.stored_values import (
     find_in_vectors,
     find_unsealed,
 )
+from metrics.services.upkeep.webhooks import find_in_webhooks
 from metrics.services.values.judged_views import means_of, unpack_view
 from runs.errors import StoredValueCorrupt
 from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
@@ -61,6 +62,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         *(() if fast else (find_in_topic_ids, find_in_vectors, find_in_session_means)),
         find_unsealed,
         partial(_find_in_comparisons, fast),
+        find_in_webhooks,
         partial(_find_in_files, fast),
         _find_leftovers,
     )

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
 from metrics.services.queue.lifecycle import is_due, is_silent
 from metrics.services.queue.rounds import LastRound, last_rounds
+from runs.models import Delivery, Webhook
 
 # Upper bounds of the histogram of evaluation seconds; the last class has none.
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -44,7 +45,8 @@ class Queue:
 @dataclass(slots=True)
 class Figures:
     """Evaluations by state and by error code, attempts by state, seconds by class, the queue, the dispatchers; stored
-    comparisons and evaluations of session sets by state."""
+    comparisons and evaluations of session sets by state; deliveries that have been due for a minute, and webhooks that
+    the service has disabled."""
 
     queue: Queue
     rounds: list[LastRound]
@@ -53,6 +55,8 @@ class Figures:
     failed: Counter[str] = field(default_factory=Counter)
     comparisons: Counter[str] = field(default_factory=Counter)
     sessions: Counter[str] = field(default_factory=Counter)
+    deliveries_overdue: int = 0
+    webhooks_disabled: int = 0
     seconds: float = 0.0
     classes: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
 
@@ -63,7 +67,7 @@ class Figures:
 
 
 def read_figures() -> Figures:
-    """Return all numbers, in five queries."""
+    """Return all numbers, in seven queries."""
     figures = Figures(read_queue(), last_rounds(), Counter(dict.fromkeys(_STATE.values, 0)))
     bounds = [Q(seconds__lte=SECONDS[0])]
     bounds += [Q(seconds__gt=low, seconds__lte=high) for low, high in pairwise(SECONDS)]
@@ -82,6 +86,9 @@ def read_figures() -> Figures:
             figures.classes = [have + row[f"class_{i}"] for i, have in enumerate(figures.classes)]
     figures.comparisons = _by_state(Comparison, Comparison.State.values)
     figures.sessions = _by_state(SessionEvaluation, _STATE.values)
+    overdue = Delivery.objects.filter(state=Delivery.State.DUE, next_at__lt=Now() - _LONG, webhook__enabled=True)
+    figures.deliveries_overdue = overdue.count()
+    figures.webhooks_disabled = Webhook.objects.filter(enabled=False).exclude(disabled_reason="").count()
     return figures
 
 

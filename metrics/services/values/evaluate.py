@@ -17,6 +17,7 @@ from metrics.engine.search import search_compiled
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.leases import evaluate_leased
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish
+from metrics.services.queue.notices import announce_ended
 from runs.formats.trec_run import read_run
 from runs.services.files import HASH_SEED, read_stored
 from runs.services.known_documents import load_known
@@ -88,4 +89,5 @@ def _store(lease: Lease, outcome: Outcome) -> bool:
         MetricVector.objects.filter(evaluation_id=lease.pk).delete()
         JudgedView.objects.update_or_create(evaluation_id=lease.pk, defaults=stored)
         MetricVector.objects.bulk_create(outcome.vectors)
+        announce_ended(Evaluation, [lease.pk])
     return True

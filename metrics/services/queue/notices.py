@@ -1,0 +1,73 @@
+"""Announce to webhooks what workers have done: each function is called in the transaction of what it announces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
+from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
+from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
+
+_UNREAD = ("traceback", "qrels__topic_ids", "qrels__warnings")
+
+
+def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
+    """Announce the end of those of these evaluations that count. Other kinds of jobs have no such event."""
+    evaluations = next((one for one in EVALUATIONS.values() if one is kind), None)
+    if not settings.EVALHUB_WEBHOOKS or evaluations is None:
+        return
+    key = evaluations.OF.KEY
+    ended = evaluations.objects.counting().live().filter(pk__in=list(pks)).defer(*_UNREAD)
+    for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels"):
+        qrels = evaluation.qrels
+        submission_ended(evaluation.submission, evaluation.state, qrels.version if qrels else None)
+        if qrels and kind is Evaluation:
+            _note(qrels)
+
+
+def announce_compared(stored: Comparison) -> None:
+    """Announce a comparison that is finished, to the teams whose runs it compares too."""
+    if settings.EVALHUB_WEBHOOKS:
+        compared = Evaluation.objects.filter(pk__in=stored.query["evaluations"])
+        teams = Team.objects.filter(pk__in=compared.values("run__team")).values("pk")
+        # As it is now: a comparison may have taken an hour.
+        collection = Collection.objects.get(pk=stored.qrels.collection_id)
+        comparison_compared(stored.pk, collection, teams)
+
+
+def announce_done() -> int:
+    """Announce the judgements under which every run is evaluated, once after the last of its evaluations. Return how
+    many there are.
+
+    The row is deleted before what is left is counted: an evaluation that ends meanwhile waits for this transaction, and
+    writes another row.
+    """
+    announced = 0
+    for qrels in Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).defer("topic_ids"):
+        if _are_left(qrels):
+            continue
+        with transaction.atomic():
+            if not UnannouncedEvaluations.objects.filter(pk=qrels.pk).delete()[0]:
+                continue
+            if _are_left(qrels):
+                transaction.set_rollback(True)
+            elif Qrels.objects.filter(pk=qrels.pk, active=True).exists():
+                evaluations_done(qrels)
+                announced += 1
+    return announced
+
+
+def _are_left(qrels: Qrels) -> bool:
+    under_way = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
+    return Evaluation.objects.counting().live().filter(qrels=qrels, state__in=under_way).exists()
+
+
+def _note(qrels: Qrels) -> None:
+    """Note that an evaluation by these judgements ended."""
+    if not UnannouncedEvaluations.objects.filter(pk=qrels.pk).update(since=Now()):
+        UnannouncedEvaluations.objects.bulk_create([UnannouncedEvaluations(qrels=qrels)], ignore_conflicts=True)

@@ -1,0 +1,1 @@
+"""Webhooks: events are written down with their cause, and sent by the workers."""
