@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import render
 from rest_framework.request import Request
@@ -13,7 +14,7 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from runs.api.origin import origin_of
 from runs.errors import NotFound
-from runs.models import ApiToken, Invitation, Scope, User
+from runs.models import ApiToken, Collection, Invitation, Scope, Team, User, Webhook
 from runs.pages.forms import FormPage
 from runs.services.accounts import change_password, end_sessions
 from runs.services.audit import Origin
@@ -67,9 +68,14 @@ def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResp
 
 
 def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
+    led = Team.objects.led_by(request.user)
+    webhooks = Webhook.objects.filter(Q(team__in=led) | Q(collection__team__in=led), enabled=False)
     context = {
         "invitations": Invitation.objects.filter(user=request.user.pk).select_related("team", "invited_by"),
         "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
+        "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related("team", "collection"),
+        "led_teams": led,
+        "led_collections": Collection.objects.filter(team__in=led),
         **told,
     }
     response = render(request._request, "runs/account.html", context, status=status)

@@ -126,6 +126,8 @@ DEAREST: dict[str, str] = {
     "submit-page": _PAGE + "submit/",
     "account-page": "/account/",
     "tokens-page": "/tokens/",
+    "team-webhooks-page": "/teams/mallory/webhooks/",
+    "collection-webhooks-page": _PAGE + "webhooks/",
     "healthz": "/healthz",
     "readyz": "/readyz",
     "metrics": "/metrics",

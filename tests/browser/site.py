@@ -76,7 +76,11 @@ class Site:
 
     def own_pages(self) -> dict[str, str]:
         """Those that need one."""
-        return {"submit": "/collections/open/submit/", "tokens": "/tokens/"}
+        return {
+            "submit": "/collections/open/submit/",
+            "tokens": "/tokens/",
+            "webhooks": "/collections/open/webhooks/",
+        }
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ OPEN = (
     "sessions", "no-sessions", "session-set", "session",
     "measures", "measures-none", "measure", "login", "not-found",
 )  # fmt: skip
-OWN = ("submit", "tokens")
+OWN = ("submit", "tokens", "webhooks")
 
 
 @pytest.mark.parametrize("name", [*OPEN, *OWN])

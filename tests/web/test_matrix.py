@@ -173,6 +173,10 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 404 404 404 200 404 404"},
     "tokens-page":        {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 201 201 201 201 201 201"},
+    "team-webhooks-page": {"GET":    "302 404 403 200 404 200 200",
+                           "POST":   "401 404 403 409 404 409 409"},
+    "collection-webhooks-page": {"GET": "302 403 403 200 403 200 200",
+                           "POST":   "401 403 403 409 403 409 409"},
     # For machines: no worker goes round here, and no token for the figures is set.
     "healthz":            {"GET":    ALL},
     "readyz":             {"GET":    ALL.replace("200", "503")},
@@ -254,7 +258,8 @@ PAGES = (
     "stored-comparison-status", "what-if-page", "judgements-page", "orders-page", "design-page", "run-page",
     "run-status", "ranking-page",
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
-    "measure-suggestions", "submit-page", "account-page", "tokens-page", "login", "logout", "vega-script",
+    "measure-suggestions", "submit-page", "account-page", "tokens-page", "team-webhooks-page",
+    "collection-webhooks-page", "login", "logout", "vega-script",
 )  # fmt: skip
 
 
@@ -285,6 +290,8 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("run-evaluations", "POST"): lambda: {"scores": "float32"},
     ("submit-page", "POST"): lambda: file_of(GOOD.replace("good", "another")),
     ("account-page", "POST"): lambda: {"action": "decline", "team": "lab"},
+    ("collection-webhooks-page", "POST"): lambda: {"action": "create", **HOOK},
+    ("team-webhooks-page", "POST"): lambda: {"action": "create", **HOOK},
     ("tokens-page", "POST"): lambda: {"name": "new", "scopes": ["read"]},
 }
 

@@ -1,0 +1,139 @@
+"""The pages of a team's and of a collection's webhooks: make one, try it, see what became of its last events."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Prefetch
+from django.http import HttpResponse
+from django.shortcuts import render
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.services.work import begin_file
+from runs.api.access import led_team, managed_collection
+from runs.api.origin import origin_of
+from runs.api.webhooks import WebhookSerializer
+from runs.errors import NotFound
+from runs.models import Collection, Delivery, Scope, Team, User, Webhook
+from runs.pages.forms import FormPage
+from runs.services.webhooks.managing import change_secret, change_webhook, create_webhook, delete_webhook, try_webhook
+from runs.services.webhooks.transport import SECONDS
+from runs.views import problem_of
+
+_RECENT = 5
+_MEANINGS = {
+    Webhook.Event.RUN_SUBMITTED: "a run was submitted",
+    Webhook.Event.RUN_EVALUATED: "a run was evaluated",
+    Webhook.Event.RUN_FAILED: "the evaluation of a run failed",
+    Webhook.Event.SESSION_SET_EVALUATED: "a session set was evaluated",
+    Webhook.Event.QRELS_ACTIVATED: "a version of judgements became active",
+    Webhook.Event.EVALUATIONS_DONE: "all runs of a collection are evaluated",
+    Webhook.Event.COMPARISON_COMPARED: "a stored comparison is finished",
+    Webhook.Event.COLLECTION_RELEASED: "a blind collection was released",
+}
+_FORMATS = {
+    Webhook.Format.STANDARD: "JSON, signed (Standard Webhooks)",
+    Webhook.Format.SLACK: "text for Slack, Mattermost or Discord",
+}
+
+
+class WebhooksPage(FormPage):
+    """Webhooks of one owner; `action` creates one, or tests, enables, disables or deletes the one that `webhook` names,
+    or gives it a new secret."""
+
+    scopes = {"POST": Scope.MANAGE}
+    fields = ("action", "url", "events", "format", "webhook")
+
+    def owner(self, request: Request, **named: str) -> Team | Collection:
+        """Return the team or collection that the address names. Raise NotAllowed if the user does not manage it."""
+        raise NotImplementedError
+
+    def get(self, request: Request, **named: str) -> HttpResponse:
+        return _page(request, self.owner(request, **named))
+
+    def post(self, request: Request, **named: str) -> HttpResponse:
+        owner, action = self.owner(request, **named), str(request.data.get("action", ""))
+        try:
+            if action == "create":
+                return _create(request, owner)
+            return _change(request, owner, action)
+        except (EvalHubError, APIException) as error:
+            status, detail = problem_of(error)
+            return _page(request, owner, status, refused=detail)
+
+
+class TeamWebhooksPage(WebhooksPage):
+    """The webhooks of a team, for its owners."""
+
+    def owner(self, request: Request, **named: str) -> Team:
+        return led_team(request, named["team"])
+
+
+class CollectionWebhooksPage(WebhooksPage):
+    """The webhooks of a collection, for its organisers."""
+
+    def owner(self, request: Request, **named: str) -> Collection:
+        return managed_collection(request, named["slug"])
+
+
+def _create(request: Request, owner: Team | Collection) -> HttpResponse:
+    events = request.data.getlist("events") if hasattr(request.data, "getlist") else []
+    sent = {"url": request.data.get("url", ""), "format": request.data.get("format", ""), "events": events}
+    serializer = WebhookSerializer(data=sent)
+    serializer.is_valid(raise_exception=True)
+    user, origin = cast(User, request.user), origin_of(request)
+    made, secret = create_webhook(owner=owner, user=user, origin=origin, **serializer.validated_data)
+    return _page(request, owner, 201, done=f"Webhook to {made.host} created.", secret=secret)
+
+
+def _change(request: Request, owner: Team | Collection, action: str) -> HttpResponse:
+    webhook, origin, secret = _named(owner, str(request.data.get("webhook", ""))), origin_of(request), ""
+    if action == "test":
+        begin_file(SECONDS)
+        reply = try_webhook(webhook=webhook)
+        answered = f" with status {reply.status}" if reply.status else ""
+        done = f"{webhook.host} answered{answered} after {1000 * reply.seconds:.0f} ms."
+        if not reply.delivered:
+            return _page(request, owner, refused=f"the test event was not delivered{answered}: {reply.error}")
+    elif action in ("enable", "disable"):
+        change_webhook(webhook=webhook, changes={"enabled": action == "enable"}, origin=origin)
+        done = f"Webhook to {webhook.host} {action}d."
+    elif action == "secret":
+        secret = change_secret(webhook=webhook, origin=origin)
+        done = f"Webhook to {webhook.host} has a new secret. The previous one signs beside it for 24 hours."
+    elif action == "delete":
+        delete_webhook(webhook=webhook, origin=origin)
+        done = f"Webhook to {webhook.host} deleted."
+    else:
+        raise NotFound(f"there is no action {action[:40]!r}")
+    return _page(request, owner, done=done, secret=secret)
+
+
+def _named(owner: Team | Collection, text: str) -> Webhook:
+    try:
+        found = owner.webhooks.select_related("team", "collection").filter(pk=UUID(text)).first()
+    except ValueError:
+        found = None
+    if found is None:
+        raise NotFound(f"{owner} has no webhook {text[:40]!r}")
+    return found
+
+
+def _page(request: Request, owner: Team | Collection, status: int = 200, **told: Any) -> HttpResponse:
+    recent: Any = cast(Any, Prefetch)("deliveries", Delivery.objects.order_by("-created_at", "id")[:_RECENT], "recent")
+    context = {
+        "owner": owner,
+        "of_team": isinstance(owner, Team),
+        "webhooks": owner.webhooks.prefetch_related(recent),
+        "events": [(event.value, text) for event, text in _MEANINGS.items()],
+        "formats": [(kind.value, text) for kind, text in _FORMATS.items()],
+        "sending": settings.EVALHUB_WEBHOOKS,
+        **told,
+    }
+    response = render(request._request, "runs/webhooks.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
