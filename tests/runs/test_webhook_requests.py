@@ -17,7 +17,7 @@ import pytest
 
 from runs.errors import InvalidInput
 from runs.services.webhooks import signing, transport
-from runs.services.webhooks.addresses import NotAllowedAddress, parse_url, permitted_addresses
+from runs.services.webhooks.addresses import NotAllowedAddress, parse_url, permitted_addresses, resolve
 from runs.services.webhooks.transport import Reply
 from tests.runs.receivers import NAME, OPENSSL, Behave, Receiver, answering, receiving
 
@@ -105,6 +105,13 @@ def test_the_parts_of_an_address() -> None:
 def test_nothing_is_sent_where_a_name_has_an_address_that_is_not_public(found: list[str]) -> None:
     with pytest.raises(NotAllowedAddress):
         permitted_addresses(parse_url("https://ci.example.org/"), lambda host, port: found)
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "0177.0.0.1", "localhost"])
+def test_other_spellings_of_the_machine_itself_are_not_permitted(host: str) -> None:
+    """As the system's own resolver reads them."""
+    with pytest.raises(NotAllowedAddress):
+        permitted_addresses(parse_url(f"https://{host}/"), resolve)
 
 
 def test_public_addresses_and_those_of_the_operators_networks_are_permitted(settings: Any) -> None:
