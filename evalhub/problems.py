@@ -30,6 +30,7 @@ _STATUS: dict[type[EvalHubError], int] = {
     StatisticsError: 400,
     errors.InvalidInput: 400,
     errors.InvalidFile: 422,
+    errors.Unprocessable: 422,
     errors.UnsupportedFile: 415,
     errors.FileTooLarge: 413,
     errors.StoredFileCorrupt: 500,

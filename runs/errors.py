@@ -2,6 +2,7 @@
 
     EvalHubError                the engine's: a stable code, a sentence, a pointer to the culprit
     ├── InvalidInput            a field of a request that does not fit
+    ├── Unprocessable           metadata or costs whose content cannot be kept
     ├── InvalidFile             a file that cannot be accepted; carries its FileReport
     ├── UnsupportedFile         a compression or format we do not read
     ├── FileTooLarge            a file beyond a limit, before or after decompression
@@ -36,6 +37,10 @@ LINES_NAMED = 10
 
 
 class InvalidInput(EvalHubError):
+    code = "invalid"
+
+
+class Unprocessable(EvalHubError):
     code = "invalid"
 
 
