@@ -25,9 +25,9 @@ CODES = {
     "bad_parameter too_many_measures no_curve pooled_measure nothing_to_draw unknown_test unknown_correction "
     "unknown_run too_few_runs too_many_runs too_few_topics no_comparison too_many_combinations "
     "too_many_figures too_many_levels too_many_values too_much_work too_few_orders too_many_orders "
-    "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter unknown_system "
-    "unknown_session_set too_few_systems too_many_systems format_not_installed token_in_address unknown_user "
-    "not_owner bad_url port_not_permitted address_not_permitted",
+    "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter bad_columns "
+    "unknown_system unknown_session_set too_few_systems too_many_systems format_not_installed token_in_address "
+    "unknown_user not_owner bad_url port_not_permitted address_not_permitted",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",
     404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
@@ -46,7 +46,7 @@ CODES = {
     "empty_known idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic "
     "no_topics text_too_long bad_value bad_queries no_queries missing_session_id bad_session_id "
     "duplicate_session bad_searcher bad_attributes bad_system bad_doc_id bad_rank bad_query_number "
-    "mixed_session empty_sessions",
+    "mixed_session empty_sessions key_conflict bad_key not_finite too_large bad_cost bad_line",
     429: "throttled quota_exceeded too_many_comparisons too_many_at_once too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt database_damaged",
     503: "database_unavailable database_read_only migrations_missing storage_unavailable wrong_store shutting_down "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from metrics.pages import scripts
+from metrics.pages.boards import parameters, what_if
 from metrics.pages.boards import views as boards
-from metrics.pages.boards import what_if
 from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
@@ -16,6 +16,12 @@ from metrics.pages.values import measures, runs
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
     path("collections/<slug:slug>/board/", boards.board_piece, name="board-piece"),
+    path("collections/<slug:slug>/parameters/", parameters.parameters_page, name="parameters-page"),
+    path(
+        "collections/<slug:slug>/parameters/describe/",
+        parameters.DescribeParameter.as_view(),
+        name="describe-parameter",
+    ),
     path("collections/<slug:slug>/comparison/", comparisons.comparison_page, name="comparison-page"),
     path("collections/<slug:slug>/comparison/queue/", comparisons.QueueComparison.as_view(), name="queue-comparison"),
     path("comparisons/<uuid:comparison>/", comparisons.stored_comparison_page, name="stored-comparison-page"),

@@ -42,8 +42,10 @@ from runs.services.files import examine_stored, stored_path, storing
 FORMAT = 2
 MANIFEST = "manifest.json"
 # Models that have no meaning in another install: login sessions, the id of the install, rate counters, dispatcher
-# rounds.
-LEFT_OUT = frozenset({"sessions.session", "runs.install", "runs.ratecounter", "metrics.dispatcherround"})
+# rounds. The rows of parameters are those of the runs' metadata, and written again from it.
+LEFT_OUT = frozenset(
+    {"sessions.session", "runs.install", "runs.ratecounter", "runs.parameter", "metrics.dispatcherround"}
+)
 # The faults of a stored file: lists of the manifest, and their words.
 LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "no longer has its SHA-256"}
 _BATCH = 100

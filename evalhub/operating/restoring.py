@@ -37,6 +37,7 @@ from runs import models as stored
 from runs.formats.compression import open_stream
 from runs.formats.limits import Limits
 from runs.services.files import HashingReader, keep_file, storing, upload_folder
+from runs.services.parameters import rebuild_parameters
 from runs.services.webhooks.managing import settle_restored
 
 _STEP = 1024 * 1024
@@ -190,6 +191,7 @@ def install(backup: Backup, lost: Collection[str] = ()) -> int:
             with connection.cursor() as cursor:
                 for statement in connection.ops.sequence_reset_sql(no_style(), saved_models()):
                     cursor.execute(statement)
+            rebuild_parameters()
             return settle_restored()
 
 

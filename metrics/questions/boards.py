@@ -29,6 +29,9 @@ from metrics.questions.parameters import (
     share_in,
 )
 from metrics.questions.run_ids import run_id_in, run_ids_in
+from metrics.services.boards.columns import read_arrangement, read_columns
+from metrics.services.boards.conditions import visible_board
+from metrics.services.boards.filter import with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import BoardQuery
 from metrics.services.boards.standings import PARTS, StandingsQuery
@@ -42,10 +45,15 @@ _GRID = ("family", "gains", "dis", "b", "depths")
 
 def board_query(parameters: Mapping[str, str], collection: Collection, reader: Any) -> BoardQuery:
     """Return the query of a leaderboard. `sort` is a measure; `order` is desc or asc, by default the one with the best
-    run first."""
+    run first. The keys of filter, columns and order are those of runs that the reader sees."""
     measures = measures_in(parameters, "measures", collection.measures, collection.documents)
     sort = measure_in(parameters, "sort", measures[0].name, collection.documents)
     order = choice_in(parameters, "order", ("desc", "asc"))
+    term, asked = (
+        parse_filter(parameters.get("filter", "")),
+        [parameters.get(name, "") for name in ("columns", "arrange")],
+    )
+    board = visible_board(collection, reader) if term or any(asked) else None
     return BoardQuery(
         measures=measures,
         sort=sort,
@@ -53,8 +61,10 @@ def board_query(parameters: Mapping[str, str], collection: Collection, reader: A
         scores=scores_in(parameters),
         offset=integer_in(parameters, "offset", 0, 0, MAX_OFFSET),
         limit=integer_in(parameters, "limit", 50, 1, MAX_LIMIT),
-        filter=parse_filter(parameters.get("filter", "")),
+        filter=with_keys(term, board) if term and board else None,
         reader=reader,
+        columns=read_columns(asked[0], board) if asked[0] and board else (),
+        arrange=read_arrangement(asked[1], board) if asked[1] and board else None,
     )
 
 

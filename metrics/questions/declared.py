@@ -32,7 +32,11 @@ def names_of(parameters: Iterable[OpenApiParameter]) -> list[str]:
 MEASURE_NAMES = parameter("measures", "measure names separated by commas; default: the collection's own")
 SCORES = parameter("scores", "float64 or float32; default: the collection's own")
 VERSION = parameter("qrels", "a qrels version; default: the active one", OpenApiTypes.INT)
-FILTER = parameter("filter", "which rows to show: words, and fields such as team:a,b or status:failed; docs/api.md")
+FILTER = parameter(
+    "filter", "which rows to show: words, fields such as team:a,b, conditions such as param:k1>0.9; docs/api.md"
+)
+COLUMNS = parameter("columns", "beside the measures, as param:k1,cost:latency_ms,submitted; at most 12")
+ARRANGE = parameter("arrange", "a column, such as param:k1, by which rows are arranged; -param:k1 downwards")
 CONFIDENCE = parameter("confidence", "of the intervals, default: 0.95", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
 RUNS = parameter("runs", "run ids separated by commas; default: all evaluated runs")
@@ -84,7 +88,7 @@ CHOSEN_RUNS = (
     SCORES,
 )
 # The parameters of a leaderboard.
-BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, SCORES, *STATISTICS)
+BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS)
 # The parameters of a comparison.
 COMPARISON = (
     parameter("measures", "measure names separated by commas; default: the collection's first"),

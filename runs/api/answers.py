@@ -108,6 +108,7 @@ class Run(TypedDict):
     tag: str
     description: str
     metadata: JSONObject
+    costs: Annotated[JSONObject, "by name a number, or an object with value, low, high and n"]
     ir_metadata: Annotated[dict[str, Any] | None, Kind(JSONObjectField)]
     status: RunStatus
     sha256: Annotated[str, "of the decompressed file"]
@@ -127,6 +128,8 @@ class CheckedRun(TypedDict):
     """The answer to a dry run."""
 
     tag: str
+    metadata: Annotated[JSONObject, "with what the header of the file adds"]
+    costs: JSONObject
     sha256: str
     size: int
     lines: int
@@ -253,6 +256,7 @@ def run(request: Request, found: models.Run, known: status.RunStatus) -> Run:
         tag=found.tag,
         description=found.description,
         metadata=found.metadata,
+        costs=found.costs,
         ir_metadata=found.ir_metadata,
         status=run_status(known),
         sha256=found.sha256,
@@ -272,6 +276,8 @@ def run(request: Request, found: models.Run, known: status.RunStatus) -> Run:
 def checked_run(checked: models.Run) -> CheckedRun:
     return CheckedRun(
         tag=checked.tag,
+        metadata=checked.metadata,
+        costs=checked.costs,
         sha256=checked.sha256,
         size=checked.size,
         lines=checked.lines,

@@ -43,6 +43,12 @@ class JSONParser(parsers.JSONParser):
         return decoded
 
 
+class MergePatchParser(JSONParser):
+    """The same as a patch of RFC 7396."""
+
+    media_type = "application/merge-patch+json"
+
+
 def _refuse(pointer: str, what: str) -> None:
     message = f"{what} has half a surrogate pair, which UTF-8 cannot hold; write a whole character"
     raise InvalidInput(message, pointer=pointer[:200] or None)

@@ -16,7 +16,9 @@ from rest_framework.request import Request
 from metrics.engine.spelling import meant
 from runs.errors import InvalidInput
 
-_NAMED = "measures runs sets systems tests family dis b depths preset rel statistics sizes differences qrels scopes"
+_NAMED = (
+    "measures columns runs sets systems tests family dis b depths preset rel statistics sizes differences qrels scopes"
+)
 # Parameters whose values are joined if they are repeated, with the separator: gain maps contain commas. An address that
 # reads one value of these refuses several when it reads the value.
 LISTS = dict.fromkeys(_NAMED.split(), ",") | {"gains": ";"}

@@ -8,10 +8,11 @@ from rest_framework import serializers
 
 from metrics.engine.measures.definition import MAX_DOCUMENTS
 from runs.api import answers
-from runs.api.fields import JSONObjectField, MeasureListField
+from runs.api.fields import CostsField, CostsPatchField, JSONObjectField, MeasureListField, MetadataField
 from runs.api.parameters import KnownFields
+from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
-from runs.models import Collection, Qrels, Run, Team
+from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
 from runs.models.text import check_text
 
@@ -129,6 +130,12 @@ class UploadSerializer(KnownFields, serializers.Serializer[Any]):
 class RunUploadSerializer(UploadSerializer):
     """A run to create."""
 
+    metadata = MetadataField(required=False, default=dict)
+    costs = CostsField(
+        required=False,
+        default=dict,
+        help_text='{"latency_ms": 12.1, "index_bytes": {"value": 9, "low": 8, "high": 10}}',
+    )
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
 
 
@@ -136,8 +143,30 @@ class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):
     """The fields of a run that can be changed."""
 
     answered = answers.Run
-    metadata = JSONObjectField(required=False)
+    metadata = MetadataField(required=False, help_text="merged into the metadata of the run: null removes a key")
+    costs = CostsPatchField(required=False, help_text="merged into the costs of the run: null removes one")
 
     class Meta:
         model = Run
-        fields = ("description", "metadata")
+        fields = ("description", "metadata", "costs")
+
+
+class MetadataEditSerializer(KnownFields, serializers.Serializer[Any]):
+    """One change of the metadata of many runs: of those named, or of the own ones that a filter selects."""
+
+    runs = serializers.ListField(child=serializers.UUIDField(), required=False, allow_empty=False)
+    filter = serializers.CharField(required=False, max_length=1_000)
+    metadata = MetadataField(required=False, help_text="merged into that of each run: null removes a key")
+    rename = serializers.DictField(
+        child=serializers.CharField(max_length=MAX_KEY), required=False, allow_empty=False,
+        help_text='other names of keys: {"old": "new"}',
+    )  # fmt: skip
+    dry_run = serializers.BooleanField(required=False, default=False)
+
+
+class ParameterKeySerializer(KnownFields, serializers.ModelSerializer[ParameterKey]):
+    """What organisers say of a parameter."""
+
+    class Meta:
+        model = ParameterKey
+        fields = ("unit", "note", "role")

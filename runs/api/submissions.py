@@ -22,6 +22,7 @@ from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import answers, conditions, idempotency
 from runs.api.access import owned, visible, visible_collection, visible_run
 from runs.api.filters import RunFilter, SessionSetFilter
+from runs.api.json_bodies import JSONParser, MergePatchParser
 from runs.api.origin import origin_of
 from runs.api.serializers import RunSerializer, RunUploadSerializer, UploadSerializer
 from runs.api.session_serializers import SessionSetSerializer, SessionUploadSerializer
@@ -30,9 +31,10 @@ from runs.api.states import tell_when
 from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
 from runs.api.views import FILE, download, either, upload_fields
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
+from runs.services.edits import change_run
 from runs.services.runs import RunUpload
 from runs.services.session_sets import SessionSetUpload, change_session_set
-from runs.services.submissions import Upload, change, submit, withdraw
+from runs.services.submissions import Upload, submit, withdraw
 
 Made = TypeVar("Made", Run, SessionSet)
 
@@ -91,7 +93,7 @@ RUNS = Kind(
     upload=RunUpload,
     upload_serializer=RunUploadSerializer,
     change_serializer=RunSerializer,
-    change=change,
+    change=change_run,
     shape=shape(answers.Run),
     answer=answers.run,
     checked_shape=shape(answers.CheckedRun),
@@ -194,7 +196,7 @@ class SubmissionDetail(APIView):
     def patch(self, request: Request, **key: UUID) -> Response:
         kind = self.kind
         with transaction.atomic():
-            found = self._locked(request, key)
+            found = locked(request, kind, key[kind.model.KEY])
             serializer = kind.change_serializer(found, request.data, partial=True)
             serializer.is_valid(raise_exception=True)
             changes, origin = serializer.validated_data, origin_of(request)
@@ -206,27 +208,29 @@ class SubmissionDetail(APIView):
 
     def delete(self, request: Request, **key: UUID) -> Response:
         with transaction.atomic():
-            found = self._locked(request, key)
+            found = locked(request, self.kind, key[self.kind.model.KEY])
             withdraw(made=found, cancel=cancel_evaluations, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    def _locked(self, request: Request, key: dict[str, UUID]) -> Any:
-        """Return the one that is to be changed, which nobody else changes meanwhile."""
-        model = self.kind.model
-        model.objects.select_for_update().filter(pk=key[model.KEY]).values_list("pk").first()
-        found = owned(request, model, key[model.KEY])
-        conditions.check_unchanged(request, self.kind.tag(found))
-        return found
+
+def locked(request: Request, kind: Kind[Made], pk: UUID) -> Made:
+    """Return the one that is to be changed, which nobody else changes meanwhile; refuse a change of another state than
+    the one that If-Match names."""
+    kind.model.objects.select_for_update().filter(pk=pk).values_list("pk").first()
+    found = owned(request, kind.model, pk)
+    conditions.check_unchanged(request, kind.tag(found))
+    return found
 
 
 @extend_schema_view(**RUNS.detail_schema())
 class RunDetail(SubmissionDetail):
     """One run with its status and, while it waits, its place in the queue.
 
-    PATCH changes its description and metadata, DELETE withdraws it.
+    PATCH changes its description and merges metadata and costs into its own (RFC 7396), DELETE withdraws it.
     """
 
     kind = RUNS
+    parser_classes = (JSONParser, MergePatchParser)
 
 
 @extend_schema_view(**SESSION_SETS.detail_schema())

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from runs.api import accounts, audit, states, submissions, views, webhooks
+from runs.api import accounts, audit, edits, states, submissions, views, webhooks
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -17,11 +17,14 @@ urlpatterns = [
     path(_COLLECTION + "qrels/<int:version>/activate/", views.QrelsActivation.as_view(), name="qrels-activate"),
     path(_COLLECTION + "qrels/<int:version>/file/", views.QrelsFile.as_view(), name="qrels-file"),
     path(_COLLECTION + "runs/", submissions.RunList.as_view(), name="runs"),
+    path(_COLLECTION + "runs/metadata/", edits.RunsMetadata.as_view(), name="runs-metadata"),
     path(_COLLECTION + "sessions/", submissions.SessionSetList.as_view(), name="session-sets"),
     path("session-sets/<uuid:session_set>/", submissions.SessionSetDetail.as_view(), name="session-set"),
     path("session-sets/<uuid:session_set>/file/", submissions.SessionSetFile.as_view(), name="session-set-file"),
     path("runs/", states.RunStateList.as_view(), name="run-states"),
     path("runs/<uuid:run>/", submissions.RunDetail.as_view(), name="run"),
+    path("runs/<uuid:run>/metadata/", edits.RunMetadata.as_view(), name="run-metadata"),
+    path("runs/<uuid:run>/history/", edits.RunHistory.as_view(), name="run-history"),
     path("runs/<uuid:run>/file/", submissions.RunFile.as_view(), name="run-file"),
     path("runs/<uuid:run>/known/", submissions.RunKnown.as_view(), name="run-known"),
     path("me/", accounts.MeView.as_view(), name="me"),

@@ -6,6 +6,7 @@ from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
 from runs.models.install import Install
 from runs.models.limits import QuotaCounter, RateCounter
+from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.runs import Run
 from runs.models.sessions import SessionSet
 from runs.models.submissions import Submission
@@ -23,6 +24,9 @@ __all__ = [
     "Install",
     "Invitation",
     "Membership",
+    "Parameter",
+    "ParameterKey",
+    "ParameterSet",
     "Qrels",
     "QuotaCounter",
     "RateCounter",

@@ -43,6 +43,7 @@ class AuditEvent(models.Model):
         RUN_CHANGED = "run.changed"
         RUN_DELETED = "run.deleted"
         RUN_RESTORED = "run.restored"
+        PARAMETER_CHANGED = "parameter.changed"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"
@@ -97,6 +98,7 @@ class AuditEvent(models.Model):
         indexes = (
             models.Index(fields=("-time", "-id"), name="audit_by_time"),
             models.Index(fields=("collection", "-time", "-id"), name="audit_of_collection"),
+            models.Index(fields=("object_id", "id"), name="audit_of_object"),
         )
 
     def __str__(self) -> str:

@@ -23,6 +23,8 @@ class Run(Submission):
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="runs")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="runs")
     ir_metadata = StoredJSON(null=True, blank=True)
+    # Processes of the release before go on submitting while it is replaced.
+    costs = StoredJSON(default=dict, blank=True, db_default={})
     lines = models.BigIntegerField()
     tied_documents = models.BigIntegerField()
     grouped = models.BooleanField(help_text="whether the file lists each topic in one piece")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
-from runs.errors import Conflict, StoredValueCorrupt
+from runs.errors import Conflict, FileReport, StoredValueCorrupt
+from runs.formats.header_parameters import with_header
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import Collection, Qrels, Run
 from runs.services.files import HASH_SEED, FileSource, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
+from runs.services.parameters import left_out_of, store_parameters
 from runs.services.reports import named, report_as_json, warn_of_outside, warn_where_none_matches
 from runs.services.submissions import Upload
 
@@ -20,9 +23,10 @@ _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 @dataclass(frozen=True, kw_only=True)
 class RunUpload(Upload[Run]):
-    """A run, possibly with a file of the documents that its user knew."""
+    """A run, possibly with its costs, and with a file of the documents that its user knew."""
 
     known: Path | None = None
+    costs: dict[str, Any] = field(default_factory=dict)
 
     @property
     def paths(self) -> list[Path]:
@@ -37,8 +41,11 @@ class RunUpload(Upload[Run]):
         summary.report.check()
         known = check_known(upload=self.known) if self.known else None
         _warn_of_topics(self.collection, summary, known)
+        metadata, costs = with_header(summary.metadata, self.metadata, self.costs, summary.report)
+        _warn_of_left_out(left_out_of(self.collection, metadata, costs), summary.report)
         return Run(
-            **self.columns(),
+            **{**self.columns(), "metadata": metadata},
+            costs=costs,
             tag=summary.tag or "run",
             ir_metadata=summary.metadata,
             sha256=source.sha256,
@@ -59,12 +66,38 @@ class RunUpload(Upload[Run]):
         if there.known_sha256 != made.known_sha256:
             message = f"run {made.tag!r} of team {self.team} has different known documents; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
+        _warn_of_differing(self, there, made)
+
+    def keep(self, made: Run) -> None:
+        store_parameters(made.collection, [made])
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:
     """Return a note for each run whose rank column contradicts its scores."""
     rows = Run.objects.filter(pk__in=runs).values_list("pk", _CONTRADICTED, "documents")
     return {pk: say_contradicted(lines, documents) for pk, lines, documents in rows if lines}
+
+
+def _warn_of_left_out(names: list[str], report: FileReport) -> None:
+    if names:
+        say = f"{len(names):,} values of the metadata are kept, not searched: {named(names)}"
+        report.warning(0, "parameters_left_out", say, len(names))
+
+
+def _warn_of_differing(upload: RunUpload, there: Run, made: Run) -> None:
+    """Add to the answer for a run that was sent again, which is not stored: its metadata or costs stay as they are."""
+    kept = [
+        name for name in ("metadata", "costs") if getattr(upload, name) and getattr(there, name) != getattr(made, name)
+    ]
+    if kept:
+        report = FileReport()
+        say = f"the run exists with other {' and '.join(kept)}, which are kept; change them with PATCH"
+        report.warning(0, "metadata_differs", say)
+        told, stored = report_as_json(report), there.warnings
+        there.warnings = {
+            "warnings": [*stored.get("warnings", []), *told["warnings"]],
+            "counts": {**stored.get("counts", {}), **told["counts"]},
+        }
 
 
 def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedKnown | None) -> None:

@@ -51,6 +51,9 @@ class Upload(Generic[Made]):
             message = f"team {self.team} already has another {made.noun()} with tag {made.tag!r}; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
 
+    def keep(self, made: Made) -> None:
+        """Store what belongs to the object beside its row, in the transaction that stores it."""
+
     def columns(self) -> dict[str, Any]:
         """Return the values that are stored as they were sent."""
         return {
@@ -89,6 +92,7 @@ def submit(
                 made.collection = Collection.objects.select_for_update().get(pk=upload.collection.pk)
                 made.created_at = timezone.now()
                 made.save(force_insert=True)
+                upload.keep(made)
                 take_quota(made)
                 _record(made, "submitted", upload.origin, after=_identity(made))
                 if isinstance(made, Run):

@@ -76,6 +76,8 @@ DEAREST: dict[str, str] = {
     "home": "/",
     "measures-page": "/measures/?search={n}",
     "measure-suggestions": "/measures/suggestions/?measures={odd},n",
+    "parameters": _BOARD + "parameters/?limit=100&filter=-tag:n{n} has:parameters",
+    "parameters-page": _PAGE + "parameters/?filter=-tag:n{n} has:parameters",
     # Nothing is computed for these.
     "collections": f"{_API}collections/?limit=200",
     "collection": _BOARD,
@@ -89,6 +91,9 @@ DEAREST: dict[str, str] = {
     "run-states": f"{_API}runs/?id={{run}},{{large}}",
     "run-file": f"{_API}runs/{{large}}/file/",
     "run-known": _RUN + "known/",
+    "run-history": _RUN + "history/",
+    "run-parameters-page": "/runs/{run}/parameters/",
+    "describe-parameter": _PAGE + "parameters/describe/",
     "session-sets": _BOARD + "sessions/?limit=200",
     "session-set": _SET,
     "session-set-file": _SET + "file/",

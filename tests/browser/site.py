@@ -42,6 +42,10 @@ class Site:
         return {
             "home": "/",
             "leaderboard": "/collections/open/",
+            "leaderboard-columns": "/collections/open/?columns=param:bm25.k1,param:model,cost:latency_ms&"
+            "arrange=-param:bm25.k1",
+            "parameters": "/collections/open/parameters/",
+            "no-parameters": "/collections/empty/parameters/",
             "comparison": "/collections/open/comparison/",
             "comparison-baseline": f"/collections/open/comparison/?baseline={other}&tests=paired_t&tests=sign",
             "comparison-kinds": "/collections/open/comparison/?tests=conover&tests=tukey_hsd&measures=AP,RR",
@@ -76,10 +80,12 @@ class Site:
 
     def own_pages(self) -> dict[str, str]:
         """Those that need one."""
+        run = next(iter(self.runs.values()))
         return {
             "submit": "/collections/open/submit/",
             "tokens": "/tokens/",
             "webhooks": "/collections/open/webhooks/",
+            "run-parameters": f"/runs/{run}/parameters/",
         }
 
 
@@ -97,6 +103,10 @@ def filled_site(folder: Path) -> Iterator[Site]:
             _upload(api, "post", f"collections/{slug}/qrels/", simulated.qrels)
         chosen = list(simulated.runs.items())[-_RUNS:]
         runs = {tag: _upload(api, "post", "collections/open/runs/", run) for tag, run in chosen}
+        for number, sent in enumerate(runs.values()):
+            metadata = {"bm25": {"k1": 0.6 + number % 3 / 5, "b": 0.4}, "model": f"BM25-{number}", "stemmed": True}
+            said = {"metadata": metadata, "costs": {"latency_ms": {"value": 12.1, "low": 11, "high": 14, "n": 200}}}
+            api.patch(sent["url"], json=said).raise_for_status()
         log = _upload(api, "post", "collections/open/sessions/?tag=log", simulated.sessions)
         for sent in (*runs.values(), log):
             wait_until_evaluated(api, sent["url"])

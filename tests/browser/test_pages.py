@@ -14,13 +14,14 @@ from tests.browser.visits import PHONE, address, faults_of_access, session, visi
 __all__ = ["session", "visitor"]
 
 OPEN = (
-    "home", "leaderboard", "comparison", "comparison-baseline", "two-runs", "long-comparison", "stored-comparison",
+    "home", "leaderboard", "leaderboard-columns", "parameters", "no-parameters",
+    "comparison", "comparison-baseline", "two-runs", "long-comparison", "stored-comparison",
     "no-comparison", "blind-comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
     "run-queued", "run-failed", "run-stale", "run-stale-failed",
     "sessions", "no-sessions", "session-set", "session",
     "measures", "measures-none", "measure", "login", "not-found",
 )  # fmt: skip
-OWN = ("submit", "tokens", "webhooks")
+OWN = ("submit", "tokens", "webhooks", "run-parameters")
 
 
 @pytest.mark.parametrize("name", [*OPEN, *OWN])

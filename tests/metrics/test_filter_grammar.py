@@ -61,13 +61,13 @@ REFUSED = {
     "tag=BM25": "character 1: write tag:BM25 for tag=BM25; text with = needs quotes",
     "TAG=": "character 1: write tag:... for TAG=",
     "teams=lab": "character 1: write team:lab for teams=lab",
-    "x nDCG@10>0.5": "character 3: a filter does not compare: nDCG@10>0.5; its fields are team:, tag:, status:",
-    "nDCG@10 > 0.5": "character 9: a filter does not compare: >;",
-    "k1=0.9": "character 1: a filter does not compare: k1=0.9;",
-    "tag>=b": "character 1: a filter does not compare: tag>=b;",
-    "AP!=0": "character 1: a filter does not compare: AP!=0;",
-    "-(a<b)": "character 3: a filter does not compare: a<b;",
-    "AP≥0.5": "a filter does not compare: AP≥0.5",
+    "x nDCG@10>0.5": "character 3: nDCG@10>0.5 is text here; write measure:nDCG@10>0.5",
+    "nDCG@10 > 0.5": "character 9: > stands directly behind what it compares, as in param:k1>0.9",
+    "k1=0.9": "character 1: k1=0.9 is text here; write param:k1=0.9",
+    "tag>=b": "character 1: tag>=b is text here; write param:tag>=b",
+    "AP!=0": "character 1: AP!=0 is text here; write measure:AP!=0",
+    "-(a<b)": "character 3: a<b is text here; write param:a<b",
+    "AP≥0.5": "AP≥0.5 is text here; write measure:AP>=0.5",
     "a http://b": "character 3: there is no field http: here",
     "status:done": "8: status:done is not known; status: takes one of ranked, unranked, stale, queued, evaluating, "
     "failed",
@@ -98,7 +98,7 @@ REFUSED = {
     "a " * (MAX_TERMS + 1): f"a filter has at most {MAX_TERMS} terms and values",
     f"team:{'a,' * MAX_TERMS}a": f"a filter has at most {MAX_TERMS} terms and values",
     "(" * (MAX_DEPTH + 1) + "a" + ")" * (MAX_DEPTH + 1): f"at most {MAX_DEPTH} deep",
-    "a" * (MAX_LENGTH + 1): f"the filter has {MAX_LENGTH + 1} characters; at most {MAX_LENGTH} are read",
+    "a" * (MAX_LENGTH + 1): "the filter has 1,001 characters; at most 1,000 are read",
 }  # fmt: skip
 
 

@@ -36,7 +36,10 @@ from tests.web.worlds import (
 PROBES = ("healthz", "readyz", "metrics")
 API = tuple(name for name in MATRIX if name not in (*PAGES, *PROBES))
 # Whose change `submit` opens; every other change is `manage`'s, but asking for a comparison, which is reading.
-SUBMITTED = ("runs", "run", "session-sets", "session-set", "run-evaluations", "session-evaluations")
+SUBMITTED = (
+    "runs", "run", "run-metadata", "runs-metadata", "session-sets", "session-set", "run-evaluations",
+    "session-evaluations",
+)  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')
 CSRF = re.compile(r'csrfmiddlewaretoken" value="\w+')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import uuid
 from collections.abc import Callable, Iterator
@@ -44,6 +45,7 @@ QUERIES = (
     "", "sort=AP&order=asc", "qrels=2", "measures=P@3,Judged@10", "measures=foo", "limit=1&offset=1",
     "measure=DCG&depth=3&per_topic=true", "statistics=all&baseline={run}", "runs={run}", "depth=0", "status=received",
     "id={run}",
+    "q=k", "filter=param:k>0", "filter=param:ka", "filter=measure:AP>0", "filter=has:parameters",
     "status=evaluated", "status=queued", "status=failed", "filter=status:failed OR run-1 own:yes", "filter=foo:x",
 )  # fmt: skip
 MASKS = (
@@ -65,7 +67,10 @@ def make_world(people: People, slug: str, runs: int) -> str:
     for index in range(3):
         for role, team in (("participant", "guests"), ("member", "lab"), ("other", "others")):
             content = (GOOD, POOR, GOOD + "7 Q0 a 1 1.0 good\n")[index].replace("Q0 c", f"Q0 c{role[0]}")
-            assert submit_form(people.api[role], slug, content, team=team, tag=f"run-{index}").status_code == 202
+            # Of the parameters of others, nothing is seen either: they are others in every world.
+            own = {"k": index} if role == "participant" else {f"k{slug[-1]}": ord(slug[-1]), "k": slug}
+            sent = {"team": team, "tag": f"run-{index}", "metadata": json.dumps(own)}
+            assert submit_form(people.api[role], slug, content, **sent).status_code == 202
     sent = list(Run.objects.filter(collection__slug=slug).order_by("created_at"))
     # In this order whatever time the sending takes, and before all that is sent afterwards.
     last = sent[-1].created_at

@@ -132,7 +132,7 @@ def test_what_cannot_be_changed_is_not_passed_over(api: APIClient, submit: Any) 
     run = submit(GOOD)
     answer = api.patch(f"/api/v1/runs/{run.pk}/", {"tag": "x", "description": "new"})
     assert problem(answer) == (400, "read_only_field", "/tag")
-    assert answer.json()["detail"] == "tag cannot be set here; what can is description, metadata"
+    assert answer.json()["detail"] == "tag cannot be set here; what can is description, metadata, costs"
     assert Run.objects.get(pk=run.pk).description == ""
     assert problem(api.patch("/api/v1/collections/small/", {"slug": "x"})) == (400, "read_only_field", "/slug")
     wrong = api.patch("/api/v1/collections/small/", {"level_label": {}})

@@ -84,7 +84,7 @@ def make_runs(people: People, slug: str) -> str:
     """Two evaluated runs of the participant's team; returns the id of the one with known documents."""
     guest = people.api["participant"]
     known = SimpleUploadedFile("known", KNOWN.encode())
-    first = submit_form(guest, slug, GOOD, team="guests", known=known)
+    first = submit_form(guest, slug, GOOD, team="guests", known=known, metadata='{"k1": 0.9}')
     second = submit_form(guest, slug, POOR, team="guests")
     assert (first.status_code, second.status_code) == (202, 202), first.content + second.content
     evaluate_all()
@@ -116,6 +116,8 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "session": "s2",
         "webhook": str(delivery.webhook_id),
         "delivery": str(delivery.pk),
+        "space": "param",
+        "parameter": "k1",
     }
 
 

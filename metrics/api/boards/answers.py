@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
+from rest_framework import serializers
 from rest_framework.utils.urls import replace_query_param
 
 from metrics.api.answers import (
@@ -24,7 +25,7 @@ from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.boards import leaderboard, standings
 from metrics.services.boards.states import BOARD_STATES
-from runs.api.shapes import Id, OneOf, Url
+from runs.api.shapes import Id, Kind, OneOf, Url
 from runs.models import Collection
 
 
@@ -119,6 +120,7 @@ class Row(TypedDict):
     qrels: int
     engine_version: str
     values: dict[str, BoundedMean]
+    columns: NotRequired[Annotated[dict[str, Any], Kind(serializers.DictField), "by name; null where it is not set"]]
     statistics: NotRequired[Standing | None]
 
 
@@ -133,6 +135,8 @@ class Leaderboard(TypedDict):
     cautions: MeasureCautions
     sort: str
     order: str
+    columns: NotRequired[Annotated[list[str], "parameters and costs that were asked for"]]
+    arrange: NotRequired[Annotated[str, "the column that orders the rows"]]
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
     topics: Annotated[int, "topics that the mean of every ranked run covers"]
@@ -171,6 +175,10 @@ def leaderboard_answer(
         next=replace_query_param(url, "offset", after) if after < board.total else None,
         previous=replace_query_param(url, "offset", before) if query.offset else None,
     )
+    if board.columns:
+        answer["columns"] = [column.name for column in board.columns]
+    if board.arrange:
+        answer["arrange"] = board.arrange.name
     if found:
         answer["statistics"] = _board_statistics(found)
     return answer
@@ -192,6 +200,8 @@ def _row(row: leaderboard.Row, found: standings.Standings | None) -> Row:
         engine_version=row.evaluation.engine_version,
         values=values,
     )
+    if row.cells:
+        answer["columns"] = row.cells
     if found:
         if "intervals" in found.query.parts:
             for name, value in values.items():

@@ -14,7 +14,18 @@ from rest_framework.views import APIView
 from metrics.api.boards.answers import Leaderboard, leaderboard_answer
 from metrics.exports.boards import EXPORTS
 from metrics.questions.boards import board_query, standings_query
-from metrics.questions.declared import BOARD, FILTER, HOW_MADE, MEASURE_NAMES, ORDER, SCORES, SORT, STATISTICS
+from metrics.questions.declared import (
+    ARRANGE,
+    BOARD,
+    COLUMNS,
+    FILTER,
+    HOW_MADE,
+    MEASURE_NAMES,
+    ORDER,
+    SCORES,
+    SORT,
+    STATISTICS,
+)
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_board, unchanged
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
@@ -27,7 +38,8 @@ from runs.errors import InvalidInput
 
 class LeaderboardView(APIView):
     """Means of the collection's runs, ranked by one measure. Below them, without a rank, are stale, queued, evaluating
-    and failed runs. A filter selects rows; the ranks are those of the whole leaderboard."""
+    and failed runs. A filter selects rows, columns show parameters and costs; the ranks are those of the whole
+    leaderboard."""
 
     @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD])
     @unchanged(of_board, snapshot=True)
@@ -46,7 +58,7 @@ class LeaderboardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, SCORES, *STATISTICS],
+        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         export = EXPORTS[kind]

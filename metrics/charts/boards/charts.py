@@ -12,6 +12,7 @@ from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
 from metrics.charts.figure import Figure
 from metrics.questions.boards import board_query, what_if_query
 from metrics.questions.declared import (
+    ARRANGE,
     CHOSEN_RUNS,
     COMPARISON,
     CONFIDENCE,
@@ -68,7 +69,7 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
 }
 
 COLLECTION_CHART_READS: Reads = {
-    "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, CONFIDENCE, SCORES),
+    "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, ARRANGE, CONFIDENCE, SCORES),
     "what-if": WHAT_IF,
     "significance": COMPARISON,
     "ranks": COMPARISON,

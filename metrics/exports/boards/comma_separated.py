@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from metrics.engine.significance import TESTS
@@ -23,7 +24,10 @@ def render(collection: Collection, board: Leaderboard, standings: Standings | No
     inputs = {"collection": collection.slug, "scores": board.scores, **(_inputs(standings) if standings else {})}
     odd = [measure for measure in board.measures if measure.aggregate_name != "mean"]
     inputs |= {f"{measure.name} aggregate": measure.aggregate_name for measure in odd}
-    rows = ({**_row(row), **_values(row, standings), **_standing(row, standings), **inputs} for row in board.rows)
+    rows = (
+        {**_row(row), **_values(row, standings), **_cells(board, row), **_standing(row, standings), **inputs}
+        for row in board.rows
+    )
     return written(rows)
 
 
@@ -55,6 +59,17 @@ def _values(row: Row, standings: Standings | None) -> dict[str, Any]:
             low, high = standings.intervals.get((row.evaluation.pk, name), (None, None))
             found |= {f"{name} low": low, f"{name} high": high}
     return found
+
+
+def _cells(board: Leaderboard, row: Row) -> dict[str, Any]:
+    """Return the columns that were asked for, at full precision."""
+    found = {column.name: row.cells.get(column.name) for column in board.columns}
+    return {name: value.isoformat() if isinstance(value, datetime) else _plain(value) for name, value in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return false and true as JSON has them."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:

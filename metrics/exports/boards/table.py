@@ -6,6 +6,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES, corrected_over, too_few, withheld_pairs
+from metrics.services.boards.columns import shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standings import Standings
 from metrics.services.comparisons.shown_pairs import names_of
@@ -25,7 +26,7 @@ def table_of(collection: Collection, board: Leaderboard, standings: Standings | 
         _caption(collection, board, standings, rows, names),
         with_baseline=standings is not None and standings.baseline is not None,
         before=("Rank",),
-        after=("Tier",) if standings and standings.tiers else (),
+        after=(*(column.heading for column in board.columns), *(("Tier",) if standings and standings.tiers else ())),
         marked=board.sort.name,
     )
 
@@ -40,9 +41,9 @@ def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standi
         cells.append(MeanCell(cell.text, cell.best, mark if measure == board.sort else ""))
     baseline = standings is not None and str(row.run.pk) == standings.query.baseline
     before = NOTHING if row.rank is None else str(row.rank)
-    after: tuple[str, ...] = ()
+    after = tuple(shown_value(row.cells[column.name]) or NOTHING for column in board.columns)
     if standings is not None and standings.tiers is not None:
-        after = (str(standing.tier) if standing else NOTHING,)
+        after += (str(standing.tier) if standing else NOTHING,)
     return MeanLine(name, baseline, cells, before=(before,), after=after)
 
 
@@ -60,6 +61,7 @@ def _caption(
         *(f"{name}: {kind}." for name, kind in others.items()),
         *_fewer_topics(board, ranked),
         f"Ranked by {board.sort.name}, {first} first{'' if len(ranked) == board.ranked else ', among all runs'}.",
+        *([f"Rows in the order of {board.arrange.column.title}."] if board.arrange else []),
         *(f"{names[row.run]} has no rank: {row.reason}." for row in rows if row.rank is None),
         *(f"{caution.message}." for caution in board.cautions),
     ]

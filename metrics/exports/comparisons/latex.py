@@ -34,7 +34,7 @@ def escaped(text: str) -> str:
 def written(table: MeanTable, label: str) -> str:
     """Render a table environment, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
-    head = _row(*table.before, table.subject, *map(escaped, table.measures), *table.after)
+    head = _row(*table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after))
     body = [_line(table, place) for place in range(len(table.lines))]
     return _environment(form, _caption(table.caption), label, head, body)
 
@@ -89,7 +89,7 @@ def _line(table: MeanTable, place: int) -> str:
     name = rf"\textit{{{escaped(line.name)}}}" if line.baseline else escaped(line.name)
     columns = zip(table.measures, line.cells, strict=True)
     cells = (_cell(cell, table.has_room_for_marks(measure)) for measure, cell in columns)
-    return f"    {_row(*line.before, name, *cells, *line.after)}"
+    return f"    {_row(*line.before, name, *cells, *map(escaped, line.after))}"
 
 
 def _row(*cells: str) -> str:

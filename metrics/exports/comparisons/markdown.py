@@ -32,13 +32,13 @@ def written(table: MeanTable) -> str:
     """Return the table, an empty line and the caption."""
     behind = len(table.measures) + len(table.after)
     head = [
-        _row(*table.before, table.subject, *map(escaped, table.measures), *table.after),
+        _row(*table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after)),
         _row(*["---:"] * len(table.before), "---", *["---:"] * behind),
     ]
     lines = []
     for line in table.lines:
         name = escaped(line.name) + (" (baseline)" if line.baseline else "")
-        lines.append(_row(*line.before, name, *map(_cell, line.cells), *line.after))
+        lines.append(_row(*line.before, name, *map(_cell, line.cells), *map(escaped, line.after)))
     return "\n".join([*head, *lines, "", " ".join(map(escaped, table.caption)), ""])
 
 

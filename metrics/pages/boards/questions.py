@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from metrics.engine.grammar import Measure
 from metrics.pages.parts import Query, changed
+from metrics.services.boards.columns import SUBMITTED, ShownColumn
+from metrics.services.boards.conditions import visible_board, visible_keys
 from metrics.services.boards.leaderboard import Leaderboard
-from runs.models import Collection, Team
+from runs.models import Collection, ParameterKey, Team
 
-_TEAMS_OFFERED = 8
+_TEAMS_OFFERED, _KEYS_OFFERED = 8, 40
 _STATES = ("unranked", "stale", "queued", "evaluating", "failed")
 
 
@@ -65,6 +68,15 @@ def _choice(term: str, query: Query) -> Choice:
     else:
         kept = [other for other in terms if not other.startswith(f"{name}:")]
     return Choice(term, changed(query, filter=" ".join([*kept, *([] if chosen else [term])]), offset=None), chosen)
+
+
+def columns_offered(collection: Collection, reader: Any, shown: tuple[ShownColumn, ...]) -> list[ShownColumn]:
+    """Return the columns to choose from: the shown ones and the first settings and costs that a visible run has."""
+    keys = visible_keys(visible_board(collection, reader)).filter(role=ParameterKey.Role.SETTING)
+    first = keys.order_by("-space", "name")[:_KEYS_OFFERED]
+    found = [*shown, *(ShownColumn(key.space, key.name, key.unit, key.pk) for key in first)]
+    named = [column for column in dict.fromkeys(found) if column.name]
+    return [*named, *([] if ShownColumn(SUBMITTED, "") in named else [ShownColumn(SUBMITTED, "")])] if named else []
 
 
 def kept_fields(query: Query, *own: str) -> list[tuple[str, str]]:

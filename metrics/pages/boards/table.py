@@ -12,6 +12,7 @@ from metrics.engine.grammar import Measure
 from metrics.exports.comparisons.words import WITHHELD
 from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
+from metrics.services.boards.columns import Cell, ShownColumn, shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.services.boards.standings import AgainstBaseline, Standing, Standings
@@ -37,6 +38,8 @@ SCALE_WIDTH = 90.0
 # Below this share most of the first ten documents are unjudged, and the mean says little about the run.
 LOW_JUDGED = 0.5
 _NARROW_SCALE = 0.05
+# Characters of a text in a column of parameters.
+_CUT = 60
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,24 @@ class BoardCell:
 
 
 @dataclass(frozen=True)
+class ParameterColumn:
+    """A column of a parameter or cost: how it orders the rows now, and the order that a click on its name asks for."""
+
+    column: ShownColumn
+    sorting: str
+    next_order: str
+
+
+@dataclass(frozen=True)
+class ParameterCell:
+    """A value of such a column; a long text is cut, and `title` has all of it."""
+
+    text: str
+    number: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
 class Against:
     """A run minus the baseline: `mark` is better or worse if that is significant, `note` gives the reasons."""
 
@@ -110,6 +131,7 @@ class BoardLine:
 
     row: Row
     cells: list[BoardCell]
+    parameters: list[ParameterCell]
     judged_topics: int | None
     standing: Standing | None
     against: Against | None
@@ -216,9 +238,19 @@ class BoardTable:
     @property
     def columns(self) -> list[Column]:
         """Return the columns; that of the ranking measure has the ends of the scale."""
-        columns = columns_of(self.board.measures, self.board.sort, self.board.descending)
+        board = self.board
+        columns = columns_of(board.measures, None if board.arrange else board.sort, board.descending)
         ends = self.scale.ends if self.scale else None
-        return [replace(column, ends=ends) if column.sorting else column for column in columns]
+        return [replace(column, ends=ends) if column.name == board.sort.name else column for column in columns]
+
+    @property
+    def parameters(self) -> list[ParameterColumn]:
+        """Return the columns of parameters and costs."""
+        by, found = self.board.arrange, []
+        for column in self.board.columns:
+            sorting = ("descending" if by.descending else "ascending") if by and by.column == column else ""
+            found.append(ParameterColumn(column, sorting, f"{'-' * (sorting == 'ascending')}{column.name}"))
+        return found
 
     @property
     def with_judged(self) -> bool:
@@ -292,12 +324,15 @@ class BoardTable:
         return BoardLine(
             row,
             [self._cell(row, measure, best) for measure in self.board.measures],
+            [_parameter(row.cells.get(column.name)) for column in self.board.columns],
             row.evaluation.qrels.topics if row.has_values else None,
             standing,
             _against(standing.baseline) if standing and standing.baseline else None,
             row.run.team.pk in self._own_teams,
             str(row.run.pk) == self._query.get("baseline"),
-            bool(standing and above and above.standing and standing.tier != above.standing.tier),
+            # Elsewhere than in the order of ranks a tier begins anywhere.
+            not self.board.arrange
+            and bool(standing and above and above.standing and standing.tier != above.standing.tier),
             self._contradicted.get(row.run.pk, ""),
         )
 
@@ -326,6 +361,12 @@ class BoardTable:
     @cached_property
     def _ends(self) -> dict[int, Ends]:
         return within_range(self.standings.intervals, self.board.sort) if self.standings else {}
+
+
+def _parameter(value: Cell) -> ParameterCell:
+    text = shown_value(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return ParameterCell(text[:_CUT] + "…" * (len(text) > _CUT), number, text if len(text) > _CUT else "")
 
 
 def unjudged_note(judged: float | None) -> str:

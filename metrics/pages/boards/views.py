@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
-from metrics.pages.boards.questions import Chip, filter_choices, kept_fields, measure_chips
+from metrics.pages.boards.questions import Chip, columns_offered, filter_choices, kept_fields, measure_chips
 from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
@@ -20,7 +20,7 @@ from metrics.questions.boards import board_query
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.parameters import measure_in, measures_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_listed
+from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters
 from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
@@ -35,7 +35,7 @@ _MOVING = ("evaluating", "queued")
 # The parameters of the page: the leaderboard's, measures to add to its own, and selected runs.
 _READS = (*names_of(BOARD), "add", "runs", "compare")
 # The parameters of the page that its chart depends on.
-_DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "confidence", "scores")
+_DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "arrange", "confidence", "scores")
 
 
 def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
@@ -43,7 +43,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     behind them."""
     found = visible_collection(request, slug)
     board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
-    return board + of_listed(found) if board else None
+    return board + of_listed(found) + of_parameters(found) if board else None
 
 
 @page
@@ -112,7 +112,12 @@ def _context(
         context["asked"] = _asked(request, collection, query)
         fill(context, "board", _board, request, collection, query, context["asked"])
     leave_out(request, wrong)
-    context |= {"query": query, "kept": kept_fields(query), "filter_kept": kept_fields(query, "filter")}
+    context |= {
+        "query": query,
+        "kept": kept_fields(query),
+        "filter_kept": kept_fields(query, "filter"),
+        "columns_kept": kept_fields(query, "columns"),
+    }
     fill(context, "chips", _chips, collection, query)
     context["problem"] = context.get("asked_problem") or context.get("board_problem")
     if "board" in context:
@@ -160,6 +165,8 @@ def _board(request: HttpRequest, collection: Collection, query: Query, asked: Bo
         "own_teams": own_teams,
         "paging": Paging(asked.offset, asked.limit, board.total),
         "choices": filter_choices(collection, board, own_teams, query),
+        "columns_offered": columns_offered(collection, request.user, board.columns),
+        "columns_shown": {column.name for column in board.columns},
         "waiting": [(state, board.states[state]) for state in _MOVING if board.states.get(state)],
         "failed": board.states.get("failed", 0),
     }

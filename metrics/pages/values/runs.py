@@ -29,12 +29,13 @@ from metrics.pages.parts import (
     status_piece,
 )
 from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
+from metrics.pages.values.parameters import parameter_lines
 from metrics.pages.values.summary import read_summary
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.questions.values import curve_query
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics, of_units
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves_together import read_curves_together
@@ -50,6 +51,7 @@ from metrics.tables import (
 )
 from runs.api.access import check_scores, scored_run, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.formats.parameters import flatten
 from runs.models import Collection, Run, can_see_scores
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
@@ -68,7 +70,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     collection = found.collection
     if not can_see_scores(request.user, collection):
         return None
-    return *of_run(found), *of_boards(collection), of_topics(collection)
+    return *of_run(found), *of_boards(collection), of_topics(collection), of_units(collection)
 
 
 @page
@@ -159,7 +161,9 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "run": run,
         "subject": run_subject(run.pk),
         "status": status,
-        "facts": list(metadata_lines(run.metadata)),
+        "parameters": parameter_lines(run, can_see_scores(request.user, run.collection)),
+        "left_out": flatten(run.metadata).left_out,
+        "may_edit": request.user.is_authenticated and Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
         "ir_metadata": list(metadata_lines(run.ir_metadata)),
         "warnings": grouped(run.warnings),
         "contradicted": contradicted_ranks([run.pk]).get(run.pk),

@@ -12,12 +12,14 @@ from functools import reduce
 from operator import and_, or_
 from typing import Any
 
-from django.db.models import CharField, Q, QuerySet, TextField
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Left
 from django.db.models.lookups import IContains
 
+from metrics.services.boards.conditions import Board, Condition, bound, question
 from metrics.services.boards.states import BOARD_STATES
-from runs.models import Team
+from runs.models import Parameter, ParameterSet, Team
+from runs.services.parameters import PARAM
 
 # The length of a description that is searched: searching takes the product of both lengths, for every run.
 SEARCHED = 2_000
@@ -53,7 +55,7 @@ class Either:
     terms: tuple[Term, ...]
 
 
-Term = Text | Field | Not | All | Either
+Term = Text | Field | Condition | Not | All | Either
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,31 @@ class FilterField:
     ask: Callable[[str, Any], Q]
 
 
-def filtered(runs: QuerySet[Any], term: Term, reader: Any) -> QuerySet[Any]:
-    """Return the rows of `runs_with_states` that the filter shows to this reader."""
-    return runs.filter(_question(term, reader))
+def filtered(runs: QuerySet[Any], term: Term, reader: Any, evaluations: QuerySet[Any] | None = None) -> QuerySet[Any]:
+    """Return the rows of `runs_with_states` that the filter shows to this reader; its conditions are those of
+    `with_keys`, and `evaluations` are those whose means count."""
+    return runs.filter(_question(term, reader, evaluations))
+
+
+def with_keys(term: Term, board: Board) -> Term:
+    """Return the filter with the key of each condition. Raise InvalidInput for one that says nothing about the runs of
+    this board."""
+    match term:
+        case Condition():
+            return bound(term, board)
+        case Not(inner):
+            return Not(with_keys(inner, board))
+        case All(terms):
+            return All(tuple(with_keys(inner, board) for inner in terms))
+        case Either(terms):
+            return Either(tuple(with_keys(inner, board) for inner in terms))
+    return term
 
 
 def asks_for(term: Term, name: str) -> bool:
-    """Return whether the filter uses a field: with `own`, its rows depend on the reader."""
+    """Return whether the filter uses a field or a space: with `own`, its rows depend on the reader."""
     match term:
-        case Field(asked):
+        case Field(asked) | Condition(asked):
             return asked == name
         case Not(inner):
             return asks_for(inner, name)
@@ -86,19 +104,21 @@ def asks_for(term: Term, name: str) -> bool:
     return False
 
 
-def _question(term: Term, reader: Any) -> Q:
+def _question(term: Term, reader: Any, evaluations: QuerySet[Any] | None) -> Q:
     match term:
         case Text(text):
             described = Q(_Somewhere(Left("description", SEARCHED), text))
             return Q(tag__somewhere=text) | Q(team__slug__somewhere=text) | described
         case Field(name, values):
             return reduce(or_, (FIELDS[name].ask(value, reader) for value in values))
+        case Condition():
+            return question(term, evaluations)
         case Not(inner):
-            return ~_question(inner, reader)
+            return ~_question(inner, reader, evaluations)
         case All(terms):
-            return reduce(and_, (_question(inner, reader) for inner in terms))
+            return reduce(and_, (_question(inner, reader, evaluations) for inner in terms))
         case Either(terms):
-            return reduce(or_, (_question(inner, reader) for inner in terms))
+            return reduce(or_, (_question(inner, reader, evaluations) for inner in terms))
 
 
 class _Somewhere(IContains):
@@ -141,6 +161,11 @@ def _own(value: str, reader: Any) -> Q:
     return own if value == "yes" else ~own
 
 
+def _having(value: str, _reader: Any) -> Q:
+    there = Parameter.objects.filter(owner=OuterRef("pk"), key__space=PARAM)
+    return Q(pk__in=ParameterSet.objects.filter(Exists(there)).values("run"))
+
+
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
     # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
@@ -153,4 +178,5 @@ FIELDS: dict[str, FilterField] = {
     "after": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__gte=_midnight(day))),
     "before": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__lt=_midnight(day))),
     "own": FilterField("yes or no", _read_choice("yes", "no"), _own),
+    "has": FilterField("parameters", _read_choice("parameters"), _having),
 }

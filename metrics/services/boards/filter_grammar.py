@@ -1,10 +1,14 @@
 """The language of a leaderboard's filter, as search boxes have it.
 
-    either  = all { "OR" all }
-    all     = term { term }                             side by side: both
-    term    = [ "-" ] ( "(" either ")" | field ":" value { "," value } | word | phrase )
-    value   = word | phrase
-    phrase  = '"' any text '"'
+    either    = all { "OR" all }
+    all       = term { term }                           side by side: both
+    term      = [ "-" ] ( "(" either ")" | condition | field ":" value { "," value } | word | phrase )
+    condition = ( "param" | "cost" | "measure" ) ":" key [ compare ]
+    compare   = ( "=" | "!=" ) value { "," value } | "=" bound ".." bound | ( "<" | "<=" | ">" | ">=" ) bound
+    bound     = number | date                           -1.5e3, 2026-01-31
+    value     = number | "true" | "false" | word | phrase
+    key       = phrase, or a word without " ( ) , : = < > ! ; and with \\. for a dot that is part of a name
+    phrase    = '"' any text '"'
 
 A word has no = < > and no colon behind anything but a number: what looks like a field or a comparison is one.
 In a text * stands for any text. A word ends at a blank, a quote or a bracket, in a field also at a comma.
@@ -12,14 +16,20 @@ In a text * stands for any text. A word ends at a blank, a quote or a bracket, i
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from datetime import date
 
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import parse_measure
 from metrics.engine.spelling import closest
+from metrics.services.boards.conditions import MEASURE, PLAIN_KEY, SPACES, Bound, Condition, Value
 from metrics.services.boards.filter import FIELDS, All, Either, Field, Not, Term, Text
 from runs.errors import InvalidInput
+from runs.services.parameters import PARAM
 
-MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS, MAX_WORD = 500, 30, 5, 5, 100
+MAX_LENGTH, MAX_TERMS, MAX_DEPTH, MAX_STARS, MAX_WORD = 1_000, 30, 5, 5, 100
 _BLANKS = re.compile(r"\s*")
 _OR = re.compile(r'OR(?=[\s()"]|$)')
 _PHRASE = re.compile(r'"([^"]*)"')
@@ -29,6 +39,10 @@ _FIELD = re.compile(r'([^\W\d][^\s()",:<=>]*):')
 # A comparison in the notation of other languages: k1=0.9, nDCG@10>0.5, or its sign between blanks.
 _COMPARED = re.compile(r'([^\s()"<=>!]*)(!?[<=>]=?|≤|≥)([^\s()"]*)')
 _VALUE = re.compile(r'[^\s()",]+')
+_SIGN = re.compile(r"!=|<=|>=|=|<|>")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SIGNS = {"==": "=", "≤": "<=", "≥": ">="}
+_KEYS = {PARAM: "a parameter, such as param:k1", MEASURE: "a measure, such as measure:AP>0.3"}
 _MISSING = 'a term is missing: a word, a "phrase", or a field such as team:name'
 # Operators of other search boxes, which are not meant as text.
 _NOT_HERE = {
@@ -42,22 +56,52 @@ def parse_filter(text: str) -> Term | None:
     """Return the tree of a filter, or None for an empty one. InvalidInput says where the text is wrong and what is
     allowed there."""
     if len(text) > MAX_LENGTH:
-        message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH} are read"
+        message = f"the filter has {len(text):,} characters; at most {MAX_LENGTH:,} are read"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
     return _Parser(text).parse() if text.strip() else None
 
 
 def _instead_of(compared: re.Match[str]) -> str:
-    """Return the advice for a comparison: the field with a colon, or that values cannot be compared."""
+    """Return the advice for a comparison without a space: the field with a colon, or the parameter or measure."""
     left, sign, right = compared.groups()
     name = left.lower() if left.lower() in FIELDS else closest(left, FIELDS)
     if name and sign in ("=", "=="):
         return f"write {name}:{right[:40] or '...'} for {compared[0][:40]}; text with {sign} needs quotes"
-    known = ", ".join(f"{known}:" for known in FIELDS)
-    return (
-        f"a filter does not compare: {compared[0][:40]}; its fields are {known}, measures and parameters of runs are "
-        f"none of them; text with {sign} needs quotes"
-    )
+    if not left:
+        return f"{sign} stands directly behind what it compares, as in param:k1>0.9; text with {sign} needs quotes"
+    space = MEASURE if _is_measure(left) else PARAM
+    return f"{compared[0][:40]} is text here; write {space}:{left[:40]}{_SIGNS.get(sign, sign)}{right[:40] or '...'}"
+
+
+def _is_measure(text: str) -> bool:
+    try:
+        parse_measure(text)
+    except MeasureError:
+        return False
+    return True
+
+
+def _bound_of(text: str) -> Bound | None:
+    """Return the number or the date that a comparison names, or None."""
+    if _NUMBER.fullmatch(text):
+        return float(text) if math.isfinite(float(text)) else None
+    try:
+        return date.fromisoformat(text) if date.fromisoformat(text).isoformat() == text else None
+    except ValueError:
+        return None
+
+
+def _is_range(text: str) -> bool:
+    low, dots, high = text.partition("..")
+    return bool(dots) and _bound_of(low) is not None and _bound_of(high) is not None
+
+
+def _value_of(text: str, quoted: bool) -> Value:
+    """Return the number, the boolean or the text that a value is; in quotes it is a text."""
+    if not quoted and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    number = None if quoted else _bound_of(text)
+    return number if isinstance(number, float) else text
 
 
 class _Parser:
@@ -108,7 +152,7 @@ class _Parser:
             return self._group()
         self._count()
         if field := _FIELD.match(self._text, self._at):
-            return self._field(field[1])
+            return self._condition(field[1]) if field[1].lower() in SPACES else self._field(field[1])
         if compared := _COMPARED.match(self._text, self._at):
             raise self._problem(_instead_of(compared))
         word = _WORD.match(self._text, self._at)
@@ -132,8 +176,8 @@ class _Parser:
     def _field(self, written: str) -> Term:
         name = written.lower()
         if name not in FIELDS:
-            near = closest(name, FIELDS)
-            known = f"fields are {', '.join(f'{known}:' for known in FIELDS)}"
+            near = closest(name, (*FIELDS, *SPACES))
+            known = f"fields are {', '.join(f'{known}:' for known in (*FIELDS, *SPACES))}"
             told = f"did you mean {near}:? Text" if near else f"{known}; text"
             raise self._problem(f"there is no field {written[:40]}: here; {told} with a colon needs quotes")
         self._at += len(written) + 1
@@ -143,6 +187,62 @@ class _Parser:
             self._count()
             values.append(self._field_value(name))
         return Field(name, tuple(dict.fromkeys(values)))
+
+    def _condition(self, written: str) -> Condition:
+        start, space = self._at + 1, written.lower()
+        self._at += len(written) + 1
+        phrase = self._text.startswith('"', self._at)
+        found = (_PHRASE if phrase else PLAIN_KEY).match(self._text, self._at)
+        key = (found[1] if phrase else found[0]).strip() if found else ""
+        if found is None or not key:
+            raise self._problem(f"{space}: needs the name of {_KEYS.get(space, 'a cost, such as cost:latency_ms<20')}")
+        self._at = found.end()
+        sign_at, signed = self._at, _SIGN.match(self._text, self._at)
+        if signed is None:
+            if not re.match(r"[\s)]|$", self._text[self._at :]):
+                raise self._problem("a comparison such as >0.9 or a blank stands here; other characters need quotes")
+            return Condition(space, key, at=start)
+        sign, self._at = signed[0], signed.end()
+        if re.match(r"[=<>!]", self._text[self._at :]):
+            raise self._problem(f"after {sign} stands a value", sign_at)
+        bounded = sign not in ("=", "!=")
+        needs = f"{sign} needs a number or a date such as 2026-01-31" if bounded else f"{sign} needs a value"
+        if not _VALUE.match(self._text, self._at) and not self._text.startswith('"', self._at):
+            raise self._problem(needs, sign_at)
+        texts = [self._quotable(needs)]
+        while not bounded and self._text.startswith(",", self._at):
+            self._at += 1
+            self._count()
+            texts.append(self._quotable(needs))
+        if len(texts) > 1 and any(not quoted and _is_range(text) for text, quoted in texts):
+            raise self._problem("a range stands alone: write param:k=1..2 OR param:k=4", sign_at)
+        text, quoted = texts[0]
+        bounds = [None if quoted else _bound_of(part) for part in (text.split("..", 1) if sign == "=" else [text])]
+        if len(texts) == 1 and (bounded or len(bounds) == 2) and None not in bounds:
+            return self._bounded(space, key, ".." if len(bounds) == 2 else sign, bounds, start, sign_at)
+        if bounded:
+            raise self._problem(needs, sign_at)
+        values = tuple(dict.fromkeys((type(value), value) for value in (_value_of(*one) for one in texts)))
+        if space != PARAM and any(kind is not float for kind, _ in values):
+            raise self._problem(f"a {space} is a number; {sign} needs one such as 0.5", sign_at)
+        return Condition(space, key, sign, tuple(value for _, value in values), start)
+
+    def _bounded(
+        self, space: str, key: str, sign: str, bounds: list[Bound | None], start: int, sign_at: int
+    ) -> Condition:
+        values = tuple(value for value in bounds if value is not None)
+        if space != PARAM and any(isinstance(value, date) for value in values):
+            raise self._problem(f"a {space} is a number, not a date", sign_at)
+        if len({type(value) for value in values}) > 1:
+            raise self._problem("both ends of a range are numbers, or both are dates", sign_at)
+        if values != tuple(sorted(values, key=str if isinstance(values[0], date) else float)):  # type: ignore[arg-type]
+            raise self._problem("a range goes from its lower end to its upper one", sign_at)
+        return Condition(space, key, sign, values, start)
+
+    def _quotable(self, missing: str) -> tuple[str, bool]:
+        """Return a value and whether it is in quotes."""
+        quoted = self._text.startswith('"', self._at)
+        return self._value(_VALUE, missing), quoted
 
     def _field_value(self, name: str) -> str:
         start, takes = self._at, FIELDS[name].takes

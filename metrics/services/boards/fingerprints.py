@@ -20,7 +20,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
-from runs.models import Collection, Qrels, Run, SessionSet, Topic
+from runs.models import Collection, ParameterKey, ParameterSet, Qrels, Run, SessionSet, Topic
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
@@ -64,12 +64,25 @@ def _groups() -> tuple[str, tuple[Any, ...]]:
 
 
 def of_filter(collection: Collection, query: BoardQuery) -> Fingerprint:
-    """Return the fingerprint of the rows that a filter shows. Descriptions change without a change of an evaluation,
-    and `own` depends on the reader."""
+    """Return the fingerprint of the rows that a filter shows, and of columns and their order. Descriptions and
+    parameters change without a change of an evaluation, and `own` depends on the reader."""
+    columns = (*of_parameters(collection), query.columns) if query.columns or query.arrange else ()
     if query.filter is None:
-        return ()
+        return columns
     keys = b"".join(run.bytes for run in runs_shown(collection=collection, query=query))
-    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for(query.filter, "own") else None
+    return hashlib.sha256(keys).hexdigest(), query.reader.pk if asks_for(query.filter, "own") else None, *columns
+
+
+def of_parameters(collection: Collection) -> Fingerprint:
+    """Return the fingerprint of all parameters: every change of a run's replaces its set by one with another key."""
+    sets = ParameterSet.objects.filter(run__collection=collection).order_by()
+    return tuple(sets.aggregate(Count("pk"), Max("pk"), Sum("pk")).values())
+
+
+def of_units(collection: Collection) -> Fingerprint:
+    """Return the fingerprint of the units that organisers gave to parameters and costs."""
+    described = ParameterKey.objects.filter(collection=collection).exclude(unit="").order_by("pk")
+    return tuple(described.values_list("pk", "unit"))
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:

@@ -12,6 +12,7 @@ from django.db.models import Case, Count, QuerySet, Value, When
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation, MetricVector
+from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
 from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
@@ -33,6 +34,8 @@ _SHOWN = (
 )  # fmt: skip
 # The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
+# Of a run without values of these judgements: its key, its state, and the evaluation to show.
+_OTHERS = ("pk", "board_state", "evaluation_shown")
 _MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # Long columns, which no row shows.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
@@ -46,7 +49,7 @@ class Row:
 
     An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
     judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
-    none was requested yet. `judged` is the mean of Judged@10.
+    none was requested yet. `judged` is the mean of Judged@10, and `cells` has the values of the columns by their names.
     """
 
     rank: int | None
@@ -57,6 +60,7 @@ class Row:
     judged: float | None
     code: str = ""
     reason: str = ""
+    cells: dict[str, Cell] = field(default_factory=dict)
 
     @property
     def stale(self) -> bool:
@@ -93,6 +97,8 @@ class Leaderboard:
     rows: list[Row] = field(default_factory=list)
     order: list[tuple[int, float]] = field(default_factory=list)
     topics: int = 0
+    columns: tuple[ShownColumn, ...] = ()
+    arrange: Arrangement | None = None
 
     @property
     def waiting(self) -> bool:
@@ -117,6 +123,8 @@ class BoardQuery:
     limit: int = 50
     filter: Term | None = None
     reader: Any = None
+    columns: tuple[ShownColumn, ...] = ()
+    arrange: Arrangement | None = None
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -165,7 +173,8 @@ class _Board:
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
-        return filtered(runs, term, self.query.reader) if term else runs
+        means = Evaluation.objects.current(self.qrels, self.scores).evaluated()
+        return filtered(runs, term, self.query.reader, means) if term else runs
 
 
 class _Place(NamedTuple):
@@ -204,22 +213,44 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         # The runs carry their states; only their keys are read here.
         kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
         places = [place for place in places if place.pk in kept]
-    page = places[query.offset : query.offset + query.limit]
-    start = max(0, query.offset - len(places))
-    rest = others[start : start + query.limit - len(page)]
+    total = len(places) + others.count()
+    if query.arrange:
+        rows = _arranged(board, places, others, query.arrange)
+    else:
+        page = places[query.offset : query.offset + query.limit]
+        start = max(0, query.offset - len(places))
+        rest = others[start : start + query.limit - len(page)]
+        rows = _rows(board, page, list(rest.values_list(*_OTHERS)))
+    if query.columns:
+        cells = read_cells(query.columns, [row.run.pk for row in rows])
+        rows = [replace(row, cells=cells[row.run.pk]) for row in rows]
     return Leaderboard(
         qrels=board.qrels,
         scores=board.scores,
         measures=query.measures,
         sort=query.sort,
         descending=query.descending,
-        total=len(places) + others.count(),
+        total=total,
         ranked=len(order.ranked),
         states=states,
-        rows=_rows(board, page, list(rest.values_list("pk", "board_state", "evaluation_shown"))),
+        rows=rows,
         order=order.ranked,
         topics=order.topics,
+        columns=query.columns,
+        arrange=query.arrange,
     )
+
+
+def _arranged(board: _Board, places: list[_Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
+    """Return the rows of the page in the order of a column instead of that of the ranks."""
+    runs = dict(Evaluation.objects.filter(pk__in=[place.pk for place in places]).order_by().values_list("pk", "run_id"))
+    below = list(others.values_list(*_OTHERS))
+    every = [*(runs[place.pk] for place in places), *(run for run, _, _ in below)]
+    page = arranged(every, by)[board.query.offset : board.query.offset + board.query.limit]
+    shown = [places[index] for index in page if index < len(places)]
+    rest = [below[index - len(places)] for index in page if index >= len(places)]
+    rows = {row.run.pk: row for row in _rows(board, shown, rest)}
+    return [rows[every[index]] for index in page]
 
 
 def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:

@@ -33,6 +33,7 @@ from metrics.services.queue.queueing import cancel_evaluations, queue_missing, u
 from metrics.services.sessions.judged_sets import unpack_set
 from metrics.services.upkeep.database_file import damaged, find_in_database, find_in_json, find_in_types
 from metrics.services.upkeep.findings import Finding
+from metrics.services.upkeep.parameters import find_in_parameters
 from metrics.services.upkeep.stored_values import (
     find_in_session_means,
     find_in_topic_ids,
@@ -58,6 +59,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         _find_in_teams,
         _find_in_leases,
         _find_in_submissions,
+        *(() if fast else (find_in_parameters,)),
         partial(_find_in_evaluations, fast),
         *(() if fast else (find_in_topic_ids, find_in_vectors, find_in_session_means)),
         find_unsealed,

@@ -1,0 +1,161 @@
+"""Columns of a leaderboard beside its measures, and the order of its rows by one of them.
+
+Neither changes who is compared: ranks, tiers and p values are those of the whole leaderboard.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from metrics.services.boards.conditions import PLAIN_KEY, Board, find_key, written
+from runs.errors import InvalidInput
+from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
+from runs.models import Parameter, Run
+from runs.services.parameters import COST, PARAM
+
+MAX_COLUMNS = 12
+SUBMITTED = "submitted"
+_NAMES = f"{PARAM}:name, {COST}:name or {SUBMITTED}"
+_COLUMN = re.compile(rf'(?P<space>{PARAM}|{COST}):(?:"(?P<phrase>[^"]+)"|(?P<key>{PLAIN_KEY.pattern}))|{SUBMITTED}')
+
+Cell = Value | datetime | None
+
+
+@dataclass(frozen=True)
+class ShownColumn:
+    """A column: a parameter or a cost with its key, or the moment of submission, which has none."""
+
+    space: str
+    key: str
+    unit: str = ""
+    key_id: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return its name in an address."""
+        return written(self.space, self.key) if self.key else self.space
+
+    @property
+    def title(self) -> str:
+        return self.key or "Submitted"
+
+    @property
+    def heading(self) -> str:
+        """Return its title with its unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The order of rows by a column: runs without a value come last both ways, equal ones by rank."""
+
+    column: ShownColumn
+    descending: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"-{self.column.name}" if self.descending else self.column.name
+
+
+def read_columns(text: str, board: Board) -> tuple[ShownColumn, ...]:
+    """Return the columns of a text such as param:bm25.k1,cost:latency_ms,submitted. Raise InvalidInput for one that
+    cannot be read or that no visible run has, and for more than 12."""
+    found: dict[ShownColumn, None] = {}
+    at = 0
+    while at < len(text):
+        match = _COLUMN.match(text, at)
+        if match is None or text[match.end() : match.end() + 1] not in ("", ","):
+            message = f"columns, character {at + 1}: a column is {_NAMES}; names with other characters need quotes"
+            raise InvalidInput(message, code="bad_columns", pointer="columns")
+        found[_column(match, board, "columns")] = None
+        at = match.end() + 1
+    if len(found) > MAX_COLUMNS:
+        message = f"{len(found)} columns; at most {MAX_COLUMNS} are shown"
+        raise InvalidInput(message, code="bad_columns", pointer="columns")
+    return tuple(found)
+
+
+def read_arrangement(text: str, board: Board) -> Arrangement | None:
+    """Return the order of a text such as param:k1 or -param:k1, None for an empty one. Raise InvalidInput."""
+    if not text:
+        return None
+    match = _COLUMN.fullmatch(text.removeprefix("-"))
+    if match is None:
+        message = f"arrange={text[:60]}: rows are arranged by {_NAMES}, downwards with - before it"
+        raise InvalidInput(message, code="bad_columns", pointer="arrange")
+    return Arrangement(_column(match, board, "arrange"), text.startswith("-"))
+
+
+def _column(match: re.Match[str], board: Board, parameter: str) -> ShownColumn:
+    space, key = match["space"], match["phrase"] or match["key"]
+    if space is None:
+        return ShownColumn(SUBMITTED, "")
+    name = canonical_name(key) if space == PARAM else key
+    try:
+        found = find_key(board, space, name, f"{parameter}: ")
+    except InvalidInput as error:
+        raise InvalidInput(error.message, code="bad_columns", pointer=parameter) from error
+    return ShownColumn(space, name, found.unit, found.pk)
+
+
+def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUID, dict[str, Cell]]:
+    """Return the values of the columns of each run by the name of the column, as its metadata and costs have them."""
+    wanted = list(columns)
+    if not wanted:
+        return {}
+    found: dict[UUID, dict[str, Cell]] = {}
+    with_parameters = any(column.space == PARAM for column in wanted)
+    rows = Run.objects.filter(pk__in=list(runs)).order_by()
+    for pk, metadata, costs, created in rows.values_list("pk", "metadata", "costs", "created_at"):
+        values: dict[tuple[str, str], Cell] = {(SUBMITTED, ""): created}
+        if with_parameters:
+            values |= {(PARAM, leaf.name): leaf.value for leaf in flatten(metadata).leaves}
+        values |= {(COST, leaf.name): leaf.value for leaf in cost_leaves(costs)}
+        found[pk] = {column.name: values.get((column.space, column.key)) for column in wanted}
+    return found
+
+
+def arranged(runs: list[UUID], by: Arrangement) -> list[int]:
+    """Return the places of runs, which are in the order of their ranks, in the order of a column.
+
+    Numbers come before texts and these before false and true, in the other direction after them; runs without a value
+    come last.
+    """
+    known = _moments(runs) if by.column.key_id is None else _values(by.column.key_id)
+    with_value = [place for place, run in enumerate(runs) if run in known]
+    # Both ways equal ones stay in the order of their ranks.
+    with_value.sort(key=lambda place: known[runs[place]], reverse=by.descending)
+    there = set(with_value)
+    return [*with_value, *(place for place in range(len(runs)) if place not in there)]
+
+
+def _moments(runs: list[UUID]) -> Mapping[UUID, Any]:
+    return dict(Run.objects.filter(pk__in=runs).order_by().values_list("pk", "created_at"))
+
+
+def _values(key: int) -> Mapping[UUID, tuple[int, Any]]:
+    rows = Parameter.objects.filter(key=key).order_by()
+    known: dict[UUID, tuple[int, Any]] = {}
+    for order, kind in enumerate(("number", "folded", "boolean")):
+        having = rows.filter(**{f"{kind}__isnull": False}).values_list("owner__run_id", kind)
+        known |= {run: (order, value) for run, value in having}
+    return known
+
+
+def shown_value(value: Cell) -> str:
+    """Return a value as a table shows it: numbers in their shortest form, whole ones without decimals."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d}"
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.12g}"
+    return str(value)

@@ -1,0 +1,214 @@
+"""Conditions of a filter on parameters, costs and measures: what is written, its key, and its condition on runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from difflib import get_close_matches
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Substr
+
+from metrics.engine.errors import MeasureError
+from metrics.engine.grammar import name_in_collection
+from metrics.models import Evaluation, MetricVector
+from runs.errors import InvalidInput
+from runs.formats.parameters import canonical_name, fold
+from runs.models import Collection, Parameter, ParameterKey, Qrels, Run
+from runs.services.parameters import COST, PARAM
+
+MEASURE = "measure"
+SPACES = (PARAM, COST, MEASURE)
+# Numbers are equal that agree in 12 digits.
+_CLOSE = 5e-12
+_NOUNS = {PARAM: "parameter", COST: "cost"}
+_NAMED, _COMPARED = 8, 60
+_ISO_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DATE_LENGTH = 10
+# A key that needs no quotes; a backslash hides the next character.
+PLAIN_KEY = re.compile(r'(?:\\[.\\]|[^\s"(),:=<>!;\\])+')
+
+Bound = float | date
+# A text may have *.
+Value = float | bool | str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one key. `sign` is empty (it is set), =, !=, <, <=, >, >= or .. (between both bounds); `at` is its
+    place in the filter, from 1. `key_id` is found by `bound`."""
+
+    space: str
+    key: str
+    sign: str = ""
+    values: tuple[Value | date, ...] = ()
+    at: int = field(default=0, compare=False)
+    key_id: int | None = field(default=None, compare=False)
+
+
+def written(space: str, key: str) -> str:
+    """Return a key as filters, columns and orders name it, or an empty text for one that they cannot name."""
+    if PLAIN_KEY.fullmatch(key):
+        return f"{space}:{key}"
+    return f'{space}:"{key}"' if '"' not in key else ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """What conditions are about: a collection and the runs in it that the reader sees; the evaluations whose means
+    count, None where the reader may not see them."""
+
+    collection: Collection
+    runs: QuerySet[Run]
+    evaluations: QuerySet[Evaluation] | None = None
+
+
+def visible_board(collection: Collection, reader: Any, qrels: Qrels | None = None, scores: str | None = None) -> Board:
+    """Return the board of a reader; without judgements there are no means."""
+    runs = Run.objects.visible_to(reader).filter(collection=collection).order_by()
+    if qrels is None:
+        return Board(collection, runs)
+    return Board(collection, runs, Evaluation.objects.current(qrels, scores or collection.scores).evaluated())
+
+
+def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKey]:
+    """Return the keys that a run of the reader's has."""
+    keys = ParameterKey.objects.filter(collection=board.collection)
+    own = Parameter.objects.filter(key=OuterRef("pk"), owner__run__in=board.runs)
+    there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in ("number", "folded", "boolean"))
+    return (keys.filter(space=space) if space else keys).filter(reduce(or_, (Q(one) for one in there)))
+
+
+def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
+    """Return a key that a visible run has. Raise InvalidInput with near names otherwise; `where` begins the message."""
+    key = ParameterKey.objects.filter(collection=board.collection, space=space, name=name).first()
+    if key and any(_rows(key.pk, kind, board.runs).exists() for kind in ("number", "folded", "boolean")):
+        return key
+    raise InvalidInput(f"{where}{_unknown(board, space, name)}", code="bad_filter", pointer="filter")
+
+
+def _rows(key: int, kind: str, runs: QuerySet[Run]) -> QuerySet[Parameter]:
+    return Parameter.objects.filter(key=key, owner__run__in=runs, **{f"{kind}__isnull": False})
+
+
+def _unknown(board: Board, space: str, name: str) -> str:
+    """Return that there is no such key, and the visible ones that are most like it, or else the first ones."""
+    known = list(visible_keys(board, space).order_by("name").values_list("name", flat=True))
+    folded = {one.casefold()[:_COMPARED]: one for one in known}
+    near = [folded[one] for one in get_close_matches(name.casefold()[:_COMPARED], folded, n=3)]
+    told = sorted(near) or known[:_NAMED]
+    verb = "is" if len(told) == 1 else "are"
+    more = ", ..." if not near and len(known) > len(told) else ""
+    there = f"there {verb} {_listed(told)}{more}" if told else f"there are no {_NOUNS[space]}s"
+    return f"no run here has a {_NOUNS[space]} {name[:60]}; {there}"
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def bound(condition: Condition, board: Board) -> Condition:
+    """Return the condition with its key. Raise InvalidInput for a key that no visible run has, for a comparison of
+    texts as numbers, and for a measure that is not stored."""
+    where = f"filter, character {condition.at}: "
+    if condition.space == MEASURE:
+        return Condition(MEASURE, _stored_measure(board, condition.key, where), condition.sign, condition.values)
+    name = canonical_name(condition.key) if condition.space == PARAM else condition.key
+    key = find_key(board, condition.space, name, where)
+    numeric = condition.sign in ("<", "<=", ">", ">=", "..") and not isinstance(condition.values[0], date)
+    if numeric and not _rows(key.pk, "number", board.runs).exists():
+        texts = _rows(key.pk, "folded", board.runs).count()
+        booleans = _rows(key.pk, "boolean", board.runs).count()
+        kind = "text" if not booleans else "true or false" if not texts else "text, true or false"
+        sign = "a range" if condition.sign == ".." else condition.sign
+        total = texts + booleans
+        subject = f"all {total:,} values of {name} are" if total > 1 else f"the only value of {name} is"
+        message = f"{where}{subject} {kind}; {sign} compares numbers"
+        raise InvalidInput(message, code="bad_filter", pointer="filter")
+    return Condition(condition.space, name, condition.sign, condition.values, condition.at, key.pk)
+
+
+def _stored_measure(board: Board, text: str, where: str) -> str:
+    try:
+        name = name_in_collection(text)
+    except MeasureError:
+        name = text
+    stored: list[str] = board.collection.measures
+    if name not in stored:
+        message = f"measure:{text[:60]} is not stored for this collection; stored are {', '.join(stored)}"
+        raise InvalidInput(f"{where}{message}", code="bad_filter", pointer="filter")
+    return name
+
+
+def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> Q:
+    """Return the condition on runs; `evaluations` are those whose means count."""
+    if condition.space == MEASURE:
+        means = MetricVector.objects.filter(measure=condition.key, mean__isnull=False)
+        means = means.filter(evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations)
+        asked = _numbers(condition, "mean")
+        return Q(pk__in=means.filter(asked).values("evaluation__run"))
+    rows = Parameter.objects.filter(key=condition.key_id)
+    if condition.sign in ("", "!="):
+        there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in _KINDS))
+        return there & ~_equal(condition.values, rows) if condition.sign else there
+    if condition.sign == "=":
+        return _equal(condition.values, rows)
+    if isinstance(condition.values[0], date):
+        return _having(_dated(condition, rows))
+    return _having(rows.filter(_numbers(condition, "number")))
+
+
+_KINDS = ("number", "folded", "boolean")
+
+
+def _having(rows: QuerySet[Parameter]) -> Q:
+    return Q(pk__in=rows.values("owner__run"))
+
+
+def _equal(values: Iterable[Value | date], rows: QuerySet[Parameter]) -> Q:
+    return reduce(or_, (_having(rows.filter(_one(value))) for value in values))
+
+
+def _one(value: Value | date) -> Q:
+    if isinstance(value, bool):
+        return Q(boolean=value)
+    if isinstance(value, float):
+        return _close(value, "number")
+    text = fold(str(value))
+    return Q(folded__whole=text) if "*" in text else Q(folded=text)
+
+
+def _close(value: float, column: str) -> Q:
+    reach = abs(value) * _CLOSE
+    return Q(**{f"{column}__gte": value - reach, f"{column}__lte": value + reach})
+
+
+def _numbers(condition: Condition, column: str) -> Q:
+    """Return the condition on a column of numbers that are set."""
+    numbers = [value for value in condition.values if isinstance(value, float) and not isinstance(value, bool)]
+    if condition.sign == "":
+        return Q(**{f"{column}__isnull": False})
+    if condition.sign in ("=", "!="):
+        # A value that is no number equals none of them.
+        equal = reduce(or_, (_close(number, column) for number in numbers), Q(pk__in=[]))
+        return equal if condition.sign == "=" else ~equal
+    if condition.sign == "..":
+        low, high = numbers
+        return Q(**{f"{column}__gte": low, f"{column}__lte": high})
+    lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
+    return Q(**{f"{column}__{lookup}": numbers[0]})
+
+
+def _dated(condition: Condition, rows: QuerySet[Parameter]) -> QuerySet[Parameter]:
+    """Return the texts that begin with an ISO date in the range."""
+    days = [value.isoformat() for value in condition.values if isinstance(value, date)]
+    rows = rows.filter(folded__regex=_ISO_DATE).annotate(day=Substr("folded", 1, _DATE_LENGTH))
+    if condition.sign == "..":
+        return rows.filter(day__gte=days[0], day__lte=days[1])
+    lookup = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}[condition.sign]
+    return rows.filter(**{f"day__{lookup}": days[0]})

@@ -1,0 +1,70 @@
+"""The page that edits the parameters and costs of a run, as lines `key = value`."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.request import Request
+
+from runs.api.access import owned_run
+from runs.api.origin import origin_of
+from runs.api.submissions import RUNS
+from runs.errors import ChangedMeanwhile, Unprocessable
+from runs.formats.parameter_lines import edited, read_lines, shown_values, write_lines
+from runs.formats.parameters import flatten, read_costs
+from runs.models import Run, Scope
+from runs.pages.forms import FormPage, see
+from runs.services.edits import edit_of, history_of, save_edits
+from runs.views import problem_of
+
+_NAMED = 10
+_EDITS = 20
+
+
+class RunParametersPage(FormPage):
+    """Edit the parameters and costs of a run of the reader's team, and see earlier edits."""
+
+    scopes = {"POST": Scope.SUBMIT}
+    fields = ("parameters", "costs", "read")
+
+    def get(self, request: Request, run_id: UUID) -> HttpResponse:
+        run = owned_run(request, run_id)
+        return _page(request, run, write_lines(shown_values(run.metadata)), write_lines(run.costs))
+
+    def post(self, request: Request, run_id: UUID) -> HttpResponse:
+        parameters, costs = (str(request.data.get(name, "")) for name in ("parameters", "costs"))
+        with transaction.atomic():
+            Run.objects.select_for_update().filter(pk=run_id).values_list("pk").first()
+            run = owned_run(request, run_id)
+            try:
+                if request.data.get("read", RUNS.tag(run)) != RUNS.tag(run):
+                    message = "somebody has changed this run since you read it; compare with what it has now, below"
+                    raise ChangedMeanwhile(message)
+                metadata = edited(run.metadata, read_lines(parameters, "parameters"))
+                measured = read_costs(read_lines(costs, "costs"))
+                save_edits(run.collection, [edit_of(run, metadata=metadata, costs=measured)], origin_of(request))
+            except (Unprocessable, ChangedMeanwhile) as error:
+                return _page(request, run, parameters, costs, error)
+        return see(request, reverse("run-page", args=[run.pk]) + "#parameters")
+
+
+def _page(request: Request, run: Run, parameters: str, costs: str, error: Exception | None = None) -> HttpResponse:
+    status, refused = problem_of(error) if error else (200, "")
+    context: dict[str, Any] = {
+        "run": run,
+        "parameters": parameters,
+        "costs": costs,
+        "rows": min(25, max(6, parameters.count("\n") + 2)),
+        "read": RUNS.tag(run),
+        "refused": refused,
+        "kept": flatten(run.metadata).left_out[:_NAMED],
+        "edits": history_of(run)[-_EDITS:],
+    }
+    if isinstance(error, ChangedMeanwhile):
+        context["now"] = write_lines({**shown_values(run.metadata), **run.costs})
+    return render(request._request, "runs/parameters.html", context, status=status)
