@@ -10,6 +10,7 @@ to values;
 `python -m tests.benchmarks statistics` compares all pairs of 100 runs x 50 topics, and SciPy a sample of them;
 `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
 `python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
+`python -m tests.benchmarks parameters` migrates 50,000 runs of 30 parameters, filters, counts, arranges and edits them;
 `python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone.
 """
 
@@ -27,6 +28,7 @@ import numpy as np
 from tests.benchmarks.board import measure_boards
 from tests.benchmarks.load import measure_load
 from tests.benchmarks.pages import measure_pages
+from tests.benchmarks.parameters import measure_parameters
 from tests.benchmarks.peers import measure_peers
 from tests.benchmarks.session_sets import measure_session_sets
 from tests.benchmarks.sessions import measure_sessions
@@ -95,6 +97,7 @@ PARTS = {
     "submit": measure_submission,
     "board": measure_boards,
     "standings": measure_standings,
+    "parameters": measure_parameters,
     "load": measure_load,
     "pages": measure_pages,
 }
