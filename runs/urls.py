@@ -7,12 +7,32 @@ from django.urls import URLPattern, path
 from runs import views
 from runs.pages.account import AccountPage
 from runs.pages.parameters import RunParametersPage
+from runs.pages.collections import NewCollectionPage
+from runs.pages.manage.access import AccessPage
+from runs.pages.manage.audit import AuditPage
+from runs.pages.manage.general import GeneralPage
+from runs.pages.manage.judgements import JudgementsPage
+from runs.pages.manage.measures import MeasuresPage
+from runs.pages.manage.quota import QuotaPage
+from runs.pages.manage.topics import TopicsPage
+from runs.pages.manage.withdrawn import WithdrawnPage
 from runs.pages.submit import SubmitPage
 from runs.pages.tokens import TokensPage
 from runs.pages.webhooks import CollectionWebhooksPage, TeamWebhooksPage
 
+_MANAGE = "collections/<slug:slug>/manage/"
+
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
+    path("new-collection/", NewCollectionPage.as_view(), name="new-collection-page"),
+    path(_MANAGE, GeneralPage.as_view(), name="manage-page"),
+    path(_MANAGE + "topics/", TopicsPage.as_view(), name="manage-topics-page"),
+    path(_MANAGE + "judgements/", JudgementsPage.as_view(), name="manage-judgements-page"),
+    path(_MANAGE + "measures/", MeasuresPage.as_view(), name="manage-measures-page"),
+    path(_MANAGE + "access/", AccessPage.as_view(), name="manage-access-page"),
+    path(_MANAGE + "quota/", QuotaPage.as_view(), name="manage-quota-page"),
+    path(_MANAGE + "withdrawn/", WithdrawnPage.as_view(), name="manage-withdrawn-page"),
+    path(_MANAGE + "audit/", AuditPage.as_view(), name="manage-audit-page"),
     path("collections/<slug:slug>/submit/", SubmitPage.as_view(), name="submit-page"),
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),

@@ -25,11 +25,12 @@ View = Callable[..., HttpResponseBase]
 
 def problem_of(error: Exception) -> tuple[int, str]:
     """Return the status and the sentence that the API answers for an error, so that only one place decides them."""
-    answer = _answer_of_the_api(error)
+    answer = answer_of_the_api(error)
     return answer.status_code, answer.data["detail"]
 
 
-def _answer_of_the_api(error: Exception) -> Any:
+def answer_of_the_api(error: Exception) -> Any:
+    """Return the API's answer to an error. Raise the error if it has none."""
     handler: Any = api_settings.EXCEPTION_HANDLER
     answer = handler(error, {})
     if answer is None:
@@ -39,7 +40,7 @@ def _answer_of_the_api(error: Exception) -> Any:
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer an error with a page. Errors without an answer in the API are raised again."""
-    answer = _answer_of_the_api(error)
+    answer = answer_of_the_api(error)
     status, detail = answer.status_code, answer.data["detail"]
     page = render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
     if wait := answer.headers.get("Retry-After"):

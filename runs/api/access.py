@@ -105,6 +105,16 @@ def owned(request: Request, model: type[Made], pk: UUID) -> Made:
     return found
 
 
+def withdrawn(request: Request, model: type[Made], pk: UUID) -> Made:
+    """Return a withdrawn one that the user may restore, of a collection that the user sees."""
+    seen = model.objects.owned_by(request.user).filter(collection__in=Collection.objects.visible_to(request.user))
+    found = seen.exclude(deleted_at=None).select_related("team", "collection").filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"there is no withdrawn {model.noun()} {pk} of your teams")
+    found.check_sound()
+    return found
+
+
 def visible_run(request: HttpRequest | Request, pk: UUID) -> Run:
     return visible(request, Run, pk)
 

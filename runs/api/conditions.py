@@ -60,7 +60,12 @@ def check_unchanged(request: Request, tag: str) -> None:
 
     A weak tag is equal to the strong one, because the compression of answers makes tags weak.
     """
-    given = request.headers.get(HEADER, "*").strip()
+    check_same(request.headers.get(HEADER, "*"), tag)
+
+
+def check_same(given: str, tag: str) -> None:
+    """Raise ChangedMeanwhile if the tags given are of other states than this one."""
+    given = given.strip()
     if given == "*" or tag in {known.removeprefix("W/") for known in _ONE.findall(given)}:
         return
     raise ChangedMeanwhile("this has been changed since you read it; read it again and repeat your change")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import NotAuthenticated, ValidationError
 from rest_framework.parsers import FormParser
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from runs.api.uploads import MultiPartParser
-from runs.views import checked, problem_of, reads
+from runs.errors import FileReport, InvalidFile
+from runs.views import answer_of_the_api, checked, problem_of, reads
+
+_OF_EVERY_FORM = ("csrfmiddlewaretoken", "action")
 
 
 class PageSession(SessionAuthentication):
@@ -61,3 +65,42 @@ def see(request: Request, address: str) -> HttpResponse:
         response["HX-Redirect"] = address
         return response
     return HttpResponseRedirect(address, status=303)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a form was refused: the status and the sentence of the API, a sentence for each field that is wrong, and the
+    report of a file."""
+
+    status: int
+    detail: str
+    fields: dict[str, str] = field(default_factory=dict)
+    report: FileReport | None = None
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Return what a page says of an error, with the names of the fields as the form has them."""
+    answer = answer_of_the_api(error)
+    report = error.report if isinstance(error, InvalidFile) else None
+    fields: dict[str, str] = {}
+    for entry in [] if report else answer.data.get("errors", []):
+        name = str(entry.get("pointer", "")).strip("/").partition("/")[0]
+        fields.setdefault(name, entry["detail"])
+    detail = answer.data["detail"]
+    if isinstance(error, ValidationError) and "file" in fields:
+        # The only thing that can be wrong with it before it is read.
+        detail = fields["file"] = "choose a file first"
+    return Refusal(answer.status_code, detail, fields, report)
+
+
+def fields_of(request: Request, *names: str) -> dict[str, str]:
+    """Return these fields of a form as text; those that were not sent are left out."""
+    return {name: str(request.data[name]) for name in names if name in request.data}
+
+
+class OfForm:
+    # A mixin for serializers of uploads, which reads the fields of a form: empty ones and files that were not chosen
+    # are left out, and so are its CSRF token and the button that was pressed.
+    def to_internal_value(self, data: Any) -> Any:
+        fields = {name: value for name, value in data.items() if value != "" and name not in _OF_EVERY_FORM}
+        return super().to_internal_value(fields)  # type: ignore[misc]

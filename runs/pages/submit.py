@@ -18,21 +18,14 @@ from runs.api.serializers import RunUploadSerializer
 from runs.api.views import upload_fields
 from runs.errors import InvalidFile
 from runs.models import Collection, Scope, Team, User
-from runs.pages.forms import FormPage, see
+from runs.pages.forms import FormPage, OfForm, see
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit
 from runs.views import problem_of
 
-_OF_THE_FORM = ("csrfmiddlewaretoken", "action")
 
-
-class RunFormSerializer(RunUploadSerializer):
-    """The same fields as a form sends them: empty fields and a second file that was not chosen are left out."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Ignore the other fields of the form: its CSRF token, and the button that was pressed."""
-        fields = {name: value for name, value in data.items() if value != "" and name not in _OF_THE_FORM}
-        return super().to_internal_value(fields)
+class RunFormSerializer(OfForm, RunUploadSerializer):
+    """The same fields as a form sends them."""
 
 
 class SubmitPage(FormPage):

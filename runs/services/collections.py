@@ -108,12 +108,17 @@ def _check_blind(collection: Collection, wanted: bool) -> None:
         raise Conflict(message, code="judgements_were_open", pointer="/blind")
 
 
+def check_topics(*, upload: Path, format: str | None = None) -> tuple[str, list[TopicText], FileReport]:
+    """Return the format of a file, its topics and the report. Raise InvalidFile with every problem."""
+    with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
+        return read_topics(stream.read(), format)
+
+
 def import_topics(
     *, collection: Collection, upload: Path, format: str | None = None, origin: Origin = SYSTEM
 ) -> tuple[str, int, FileReport]:
     """Replace the collection's topics by those of a file. Return the format found, their number and the report."""
-    with _READING, open_file(upload, replace(upload_limits(), bytes_out=_MAX_BYTES)) as stream:
-        found, topics, report = read_topics(stream.read(), format)
+    found, topics, report = check_topics(upload=upload, format=format)
     with transaction.atomic():
         Collection.objects.select_for_update().get(pk=collection.pk)
         before = {"topics": collection.topics.count()}

@@ -81,11 +81,17 @@ class Site:
     def own_pages(self) -> dict[str, str]:
         """Those that need one."""
         run = next(iter(self.runs.values()))
+        manage = "/collections/open/manage/"
+        sections = ("topics", "judgements", "measures", "access", "quota", "withdrawn", "audit")
         return {
             "submit": "/collections/open/submit/",
             "tokens": "/tokens/",
             "webhooks": "/collections/open/webhooks/",
             "run-parameters": f"/runs/{run}/parameters/",
+            "new-collection": "/new-collection/",
+            "manage": manage,
+            **{f"manage-{section}": f"{manage}{section}/" for section in sections},
+            "manage-blind": "/collections/blind/manage/access/",
         }
 
 

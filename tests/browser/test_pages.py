@@ -21,7 +21,10 @@ OPEN = (
     "sessions", "no-sessions", "session-set", "session",
     "measures", "measures-none", "measure", "login", "not-found",
 )  # fmt: skip
-OWN = ("submit", "tokens", "webhooks", "run-parameters")
+OWN = (
+    "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
+    "manage-measures", "manage-blind",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [*OPEN, *OWN])

@@ -29,6 +29,10 @@ ALL = "200 200 200 200 200 200 200"
 # Found, and then asked for the runs, or the topic, that are not named here.
 UNASKED = "400 400 400 400 400 400 400"
 
+# For organisers, in a browser's session.
+MANAGED = "302 403 403 200 403 200 200"
+CHANGED = "401 403 403 303 403 303 303"
+
 # The answers to anonymous, participant, member of the organising team, owner (organiser), other organiser, staff, and
 # the owner with a token that may only read. The collection is public and open; the run is the participant's team's.
 # The team is the organising one, its member the one in question, and the token the owner's.
@@ -180,6 +184,25 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 403 403 403 303 403"},
     "submit-page":        {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 303 303 303 303 303 303"},
+    "new-collection-page": {"GET":   "302 200 200 200 200 200 200",
+                           "POST":   "401 303 303 303 303 303 303"},
+    "manage-page":        {"GET":    MANAGED,
+                           "POST":   CHANGED},
+    "manage-topics-page": {"GET":    MANAGED,
+                           "POST":   CHANGED},
+    "manage-judgements-page": {"GET": MANAGED,
+                           "POST":   CHANGED},
+    "manage-measures-page": {"GET":  MANAGED,
+                           "POST":   CHANGED},
+    # It is open.
+    "manage-access-page": {"GET":    MANAGED,
+                           "POST":   CHANGED.replace("303", "409")},
+    "manage-quota-page":  {"GET":    MANAGED,
+                           "POST":   CHANGED},
+    # Nothing has been withdrawn.
+    "manage-withdrawn-page": {"GET": MANAGED,
+                           "POST":   CHANGED.replace("303", "404")},
+    "manage-audit-page":  {"GET":    MANAGED},
     "account-page":       {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 404 404 404 200 404 404"},
     "tokens-page":        {"GET":    "302 200 200 200 200 200 200",
@@ -244,6 +267,7 @@ BLIND: dict[str, dict[str, str]] = {
     "stored-comparison-page": {"GET": STORED},
     "stored-comparison-status": {"GET": STORED},
     "queue-comparison":   {"POST":   "401 403 403 303 403 303 303"},
+    "manage-access-page": {"POST":   CHANGED},
     "difference":         {"GET":    SCORES.replace("200", "400")},
     "what-if":            {"GET":    SCORES},
     "orders":             {"GET":    SCORES},
@@ -275,6 +299,8 @@ PAGES = (
     "sessions-page", "session-set-page", "session-set-status", "session-page", "measures-page", "measure-page",
     "measure-suggestions", "submit-page", "account-page", "tokens-page", "team-webhooks-page",
     "collection-webhooks-page", "login", "logout", "vega-script",
+    "new-collection-page", "manage-page", "manage-topics-page", "manage-judgements-page", "manage-measures-page",
+    "manage-access-page", "manage-quota-page", "manage-withdrawn-page", "manage-audit-page",
 )  # fmt: skip
 
 
@@ -309,6 +335,14 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("evaluations", "POST"): lambda: {"scores": "float32"},
     ("run-evaluations", "POST"): lambda: {"scores": "float32"},
     ("submit-page", "POST"): lambda: file_of(GOOD.replace("good", "another")),
+    ("new-collection-page", "POST"): lambda: {"name": "New"},
+    ("manage-page", "POST"): lambda: {"name": "Renamed", "level_labels": "1 = relevant"},
+    ("manage-topics-page", "POST"): lambda: file_of("1\tanother\n"),
+    ("manage-judgements-page", "POST"): lambda: file_of("1 0 b 1\n"),
+    ("manage-measures-page", "POST"): lambda: {"add": "P@7"},
+    ("manage-access-page", "POST"): lambda: {"action": "release", "confirm": "one"},
+    ("manage-quota-page", "POST"): lambda: {"daily_submissions": "3"},
+    ("manage-withdrawn-page", "POST"): lambda: {"kind": "run", "id": "00000000-0000-4000-8000-000000000000"},
     ("account-page", "POST"): lambda: {"action": "decline", "team": "lab"},
     ("collection-webhooks-page", "POST"): lambda: {"action": "create", **HOOK},
     ("team-webhooks-page", "POST"): lambda: {"action": "create", **HOOK},

@@ -14,6 +14,16 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+// The short name of a new thing is proposed from its name, until it is typed itself.
+document.addEventListener("input", ({ target }) => {
+  const fields = target.closest("[data-proposes]");
+  const short = fields?.querySelector(`#${fields.dataset.proposes}`);
+  if (target === short) short.dataset.typed = "yes";
+  if (!short || target.name !== "name" || (short.dataset.typed && short.value)) return;
+  const plain = target.value.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+  short.value = plain.replace(/[^a-z0-9_]+/g, "-").replace(/^[-_]+|-+$/g, "").slice(0, 64);
+});
+
 // Runs that are ticked on a leaderboard stay ticked while it is sorted, filtered and paged. Its form has all of them, as
 // boxes of this page and as hidden fields; the address has them too, for whoever loads it again.
 const ticking = () => document.getElementById("compare");

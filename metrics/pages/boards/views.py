@@ -69,7 +69,8 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
         qrels = context["board"]["board"].qrels
     else:
         qrels = collection.active_qrels if can_see_scores(request.user, collection) else None
-    context |= {"qrels": qrels, "levels": level_lines(collection, qrels)}
+    managed = Collection.objects.managed_by(request.user).filter(pk=collection.pk).exists()
+    context |= {"qrels": qrels, "levels": level_lines(collection, qrels), "managed": managed}
     return render(request, "metrics/collection.html", context, status=status)
 
 
