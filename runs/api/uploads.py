@@ -31,6 +31,8 @@ _TAIL = 4096
 _FORM_ROOM = 1024 * 1024
 # The fields of the only form with two files.
 _TWO_FILES = ["file", "known"]
+# Of one form.
+MAX_FILES = 20
 
 
 class StoredUpload(UploadedFile):
@@ -71,7 +73,8 @@ class BoundedFileUploadHandler(FileUploadHandler):
 
     def __init__(self, request: Any = None) -> None:
         super().__init__(request)
-        self.uploads: dict[str, StoredUpload] = {}
+        self.fields: list[str] = []
+        self.uploads: list[StoredUpload] = []
 
     def handle_raw_input(
         self,
@@ -83,29 +86,37 @@ class BoundedFileUploadHandler(FileUploadHandler):
     ) -> None:
         check_size(max(0, (content_length or 0) - _FORM_ROOM))
 
-    def new_file(self, *args: Any, **kwargs: Any) -> None:
-        super().new_file(*args, **kwargs)
-        fields = [*self.uploads, self._field]
+    def check_fields(self, fields: list[str]) -> None:
+        """Raise MultiPartParserError if these fields, of the files so far, are too many."""
         if len(fields) > 1 and sorted(fields) != _TWO_FILES:
             raise MultiPartParserError("send one file at a time, plus one of known documents with a run")
-        self.uploads[self._field] = StoredUpload(self.file_name or "upload", self.content_type)
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self.fields.append(self.field_name or "")
+        self.check_fields(self.fields)
+        self.uploads.append(StoredUpload(self.file_name or "upload", self.content_type))
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        self.uploads[self._field].append(raw_data)
+        self.uploads[-1].append(raw_data)
 
     def file_complete(self, file_size: int) -> UploadedFile | None:
-        upload = self.uploads[self._field]
+        upload = self.uploads[-1]
         upload.seek(0)
         return upload
 
-    @property
-    def _field(self) -> str:
-        return self.field_name or ""
-
     def abandon(self) -> None:
         """Delete the bytes received so far."""
-        for upload in self.uploads.values():
+        for upload in self.uploads:
             upload.close()
+
+
+class ManyFilesUploadHandler(BoundedFileUploadHandler):
+    """The same for a form with several files in its field `file`; all of them together are within the limit."""
+
+    def check_fields(self, fields: list[str]) -> None:
+        if fields.count("file") > MAX_FILES or len(fields) - fields.count("file") > 1:
+            raise MultiPartParserError(f"send {MAX_FILES} files at most, plus one of known documents with a single run")
 
 
 class _WatchedStream:

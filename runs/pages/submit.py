@@ -1,13 +1,17 @@
-"""The page that checks and submits a run."""
+"""The page that checks and submits runs: one, or several at once."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+from dataclasses import dataclass
 from typing import Any, cast
 
-from django.http import HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
@@ -15,23 +19,57 @@ from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from runs.api.access import visible_collection
 from runs.api.origin import origin_of
 from runs.api.serializers import RunUploadSerializer
+from runs.api.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 from runs.api.views import upload_fields
-from runs.errors import InvalidFile
-from runs.models import Collection, Scope, Team, User
-from runs.pages.forms import FormPage, OfForm, see
+from runs.errors import ClientLeft, InvalidInput
+from runs.models import Collection, Run, Scope, Team, User
+from runs.pages.forms import FormPage, OfForm, Refusal, refusal_of, see
+from runs.pages.metadata import metadata_in
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit
-from runs.views import problem_of
+
+# The endings of the names of run files, which are no part of a tag.
+_ENDINGS = re.compile(r"(\.(gz|zst|run|txt|trec|res|tsv))+$", re.IGNORECASE)
+_TEXTS = ("tag", "tags", "team", "description", "metadata")
 
 
 class RunFormSerializer(OfForm, RunUploadSerializer):
-    """The same fields as a form sends them."""
+    """The same fields as a form sends them: metadata as lines, and `tags`, which may take a tag from a file's name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        fields = dict(data.items())
+        if fields.pop("tags", "") == "name" and not fields.get("tag") and fields.get("file"):
+            fields["tag"] = tag_of_name(fields["file"].name)
+        if fields.get("metadata"):
+            fields["metadata"] = metadata_in(fields["metadata"])
+        return super().to_internal_value(fields)
+
+
+def tag_of_name(name: str) -> str:
+    """Return the tag for a run whose file has this name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", _ENDINGS.sub("", name))[:64]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of one of several files: a stored run, one that can be submitted, or why there is none."""
+
+    name: str
+    run: Run | None = None
+    checked: Run | None = None
+    refused: Refusal | None = None
+    new: bool = True
 
 
 class SubmitPage(FormPage):
-    """Check a run file, which stores nothing, or submit it."""
+    """Check run files, which stores nothing, or submit them."""
 
     scopes = {"POST": Scope.SUBMIT}
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """Accept several files, unlike the API."""
+        request.upload_handlers = [ManyFilesUploadHandler(request)]
+        return super().initialize_request(request, *args, **kwargs)
 
     def get(self, request: Request, slug: str) -> HttpResponse:
         return _page(request, visible_collection(request, slug))
@@ -39,13 +77,15 @@ class SubmitPage(FormPage):
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = visible_collection(request, slug)
         try:
+            if len(request.FILES.getlist("file")) > 1:
+                return _page(request, collection, sent=_send_all(request, collection))
             with upload_fields(request, RunFormSerializer) as fields:
                 upload = _upload(request, collection, fields)
                 if request.data.get("action") == "check":
                     return _page(request, collection, checked=upload.check())
                 run, _ = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
         except (EvalHubError, APIException) as error:
-            return _refusal(request, collection, error)
+            return _page(request, collection, refusal_of(error))
         return see(request, reverse("run-page", args=[run.pk]))
 
 
@@ -59,25 +99,63 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         known=known.path if known else None,
         tag=fields["tag"],
         description=fields["description"],
+        metadata=fields["metadata"],
         origin=origin_of(request),
     )
 
 
-def _refusal(request: Request, collection: Collection, error: EvalHubError | APIException) -> HttpResponse:
-    """Return the page with the problems: line by line for a file, field by field for the form."""
-    status, detail = problem_of(error)
-    if isinstance(error, ValidationError) and "file" in error.get_full_details():
-        detail = "choose a file first"
-    report = error.report if isinstance(error, InvalidFile) else None
-    return _page(request, collection, status, refused=detail, report=report)
+def _send_all(request: Request, collection: Collection) -> list[Sent]:
+    """Check or submit each file by itself, so that a refused one stops no other. Raise what is wrong with the form
+    before any file is read."""
+    texts = {name: str(request.data[name]) for name in _TEXTS if name in request.data}
+    with contextlib.ExitStack() as uploads:
+        for name in request.FILES:
+            for upload in request.FILES.getlist(name):
+                uploads.callback(upload.close)
+        if texts.get("tag"):
+            message = "leave the tag empty with several files: each takes the tag in the file, or the name of the file"
+            raise InvalidInput(message, pointer="/tag")
+        if "known" in request.FILES:
+            raise InvalidInput("known documents come with a single run; choose one file", pointer="/known")
+        files: list[Any] = request.FILES.getlist("file")
+        serializers = []
+        for file in files:
+            serializer = RunFormSerializer(data={**texts, "file": file}, context={"request": request})
+            serializer.is_valid(raise_exception=True)
+            serializers.append(serializer)
+        return [
+            _send(request, collection, file, serializer.validated_data)
+            for file, serializer in zip(files, serializers, strict=True)
+        ]
 
 
-def _page(request: Request, collection: Collection, status: int = 200, **told: Any) -> HttpResponse:
+def _send(request: Request, collection: Collection, file: StoredUpload, fields: dict[str, Any]) -> Sent:
+    name = file.name or ""
+    try:
+        upload = _upload(request, collection, fields)
+        if request.data.get("action") == "check":
+            return Sent(name, checked=upload.check())
+        run, new = submit(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
+    except ClientLeft:
+        raise
+    except (EvalHubError, APIException) as error:
+        return Sent(name, refused=refusal_of(error))
+    return Sent(name, run=run, new=new)
+
+
+def _page(request: Request, collection: Collection, refused: Refusal | None = None, **told: Any) -> HttpResponse:
+    status, sent = refused.status if refused else 200, told.get("sent", [])
+    if sent and all(one.refused for one in sent):
+        status = sent[0].refused.status
     context = {
         "collection": collection,
         "teams": list(Team.objects.of(request.user)),
         "given": request.data if request.method == "POST" else {},
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
+        "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
+        "most_files": MAX_FILES,
+        "refused": refused,
+        "wrong": refused.fields if refused else {},
         **told,
     }
     return render(request._request, "runs/submit.html", context, status=status)

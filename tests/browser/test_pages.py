@@ -229,10 +229,34 @@ def test_a_run_is_checked_submitted_and_followed_to_its_values(session: BrowserC
         page.locator("#file").set_input_files(files=[whole])  # type: ignore[list-item]
         page.get_by_role("button", name="Check only").click()
         expect(page.get_by_role("heading", name="The file can be submitted")).to_be_visible()
-        page.get_by_label("Tag").fill("by-hand")
+        page.get_by_label("Tag", exact=True).fill("by-hand")
         page.get_by_role("button", name="Submit").click()
         expect(page.get_by_role("heading", name="by-hand")).to_be_visible()
         expect(page.get_by_role("heading", name="Values")).to_be_visible(timeout=30_000)
+
+
+def test_several_runs_are_submitted_with_a_row_for_each(session: BrowserContext, site: Site) -> None:
+    with watched(session, site) as seen:
+        page = seen.page
+        page.goto(address(site, "submit"))
+        contents = {"first.run": site.sample, "bad.run": site.sample + b"1 Q0\n", "second.run.txt": site.sample}
+        files = [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in contents.items()]
+        page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
+        page.get_by_label("Tag of each file").select_option("name")
+        expect(page.get_by_label("tag of second.run.txt")).to_have_value("second")
+        page.get_by_label("Metadata").fill("k1 = 0.9\nno sign")
+        page.get_by_role("button", name="Submit").click()
+        expect(page.locator("#told")).to_be_empty()
+        page.get_by_label("Metadata").fill("k1 = 0.9")
+        page.get_by_role("button", name="Check only").click()
+        expect(page.locator("#told")).to_have_text("2 can be submitted of 3, 1 refused")
+        page.get_by_role("button", name="Submit").click()
+        expect(page.locator("#told")).to_have_text("2 submitted of 3, 1 refused")
+        refused = page.locator("#rows tbody tr").nth(1)
+        expect(refused).to_contain_text("a line needs 6 columns")
+        assert faults_of_access(page) == []
+        page.get_by_role("link", name="second", exact=True).click()
+        expect(page.get_by_role("heading", name="second")).to_be_visible()
 
 
 def test_a_run_is_submitted_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:
@@ -241,7 +265,7 @@ def test_a_run_is_submitted_without_scripts(chromium: Browser, session: BrowserC
         seen.page.goto(address(site, "submit"))
         whole = {"name": "good.run", "mimeType": "text/plain", "buffer": site.sample}
         seen.page.locator("#file").set_input_files(files=[whole])  # type: ignore[list-item]
-        seen.page.get_by_label("Tag").fill("no-scripts")
+        seen.page.get_by_label("Tag", exact=True).fill("no-scripts")
         seen.page.get_by_role("button", name="Submit").click()
         expect(seen.page.get_by_role("heading", name="no-scripts")).to_be_visible()
     context.close()

@@ -10,9 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from runs.models import ApiToken, AuditEvent, Run, Team, User
+from runs.models import ApiToken, AuditEvent, Collection, Run, Team, User
 from runs.services.files import stored_files, upload_folder
-from tests.conftest import GOOD
+from tests.conftest import GOOD, POOR
 from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.words
@@ -43,7 +43,7 @@ def test_whoever_is_not_logged_in_comes_back_after_it(collection: str, alice: Us
     assert "Log in" in page(browser, answer["Location"])
     fields = {"username": "alice", "password": "a long passphrase", "next": PATH}
     assert browser.post("/login/", fields)["Location"] == PATH
-    assert "Submit a run" in page(browser, PATH)
+    assert "Submit runs" in page(browser, PATH)
     assert browser.post("/logout/")["Location"] == "/"
     assert browser.get(PATH).status_code == 302
 
@@ -123,6 +123,72 @@ def test_a_form_without_a_file_says_so(browser: Client, collection: str) -> None
 def test_an_empty_second_file_is_no_file(browser: Client, collection: str) -> None:
     """As browsers send it where nobody chose one."""
     assert send(browser, GOOD, known="", team="", description="").status_code == 303
+
+
+def send_several(browser: Client, files: dict[str, str], **fields: str) -> Any:
+    sent = [SimpleUploadedFile(name, content.encode()) for name, content in files.items()]
+    return browser.post(PATH, {"file": sent, "action": "submit", **fields})
+
+
+def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> None:
+    files = {"a.run": GOOD, "b.run.gz": "1 Q0\n2 Q0 x\n", "c d.run": POOR, "a-again.run": GOOD}
+    fields = {"tags": "name", "description": "three", "metadata": "k1 = 0.9\n\nmodel = bm25 = b\nstop = true"}
+    checked = send_several(browser, files, **{**fields, "action": "check"})
+    assert (checked.status_code, Run.objects.count()) == (200, 0)
+    assert "a-again.run a-again can be submitted: 3 topics, 5 documents" in text_of(checked.content.decode())
+    answer = send_several(browser, files, **fields)
+    text = text_of(answer.content.decode())
+    assert answer.status_code == 200
+    assert "a.run a submitted b.run.gz – refused Line 1: a line needs 6 columns" in text
+    assert "Problems in b.run.gz" in text
+    assert set(Run.objects.values_list("tag", flat=True)) == {"a", "c-d", "a-again"}
+    run = Run.objects.get(tag="c-d")
+    assert (run.description, run.metadata) == ("three", {"k1": 0.9, "model": "bm25 = b", "stop": True})
+    again = text_of(send_several(browser, {"a.run": GOOD, "c d.run": POOR}, tags="name").content.decode())
+    assert again.count("was submitted before") == 2
+    assert list(upload_folder().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "says"),
+    [
+        ({"tag": "one"}, "tag", "Leave the tag empty with several files"),
+        ({"metadata": "k1 = 1\nno sign"}, "metadata", "Line 2: write a key"),
+        ({"metadata": "a=1\na=2"}, "metadata", "Line 2: a is given twice"),
+        ({"team": "nobody"}, "team", "does not exist"),
+    ],
+)
+def test_a_form_for_several_files_that_does_not_fit_submits_none(
+    browser: Client, collection: str, fields: dict[str, str], field: str, says: str
+) -> None:
+    answer = send_several(browser, {"a": GOOD, "b": POOR}, **{"description": "typed", **fields})
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert says in html.partition(f'id="{field}-hint"')[2].partition("</span>")[0]
+    assert "typed</textarea>" in html
+    assert not Run.objects.exists()
+    assert list(upload_folder().iterdir()) == []
+
+
+def test_all_refused_is_no_success_and_there_is_a_most(browser: Client, collection: str) -> None:
+    assert send_several(browser, {"a": BAD, "b": BAD}).status_code == 422
+    many = {str(number): GOOD for number in range(21)}
+    answer = send_several(browser, many)
+    assert (answer.status_code, "20 files at most" in answer.content.decode()) == (400, True)
+    files = [SimpleUploadedFile(name, GOOD.encode()) for name in "ab"]
+    known = SimpleUploadedFile("known", b"1 a\n")
+    answer = browser.post(PATH, {"file": files, "known": known, "action": "submit"})
+    assert (answer.status_code, "come with a single run" in answer.content.decode()) == (400, True)
+    assert not Run.objects.exists()
+    assert list(upload_folder().iterdir()) == []
+
+
+def test_the_quota_ends_in_the_middle_of_several_files(browser: Client, collection: str) -> None:
+    Collection.objects.update(daily_submissions=1)
+    text = text_of(send_several(browser, {"a": GOOD, "b": POOR}).content.decode())
+    assert "a good submitted" in text
+    assert "has reached its quota of 1" in text
+    assert Run.objects.count() == 1
 
 
 def test_a_taken_tag_is_told_on_the_page(browser: Client, collection: str) -> None:

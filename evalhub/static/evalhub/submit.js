@@ -1,0 +1,205 @@
+// Several run files at once: a row for each, with its tag and its progress, sent to the API two at a time. A single file
+// takes the form's own way, and without this script all files do.
+const form = document.querySelector("form[data-runs]");
+const chosen = form.querySelector("#file");
+const table = form.querySelector("#rows");
+const AT_ONCE = 2;
+const TRIES = 3;
+let rows = [];
+
+const make = (name, properties = {}) => Object.assign(document.createElement(name), properties);
+const size = (bytes) => `${(bytes / 1048576).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+
+function tagOfName(name) {
+  const stem = name.replace(/(\.(gz|zst|run|txt|trec|res|tsv))+$/i, "");
+  return stem.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
+}
+
+function tell(row, state, words, ...more) {
+  row.state = state;
+  row.cell.replaceChildren(make("span", { className: `label ${state}`, textContent: words }), ...more);
+}
+
+function makeRow(file) {
+  const row = { file, line: make("tr"), tag: make("input", { type: "text", maxLength: 64 }), cell: make("td") };
+  row.bar = make("progress", { max: 1, value: 0, ariaLabel: `sent of ${file.name}`, hidden: true });
+  row.tag.ariaLabel = `tag of ${file.name}`;
+  row.tag.placeholder = "as in the file";
+  const name = make("th", { scope: "row", textContent: file.name });
+  name.append(" ", make("span", { className: "faint", textContent: size(file.size) }));
+  const tag = make("td");
+  tag.append(row.tag);
+  const sent = make("td");
+  sent.append(row.bar);
+  row.line.append(name, tag, sent, row.cell);
+  row.cell.className = "wide";
+  if (file.size > Number(form.dataset.most)) tell(row, "failed", "too large", ` the limit is ${size(form.dataset.most)}`);
+  else row.state = "waiting";
+  return row;
+}
+
+// The rows of the files that are chosen; one file needs none.
+function showRows() {
+  const files = [...chosen.files];
+  rows = files.length > 1 ? files.map(makeRow) : [];
+  table.replaceChildren();
+  form.querySelector("#tag").disabled = rows.length > 0;
+  document.getElementById("report").replaceChildren();
+  if (!rows.length) return;
+  const head = make("tr");
+  for (const words of ["File", "Tag", "Sent", "Result"]) head.append(make("th", { scope: "col", textContent: words }));
+  const frame = make("div", { className: "scroll part", tabIndex: 0, role: "region", ariaLabel: "Chosen files" });
+  const lines = make("table");
+  const body = make("tbody");
+  lines.append(make("thead"), body);
+  lines.tHead.append(head);
+  body.append(...rows.map((row) => row.line));
+  frame.append(lines);
+  table.append(frame, make("p", { id: "told", className: "faint", role: "status" }));
+  proposeTags();
+}
+
+function proposeTags() {
+  const byName = form.querySelector("#tags").value === "name";
+  for (const row of rows) if (row.tag.value === "" || row.tag.value === row.proposed) {
+    row.proposed = byName ? tagOfName(row.file.name) : "";
+    row.tag.value = row.proposed;
+  }
+}
+
+// `key = value` lines, as the form's own way reads them.
+function metadataOf(text) {
+  if (text.trim().startsWith("{")) return text;
+  const found = {};
+  for (const [number, line] of text.split(/\r?\n/).entries()) {
+    if (!line.trim()) continue;
+    const at = line.indexOf("=");
+    const key = line.slice(0, Math.max(at, 0)).trim();
+    if (!key) throw new Error(`line ${number + 1}: write a key, an equals sign and a value, as in: k1 = 0.9`);
+    const value = line.slice(at + 1).trim();
+    try {
+      found[key] = JSON.parse(value);
+    } catch {
+      found[key] = value;
+    }
+  }
+  return JSON.stringify(found);
+}
+
+// A key for each request with these fields: sent again after a lost answer, it takes effect once.
+function keyOf(row, fields) {
+  const asked = JSON.stringify(fields);
+  if (row.asked !== asked) {
+    row.asked = asked;
+    row.key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+  return row.key;
+}
+
+function request(row, fields) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) if (value) body.append(name, value);
+  body.append("file", row.file);
+  return new Promise((resolve) => {
+    const call = new XMLHttpRequest();
+    call.upload.onprogress = (event) => {
+      row.bar.value = event.lengthComputable ? event.loaded / event.total : 0;
+    };
+    call.onloadend = () => {
+      let answer = {};
+      try {
+        answer = JSON.parse(call.responseText);
+      } catch {
+        answer.detail = call.status ? `the server answered ${call.status}` : "the connection was lost";
+      }
+      resolve({ status: call.status, wait: Number(call.getResponseHeader("Retry-After")) || 1, answer });
+    };
+    call.open("POST", form.dataset.runs);
+    call.setRequestHeader("X-CSRFToken", form.querySelector("[name=csrfmiddlewaretoken]").value);
+    call.setRequestHeader("Idempotency-Key", keyOf(row, fields));
+    call.send(body);
+  });
+}
+
+function problems(answer) {
+  const lines = (answer.errors ?? []).filter((one) => one.line);
+  if (lines.length < 2) return [];
+  const list = make("details");
+  const items = make("ul");
+  items.append(...lines.map((one) => make("li", { textContent: `line ${one.line}: ${one.detail}` })));
+  list.append(make("summary", { textContent: `${lines.length} lines` }), items);
+  return [list];
+}
+
+async function send(row, dryRun) {
+  const value = (name) => form.elements[name].value;
+  const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
+    metadata: metadataOf(value("metadata")), dry_run: dryRun ? "true" : "" };
+  row.bar.hidden = false;
+  for (let attempt = 1; ; attempt++) {
+    tell(row, "evaluating", "sending");
+    const { status, wait, answer } = await request(row, fields);
+    if (status >= 200 && status < 300) {
+      const odd = answer.warnings?.warnings?.length ?? 0;
+      const notes = odd ? ` ${odd} ${odd > 1 ? "warnings" : "warning"}: ${answer.warnings.warnings[0].message}` : "";
+      if (dryRun) return tell(row, "checked", "can be submitted", ` as ${answer.tag}, ${answer.topics} topics.${notes}`);
+      const link = make("a", { href: `/runs/${answer.id}/`, textContent: answer.tag });
+      return tell(row, "evaluated", status === 202 ? "submitted" : "was submitted before", " ", link, notes);
+    }
+    if (attempt < TRIES && (status === 0 || status === 429 || status >= 500)) {
+      tell(row, "queued", "waiting", ` ${answer.detail}`);
+      await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(wait, 60)));
+      continue;
+    }
+    return tell(row, "failed", "refused", ` ${answer.detail}`, ...problems(answer));
+  }
+}
+
+function report(dryRun) {
+  const number = (state) => rows.filter((row) => row.state === state).length;
+  const done = dryRun ? `${number("checked")} can be submitted` : `${number("evaluated")} submitted`;
+  const words = `${done} of ${rows.length}, ${number("failed")} refused`;
+  document.getElementById("told").textContent = words;
+}
+
+async function sendAll(dryRun) {
+  const text = form.querySelector("#metadata");
+  try {
+    metadataOf(text.value);
+    text.setCustomValidity("");
+  } catch (error) {
+    text.setCustomValidity(error.message);
+    text.reportValidity();
+    return;
+  }
+  const most = Number(form.dataset.most);
+  const left = rows.filter((row) => row.state !== "evaluated" && row.file.size <= most);
+  const buttons = form.querySelectorAll("button[name=action]");
+  for (const button of buttons) button.disabled = true;
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    for (let row = left.shift(); row; row = left.shift()) {
+      await send(row, dryRun);
+      report(dryRun);
+    }
+  }));
+  for (const button of buttons) button.disabled = false;
+  report(dryRun);
+}
+
+chosen.addEventListener("change", showRows);
+form.querySelector("#tags").addEventListener("change", proposeTags);
+form.querySelector("#metadata").addEventListener("input", ({ target }) => target.setCustomValidity(""));
+// Before htmx, which sends a single file.
+form.addEventListener("submit", (event) => {
+  if (!rows.length) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  sendAll(event.submitter?.value === "check");
+}, true);
+form.addEventListener("htmx:xhr:progress", ({ detail }) => {
+  const bar = form.querySelector("#sending");
+  bar.hidden = !detail.lengthComputable || detail.loaded === detail.total;
+  bar.value = detail.total ? detail.loaded / detail.total : 0;
+});
+// A browser that comes back to the page may have kept its files.
+showRows();
