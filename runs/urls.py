@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from runs import views
 from runs.pages.account import AccountPage
 from runs.pages.parameters import RunParametersPage
+from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
 from runs.pages.manage.access import AccessPage
 from runs.pages.manage.audit import AuditPage
@@ -37,6 +38,8 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),
     path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
+    path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),
+    path("session-sets/<uuid:session_set>/change/", SessionSetChangePage.as_view(), name="session-set-change-page"),
     path("account/", AccountPage.as_view(), name="account-page"),
     path("tokens/", TokensPage.as_view(), name="tokens-page"),
 ]

@@ -54,6 +54,7 @@ def session_set_page(request: HttpRequest, session_set: UUID) -> HttpResponse:
     query = _given(request)
     context: dict[str, Any] = {
         "set": found,
+        "may_change": SessionSet.objects.owned_by(request.user).filter(pk=found.pk).exists(),
         "subject": set_subject(found.pk),
         "status": detailed_statuses([found], request.user)[str(found.pk)],
         "facts": list(metadata_lines(found.metadata)),

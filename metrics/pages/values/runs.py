@@ -159,6 +159,7 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
     status = detailed_statuses([run], request.user)[str(run.pk)]
     return {
         "run": run,
+        "may_change": Run.objects.owned_by(request.user).filter(pk=run.pk).exists(),
         "subject": run_subject(run.pk),
         "status": status,
         "parameters": parameter_lines(run, can_see_scores(request.user, run.collection)),
