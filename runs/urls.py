@@ -9,6 +9,7 @@ from runs.pages.account import AccountPage
 from runs.pages.parameters import RunParametersPage
 from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
+from runs.pages.joining import first_account_page, join_page
 from runs.pages.manage.access import AccessPage
 from runs.pages.manage.audit import AuditPage
 from runs.pages.manage.general import GeneralPage
@@ -18,6 +19,8 @@ from runs.pages.manage.quota import QuotaPage
 from runs.pages.manage.topics import TopicsPage
 from runs.pages.manage.withdrawn import WithdrawnPage
 from runs.pages.submit import SubmitPage
+from runs.pages.submit_sessions import SubmitSessionsPage
+from runs.pages.teams import TeamPage, TeamsPage
 from runs.pages.tokens import TokensPage
 from runs.pages.webhooks import CollectionWebhooksPage, TeamWebhooksPage
 
@@ -38,8 +41,13 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),
     path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
+    path("collections/<slug:slug>/submit-sessions/", SubmitSessionsPage.as_view(), name="submit-sessions-page"),
     path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),
     path("session-sets/<uuid:session_set>/change/", SessionSetChangePage.as_view(), name="session-set-change-page"),
+    path("first-account/", first_account_page, name="first-account-page"),
+    path("join/", join_page, name="join-page"),
+    path("teams/", TeamsPage.as_view(), name="teams-page"),
+    path("teams/<slug:team>/", TeamPage.as_view(), name="team-page"),
     path("account/", AccountPage.as_view(), name="account-page"),
     path("tokens/", TokensPage.as_view(), name="tokens-page"),
 ]

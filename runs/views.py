@@ -16,11 +16,16 @@ from django.views.decorators.http import require_safe
 from rest_framework.settings import api_settings
 
 from metrics.engine.errors import EvalHubError
+from metrics.services.queue.status import statuses
 from runs.api.access import collections_of
 from runs.api.parameters import refusals
 from runs.errors import says_damaged
+from runs.models import Collection, Invitation, Run, Team, User
+from runs.services.first_account import has_code
 
 View = Callable[..., HttpResponseBase]
+# On the home page.
+_RUNS_SHOWN, _UNJUDGED_SHOWN = 8, 3
 
 
 def problem_of(error: Exception) -> tuple[int, str]:
@@ -119,5 +124,30 @@ def page(view: View) -> View:
 
 @page
 def home(request: HttpRequest) -> HttpResponse:
-    """Show what EvalHub is, and the collections that the reader may see."""
-    return render(request, "runs/home.html", {"collections": list(collections_of(request.user))})
+    """Show the collections that the reader may see, the reader's latest runs and what to do next; at the first visit of
+    an install, the form for its first account."""
+    collections = list(collections_of(request.user))
+    context: dict[str, Any] = {"collections": collections}
+    if request.user.is_authenticated:
+        context |= _own_work(request, collections)
+    elif not collections and not User.objects.exists():
+        if has_code():
+            return render(request, "runs/first_account.html")
+        context["unclaimed"] = True
+    return render(request, "runs/home.html", context)
+
+
+def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, Any]:
+    """Return the latest runs of the reader's teams with their states, and what the reader may want to do next."""
+    user = request.user
+    own = Run.objects.visible_to(user).filter(team__in=Team.objects.of(user)).select_related("team", "collection")
+    runs = list(own.defer("metadata", "ir_metadata", "warnings", "known_warnings")[:_RUNS_SHOWN])
+    known = statuses(runs, user)
+    led = set(Collection.objects.managed_by(user).values_list("pk", flat=True))
+    unjudged = [one for one in collections if one.pk in led and not one.active_version]  # type: ignore[attr-defined]
+    return {
+        "runs": [(run, known[str(run.pk)]) for run in runs],
+        "unjudged": unjudged[:_UNJUDGED_SHOWN],
+        "alone": not Team.objects.of(user).filter(personal_of=None).exists(),
+        "invitations": Invitation.objects.filter(user=user.pk).count(),
+    }

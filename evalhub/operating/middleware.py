@@ -191,7 +191,7 @@ class NoTokenInAddress:
 
 
 # The addresses to which passwords are sent.
-_PASSWORDS = (settings.LOGIN_URL, "/account/", "/admin/login/", "/admin/password_change/")
+_PASSWORDS = (settings.LOGIN_URL, "/account/", "/first-account/", "/join/", "/admin/login/", "/admin/password_change/")
 
 
 class AddressRate:

@@ -1,6 +1,16 @@
 """Tables of what users upload and manage."""
 
-from runs.models.accounts import ALL_SCOPES, DEFAULT_SCOPES, ApiToken, Invitation, Membership, Scope, Team, User
+from runs.models.accounts import (
+    ALL_SCOPES,
+    DEFAULT_SCOPES,
+    ApiToken,
+    Invitation,
+    InvitationLink,
+    Membership,
+    Scope,
+    Team,
+    User,
+)
 from runs.models.answers import RememberedAnswer
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
@@ -23,6 +33,7 @@ __all__ = [
     "Immutable",
     "Install",
     "Invitation",
+    "InvitationLink",
     "Membership",
     "Parameter",
     "ParameterKey",

@@ -144,6 +144,23 @@ class Invitation(models.Model):
         return f"{self.user} to {self.team}"
 
 
+class InvitationLink(models.Model):
+    """An address by which users join a team as members until it expires; only its SHA-256 is stored."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="links")
+    key = models.CharField(max_length=8, unique=True, editable=False)
+    digest = models.CharField(max_length=64, editable=False)
+    created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return f"link {self.key} to {self.team}"
+
+
 class Scope(models.TextChoices):
     """The permissions of a token."""
 
@@ -178,7 +195,7 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         """A new token and its text, which is shown once and kept only as a hash."""
         key, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         fields = {"name": name, "expires_at": expires_at, "scopes": list(scopes), "maker": maker}
-        token = self.create(user=user, key=key, digest=_digest(secret), **fields)
+        token = self.create(user=user, key=key, digest=digest_of_secret(secret), **fields)
         return token, f"evh_{key}_{secret}"
 
     def find(self, text: str) -> ApiToken | None:
@@ -186,8 +203,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")
         token = self.usable().select_related("user").filter(key=key).first() if prefix == "evh" else None
-        known = token.digest if token else _digest("")
-        same = hmac.compare_digest(known, _digest(secret))
+        known = token.digest if token else digest_of_secret("")
+        same = hmac.compare_digest(known, digest_of_secret(secret))
         return token if token and same else None
 
 
@@ -216,5 +233,6 @@ class ApiToken(models.Model):
         return f"{self.name} of {self.user}"
 
 
-def _digest(secret: str) -> str:
+def digest_of_secret(secret: str) -> str:
+    """Return what is stored of a random secret: its SHA-256."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

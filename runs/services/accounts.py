@@ -1,13 +1,39 @@
-"""Disable and enable accounts, and change passwords."""
+"""Create, disable and enable accounts, and change passwords."""
 
 from __future__ import annotations
 
-from django.db import transaction
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from runs.errors import Conflict, NotAllowed
+from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, User
 from runs.services.audit import SYSTEM, Origin, record
+
+
+def create_account(*, username: str, password: str, administrator: bool = False, origin: Origin = SYSTEM) -> User:
+    """Return a new user with a personal team. Raise InvalidInput for a name or a password that is not permitted,
+    Conflict if the name is taken."""
+    username = User.normalize_username(username.strip())
+    for pointer, check in (
+        ("/username", lambda: User._meta.get_field("username").clean(username, None)),
+        ("/password", lambda: validate_password(password, User(username=username))),
+    ):
+        try:
+            check()
+        except ValidationError as error:
+            raise InvalidInput(" ".join(error.messages), pointer=pointer) from error
+    create = User.objects.create_superuser if administrator else User.objects.create_user
+    try:
+        with transaction.atomic():
+            user = create(username, password=password)
+            record(origin, AuditEvent.Action.USER_CREATED, user, after={"is_superuser": administrator})
+    except IntegrityError as error:
+        if not User.objects.filter(username=username).exists():
+            raise
+        raise Conflict(f"there is a user {username!r} already", pointer="/username") from error
+    return user
 
 
 def disable_user(*, user: User, origin: Origin = SYSTEM) -> None:

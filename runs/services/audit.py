@@ -24,7 +24,9 @@ class Origin:
 # The origin of commands and scripts on the server itself.
 SYSTEM = Origin()
 # The attribute that names an object in the trail, if its text does not.
-_IDS = {"run": "pk", "sessionset": "pk", "apitoken": "key", "comparison": "pk", "webhook": "pk"}
+_IDS = {
+    "run": "pk", "sessionset": "pk", "comparison": "pk", "webhook": "pk", "apitoken": "key", "invitationlink": "key",
+}  # fmt: skip
 
 
 def record(

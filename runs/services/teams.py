@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import IntegrityError, models, transaction
 
 from runs.errors import Conflict, InvalidInput, NotFound
-from runs.models import AuditEvent, Collection, Invitation, Membership, Run, SessionSet, Team, User
+from runs.models import AuditEvent, Collection, Invitation, InvitationLink, Membership, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, record
 
 MAX_TEAMS = 20
@@ -17,7 +17,7 @@ def create_team(*, owner: User, slug: str, name: str, origin: Origin = SYSTEM) -
     """Return a new team with its first owner. Raise Conflict if the slug is taken or the user is in too many teams."""
     try:
         with transaction.atomic():
-            _check_room(owner)
+            check_room(owner)
             team: Team = Team.objects.create(slug=slug, name=name)
             Membership.objects.create(team=team, user=owner, role=_OWNER)
             after = {"name": name, "owner": owner.username}
@@ -34,7 +34,7 @@ def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
     team."""
     try:
         with transaction.atomic():
-            _lock(team)
+            lock(team)
             if not _is_empty(team):
                 raise _not_empty(team)
             _delete(team, origin)
@@ -50,7 +50,7 @@ def invite(*, team: Team, username: str, role: str, by: User, origin: Origin = S
     if user is None:
         raise InvalidInput(f"there is no user {username!r}", code="unknown_user", pointer="/username")
     with transaction.atomic():
-        _lock(team)
+        lock(team)
         if team.memberships.filter(user=user).exists():
             raise Conflict(f"{username} is in team {team} already", code="already_member", pointer="/username")
         if team.invitations.filter(user=user).exists():
@@ -64,8 +64,8 @@ def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Mem
     """Make the invited user a member. Raise NotFound if the invitation no longer exists, Conflict for a user in too
     many teams."""
     with transaction.atomic():
-        _check_room(invitation.user)
-        _lock(invitation.team)
+        check_room(invitation.user)
+        lock(invitation.team)
         # Its current state: it may have been withdrawn meanwhile.
         found = Invitation.objects.select_related("team", "user").filter(pk=invitation.pk).first()
         if found is None:
@@ -117,7 +117,7 @@ def _roles(membership: Membership) -> tuple[str, list[str]]:
     """Return the current role of a membership, and those of the team's others. Raise Conflict if it no longer
     exists."""
     team = membership.team
-    _lock(team)
+    lock(team)
     roles = dict(team.memberships.values_list("pk", "role"))
     if membership.pk not in roles:
         raise Conflict(f"{membership} no longer exists", code="conflict")
@@ -145,11 +145,12 @@ def _delete(team: Team, origin: Origin) -> None:
 
 
 def _end_invitations_by(membership: Membership) -> None:
-    """Delete the invitations that a user sent who is no longer an owner."""
+    """Delete the invitations and links of a user who is no longer an owner."""
+    InvitationLink.objects.filter(team=membership.team, created_by=membership.user).delete()
     Invitation.objects.filter(team=membership.team, invited_by=membership.user).delete()
 
 
-def _check_room(user: User) -> None:
+def check_room(user: User) -> None:
     """Raise Conflict for a user who is in the largest permitted number of teams, the personal one included. Lock the
     user's row."""
     User.objects.select_for_update().get(pk=user.pk)
@@ -157,7 +158,7 @@ def _check_room(user: User) -> None:
         raise Conflict(f"you are in {MAX_TEAMS} teams already; leave one first", code="too_many_teams")
 
 
-def _lock(team: Team) -> None:
+def lock(team: Team) -> None:
     """Lock a team against two simultaneous changes, each of which would leave the other's owner. Raise Conflict for a
     personal team, NotFound for one that was deleted meanwhile."""
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()

@@ -23,7 +23,7 @@ OPEN = (
 )  # fmt: skip
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
-    "manage-measures", "manage-blind",
+    "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change",
 )  # fmt: skip
 
 

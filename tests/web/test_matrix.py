@@ -207,6 +207,18 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 403 403 403 303 403"},
     "session-set-change-page": {"GET": "302 200 403 403 403 200 403",
                            "POST":   "401 303 403 403 403 303 403"},
+    "submit-sessions-page": {"GET":  "302 200 200 200 200 200 200",
+                           "POST":   "401 303 303 303 303 303 303"},
+    # There are accounts.
+    "first-account-page": {"GET":    ALL.replace("200", "302"),
+                           "POST":   ALL.replace("200", "409")},
+    # The code is none.
+    "join-page":          {"GET":    ALL.replace("200", "404"),
+                           "POST":   ALL.replace("200", "404")},
+    "teams-page":         {"GET":    "302 200 200 200 200 200 200",
+                           "POST":   "401 303 303 303 303 303 303"},
+    "team-page":          {"GET":    "302 404 200 200 404 200 200",
+                           "POST":   "401 404 403 201 404 201 201"},
     "account-page":       {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 404 404 404 200 404 404"},
     "tokens-page":        {"GET":    "302 200 200 200 200 200 200",
@@ -309,7 +321,7 @@ PAGES = (
     "collection-webhooks-page", "login", "logout", "vega-script",
     "new-collection-page", "manage-page", "manage-topics-page", "manage-judgements-page", "manage-measures-page",
     "manage-access-page", "manage-quota-page", "manage-withdrawn-page", "manage-audit-page", "run-change-page",
-    "session-set-change-page",
+    "session-set-change-page", "submit-sessions-page", "first-account-page", "join-page", "teams-page", "team-page",
 )  # fmt: skip
 
 
@@ -354,6 +366,11 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("manage-withdrawn-page", "POST"): lambda: {"kind": "run", "id": "00000000-0000-4000-8000-000000000000"},
     ("run-change-page", "POST"): lambda: {"action": "withdraw"},
     ("session-set-change-page", "POST"): lambda: {"action": "describe", "description": "changed"},
+    ("submit-sessions-page", "POST"): lambda: file_of(SESSIONS.replace("s1", "s3")),
+    ("first-account-page", "POST"): lambda: {"code": "x", "username": "new", "password": "x"},
+    ("join-page", "POST"): lambda: {"code": "x"},
+    ("teams-page", "POST"): lambda: {"name": "New"},
+    ("team-page", "POST"): lambda: {"action": "link"},
     ("account-page", "POST"): lambda: {"action": "decline", "team": "lab"},
     ("collection-webhooks-page", "POST"): lambda: {"action": "create", **HOOK},
     ("team-webhooks-page", "POST"): lambda: {"action": "create", **HOOK},

@@ -20,6 +20,7 @@ from evalhub.serving.processes import parse_address, web_command, worker_command
 from evalhub.serving.secret_key import keep_key
 from evalhub.serving.supervisor import AlreadyServed, Supervisor, exclusive
 from runs.models import User
+from runs.services.first_account import offer_code
 from runs.services.sweeping import delete_uploads_left_behind
 
 DEFAULT_BIND = "127.0.0.1:8000"
@@ -47,7 +48,9 @@ class Command(command.Command):
                     # A command to paste into another terminal, in another folder.
                     own = ["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"]
                     create = f"{shlex.join(own)} create_admin NAME"
-                    self.stdout.write(f"no account exists yet; create the first one with: {create}")
+                    page, code = f"http://{options['bind']}/", offer_code()
+                    self.stdout.write(f"no account exists yet; create the first one at {page} with the code {code}")
+                    self.stdout.write(f"or with: {create}")
                 self.stdout.flush()
                 try:
                     code = supervisor.wait()

@@ -1,0 +1,91 @@
+"""Links by which users join a team, and by which those of staff create accounts."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from runs.errors import Conflict, NotAllowed, NotFound
+from runs.models import AuditEvent, InvitationLink, Membership, Team, User
+from runs.models.accounts import digest_of_secret
+from runs.services.accounts import create_account
+from runs.services.audit import SYSTEM, Origin, record
+from runs.services.teams import check_room, lock
+
+DAYS = 7
+MAX_LINKS = 20
+
+
+def create_link(*, team: Team, by: User, origin: Origin = SYSTEM) -> tuple[InvitationLink, str]:
+    """Return a new link and its code, which cannot be read again. Raise Conflict for a personal team, and for one that
+    has too many links."""
+    key, secret = secrets.token_hex(4), secrets.token_urlsafe(24)
+    now = timezone.now()
+    with transaction.atomic():
+        lock(team)
+        team.links.filter(expires_at__lte=now).delete()
+        if team.links.count() >= MAX_LINKS:
+            raise Conflict(f"team {team} has {MAX_LINKS} invitation links already; revoke one first")
+        link = InvitationLink.objects.create(
+            team=team, key=key, digest=digest_of_secret(secret), created_by=by, expires_at=now + timedelta(days=DAYS)
+        )
+        after = {"team": team.slug, "expires_at": link.expires_at}
+        record(origin, AuditEvent.Action.INVITATION_MADE, link, after=after)
+    return link, f"{key}-{secret}"
+
+
+def revoke_link(*, team: Team, key: str, origin: Origin = SYSTEM) -> None:
+    """Revoke a link. Raise NotFound if the team has no such one."""
+    with transaction.atomic():
+        link = team.links.filter(key=key).first()
+        if link is None:
+            raise NotFound(f"team {team} has no invitation link {key[:20]!r}")
+        record(origin, AuditEvent.Action.INVITATION_ENDED, link, before={"team": team.slug})
+        link.delete()
+
+
+def find_link(code: str) -> InvitationLink:
+    """Return the link with this code. Raise NotFound if there is none, it has expired, or the user who created it may
+    no longer invite."""
+    key, _, secret = code.partition("-")
+    links = InvitationLink.objects.select_related("team", "created_by")
+    link = links.filter(key=key[:8], expires_at__gt=timezone.now(), created_by__is_active=True).first()
+    same = hmac.compare_digest(link.digest if link else digest_of_secret(""), digest_of_secret(secret))
+    if link and same and (link.created_by.is_staff or _leads(link)):
+        return link
+    raise NotFound("this invitation has expired or was revoked; ask for another one")
+
+
+def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Membership:
+    """Make a user a member of the link's team; one who is in it stays what they are. Raise Conflict for a user in too
+    many teams."""
+    with transaction.atomic():
+        lock(link.team)
+        there = link.team.memberships.filter(user=user).first()
+        if there:
+            return there
+        check_room(user)
+        link.team.invitations.filter(user=user).delete()
+        membership = Membership.objects.create(team=link.team, user=user)
+        after = {"role": membership.role, "link": link.key}
+        record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after=after)
+    return membership
+
+
+def join_as_newcomer(*, link: InvitationLink, username: str, password: str, origin: Origin = SYSTEM) -> User:
+    """Return a new user who is a member of the link's team. Raise NotAllowed unless staff created the link."""
+    if not link.created_by.is_staff:
+        raise NotAllowed("this invitation is for users with an account; an administrator can create one")
+    with transaction.atomic():
+        user = create_account(username=username, password=password, origin=origin)
+        join(link=link, user=user, origin=Origin(user, "", origin.request_id, origin.address))
+    return user
+
+
+def _leads(link: InvitationLink) -> bool:
+    role = Membership.Role.OWNER
+    return link.team.memberships.filter(user=link.created_by, role=role).exists()
