@@ -6,7 +6,6 @@ from django.urls import URLPattern, path
 
 from runs import views
 from runs.pages.account import AccountPage
-from runs.pages.parameters import RunParametersPage
 from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
 from runs.pages.joining import first_account_page, join_page
@@ -18,6 +17,7 @@ from runs.pages.manage.measures import MeasuresPage
 from runs.pages.manage.quota import QuotaPage
 from runs.pages.manage.topics import TopicsPage
 from runs.pages.manage.withdrawn import WithdrawnPage
+from runs.pages.parameters import RunParametersPage
 from runs.pages.submit import SubmitPage
 from runs.pages.submit_sessions import SubmitSessionsPage
 from runs.pages.teams import TeamPage, TeamsPage
