@@ -6,17 +6,17 @@ SERVE ?= 1
 BIND ?= 127.0.0.1:8000
 SEED ?= 1
 CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
-# One more than there are cores: tests wait for servers and browsers. tests/conftest.py says which tests
-# stay together and which come first.
+# One more than there are cores: tests wait for servers and browsers. tests/processes.py says which tests
+# stay together.
 JOBS ?= $(shell expr $(CORES) + 1)
-TEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+TEST = $(BIN)/python -m pytest --processes $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start servers hundreds of times: their modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 # Most modules of what only tests and checks need are never loaded: those that are get compiled then.
 INSTALL = $(BIN)/python -m pip install --quiet --no-compile --editable
 
-.PHONY: demo serve admin test quick test-services chaos attack damage fuzz check audit bench docs screenshots calibrate
+.PHONY: demo serve admin test quick test-services test-both chaos attack damage fuzz check audit bench docs screenshots calibrate
 .PHONY: image-test wheel-test versions clean
 
 demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
@@ -39,6 +39,9 @@ quick: $(VENV)/.test  ## the tests that take no second each, with few examples o
 
 test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
 	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web
+
+test-both: $(VENV)/.test  ## make test and make test-services, of tests that are collected once
+	EVALHUB_TEST_ON=both $(TEST) $(T)
 
 chaos: $(VENV)/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import itertools
 import os
@@ -20,7 +19,6 @@ from django.db import connections
 from django.test import override_settings
 from rest_framework.test import APIClient
 from whitenoise.middleware import WhiteNoiseMiddleware
-from xdist.scheduler import LoadFileScheduling
 
 from metrics.models import Evaluation, SessionEvaluation
 from metrics.questions.unchanged import MEMORY
@@ -30,6 +28,7 @@ from runs.models import ALL_SCOPES, ApiToken, Run, User
 from runs.services.marker import remember
 from runs.services.rates import RATES
 from tests.fills import Fills
+from tests.processes import asks_the_database, place_in_order
 from tests.readers import tried
 
 # Compiled kernels and databases make times uneven; a failing example is what counts. A change is tried with the same
@@ -47,9 +46,11 @@ def pytest_configure() -> None:
     """SQLite's test database is in memory, one for each process; only Django's own backend is known for it.
 
     Passwords are hashed cheaply: each takes a quarter of a second otherwise, as it does on the servers of tests.
-    Garbage is looked for when there may be much of it: a tenth of the time of all tests goes into it otherwise.
+    Garbage is looked for when there may be much of it, and not while tests are collected, which all stay: a tenth of
+    the time of all tests goes into it otherwise.
     """
     gc.set_threshold(50_000)
+    gc.disable()
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     if connections["default"].vendor == "sqlite":
         connections.settings["default"]["TEST"]["NAME"] = ":memory:"
@@ -81,37 +82,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if asks_the_database(item)]
 
 
-@functools.cache
-def place_in_order(path: Path) -> int:
-    """The part of a run of tests that a file belongs to: of the shared servers, of servers, of the browser, others."""
-    if path.parent.name == "reliability":
-        return 1 - bool(re.search(r"\b(server|embedded|separate): Server\b", path.read_text()))
-    return 2 if path.parent.name == "browser" else 3
-
-
-class ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """A file of tests stays in one process, and so do all that use the two servers which conftest.py there starts."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file: str = super()._split_scope(nodeid)
-        return file if place_in_order(self.config.rootpath / file) else "shared servers"
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def asks_the_database(item: pytest.Item) -> bool:
-    """Whether a test depends on the kind of database: what a page says does not, and every page is asked by others."""
-    if item.get_closest_marker("words"):
-        return False
-    return bool(item.get_closest_marker("django_db")) or "db" in getattr(item, "fixturenames", ())
-
-
 def pytest_collection_finish() -> None:
     """Thousands of tests and all their modules stay until the end: no search for garbage looks at them again."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

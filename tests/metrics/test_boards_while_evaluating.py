@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.cache import cache
-from django.db import connection, connections
+from django.db import connections
 from django.test import Client
 
 from metrics.models import Evaluation, MetricVector
@@ -22,7 +22,7 @@ from tests.metrics.snapshots import Write, in_a_file
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(connection.vendor != "sqlite", reason="writes beside in SQLite's way"),
+    pytest.mark.sqlite("writes beside in SQLite's way"),
 ]
 API = "/api/v1/collections/board"
 BOARD = f"{API}/leaderboard/"

@@ -134,7 +134,7 @@ def unchecked_text() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+@pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 def test_no_flipped_bit_becomes_a_number(everything: None, unchecked_text: None) -> None:
     rng, shares = random.Random(2026), sum(kind.share for kind in KINDS)
     for kind in KINDS:
@@ -384,7 +384,7 @@ def test_what_lacks_its_judged_view_is_evaluated_again(api: APIClient, everythin
     assert [api.get(path).json() for path in paths] == right
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+@pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 @pytest.mark.parametrize("damage", ["replace(query, '\"alpha\"', '\"beta\"')", "'['"])
 def test_a_comparison_whose_inputs_are_damaged_is_not_shown(
     api: APIClient, everything: None, unchecked_text: None, damage: str
@@ -421,7 +421,7 @@ JSON_COLUMNS = {
 }
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+@pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 @pytest.mark.parametrize("column", JSON_COLUMNS)
 def test_what_is_no_json_any_more_is_named(api: APIClient, everything: None, unchecked_text: None, column: str) -> None:
     table, name = column.split(".")
@@ -435,7 +435,7 @@ def test_what_is_no_json_any_more_is_named(api: APIClient, everything: None, unc
     assert any(finding.message.startswith(f"{name} of ") for finding in found)
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL takes no damaged JSON")
+@pytest.mark.sqlite("PostgreSQL takes no damaged JSON")
 def test_topic_ids_that_are_no_json_are_read_again_by_fsck(
     api: APIClient, everything: None, unchecked_text: None
 ) -> None:

@@ -268,7 +268,7 @@ def test_the_sweep_command_says_what_it_took(db: None, tmp_path: Path) -> None:
     assert out.getvalue() == "swept: 0 files, 0 uploads, 0 idempotency keys, 0 comparisons, 0 deliveries\n"
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps the types of columns")
+@pytest.mark.sqlite("PostgreSQL keeps the types of columns")
 def test_stored_bytes_that_became_text_are_made_bytes_again(submit: Callable[..., Run]) -> None:
     submit(GOOD)
     right = [(bytes(row.content), row.digest) for row in MetricVector.objects.order_by("pk")]

@@ -35,7 +35,7 @@ def write_after(table: str, write: Write, sql: str) -> Callable[..., Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="writes beside in SQLite's way")
+@pytest.mark.sqlite("writes beside in SQLite's way")
 def test_rows_and_states_are_of_one_moment(api: APIClient, collection: str, tmp_path: Path) -> None:
     for tag in ("one", "two"):
         assert upload(api, LOG, SESSIONS, tag=tag).status_code == 202

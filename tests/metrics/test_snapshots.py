@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 
 from metrics.services.snapshots import one_snapshot
 from runs.models import Team, User
@@ -14,7 +14,7 @@ from tests.metrics.snapshots import in_a_file
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(connection.vendor != "sqlite", reason="writes beside in SQLite's way"),
+    pytest.mark.sqlite("writes beside in SQLite's way"),
 ]
 RENAME = "UPDATE runs_team SET name = name || '!'"
 

@@ -19,7 +19,8 @@ from rest_framework.test import APIClient
 
 from metrics.models import Comparison, Evaluation
 from runs.models import Run, SessionSet
-from tests.conftest import GOOD, POOR, SESSIONS, place_in_order, upload
+from tests.conftest import GOOD, POOR, SESSIONS, upload
+from tests.processes import place_in_order
 from tests.reliability.backups import RUNS
 from tests.reliability.servers import Server, embedded_server, separate_servers
 
@@ -40,7 +41,7 @@ def own_database() -> Iterator[str]:
 def own_redis_url() -> str:
     """The Redis that the environment names, another one of its 16 databases for each process of tests."""
     base, _, number = os.environ["EVALHUB_TEST_REDIS_URL"].rpartition("/")
-    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    process = int(os.environ.get("EVALHUB_TEST_PROCESS", "0"))
     return f"{base}/{(int(number) + process) % 16}"
 
 
