@@ -111,7 +111,7 @@ def test_commands_refuse_what_the_checks_refuse(tmp_path: Path, command: tuple[s
     [
         "from django.core.management import execute_from_command_line as run; run(['evalhub', 'worker', '--help'])",
         "from django.core.management import call_command; import django; django.setup()\n"
-        "call_command('migrate', verbosity=0); call_command('sweep', skip_checks=False)",
+        "call_command('migrate', verbosity=0, skip_checks=False); call_command('sweep', skip_checks=False)",
         "from evalhub.serving.celery import app; app.loader.import_default_modules(); app.loader.init_worker()",
     ],
 )

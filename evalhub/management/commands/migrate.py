@@ -15,6 +15,7 @@ from django.core.management.commands import migrate
 from django.db import connection
 
 from evalhub.management import command
+from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import missing_migrations, note_needs, require_known
 from runs.services.files import stored_files
 
@@ -25,6 +26,8 @@ _PAUSE_SECONDS = 0.2
 
 class Command(command.Command, migrate.Command):
     help = "Bring the database up to date; a second one waits until the first is done."
+    # All of Django's would load every page.
+    requires_system_checks = OWN_CHECKS
 
     def execute(self, *args: Any, **options: Any) -> Any:
         # Before the checks, which query the database.
