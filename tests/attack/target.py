@@ -64,7 +64,7 @@ def running_service(kind: str) -> Iterator[tuple[Server, Path]]:
         if kind == "services":
             redis, postgres = stack.enter_context(own_redis()), stack.enter_context(own_postgres())
             environment.update({"EVALHUB_DATABASE_URL": postgres.url, "EVALHUB_REDIS_URL": redis.url})
-            server.manage("migrate", "--verbosity", "0")
+            server.prepare()
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", log=folder / "log")
             server.start("evalhub", "worker", log=folder / "log")
         else:

@@ -150,8 +150,7 @@ class Services(Service):
     def prepare(self) -> None:
         self.redis.start()
         self.postgres.start()
-        self.server.manage("migrate", "--verbosity", "0")
-        self.server.manage("adopt")
+        self.server.prepare()
 
     def break_off(self, what: str) -> None:
         broken = {"redis": self.redis, "postgres": self.postgres}[what]

@@ -103,7 +103,7 @@ def running_rig(folder: Path, lease: int) -> Iterator[Rig]:
         }
         server = Server(f"http://127.0.0.1:{port}", environment)
         try:
-            server.manage("migrate", "--verbosity", "0")
+            server.prepare()
             server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
             server.wait()
             with server.client() as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import os
 import random
 import shutil
@@ -34,7 +35,7 @@ class Server:
     url: str
     environment: dict[str, str]
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    # Of an administrator that is there already, for the first client.
+    # Of the administrator that clients are.
     token: str = ""
 
     def start(self, *command: str, log: Path | None = None) -> subprocess.Popen[bytes]:
@@ -62,21 +63,30 @@ class Server:
         raise TimeoutError(f"{self.url} does not answer")
 
     def prepare(self) -> None:
-        """Put a migrated database with an administrator into the data folder, where there is nothing yet."""
+        """Migrate the database and make an administrator: on SQLite, copy one where there is none yet."""
         data = Path(self.environment["EVALHUB_DATA"])
-        if not data.exists() or not any(data.iterdir()):
+        if "EVALHUB_DATABASE_URL" in self.environment:
+            # The Redis carried the messages of earlier tests.
+            self.token = self._begin("adopt")
+        elif not any(data.glob("*.sqlite3")):
             database, self.token = prepared_database()
             data.mkdir(parents=True, exist_ok=True)
             shutil.copy(database, data)
+
+    def _begin(self, *more: str) -> str:
+        """Migrate the database, make an administrator and run more commands, in one process; returns the token."""
+        commands = [*(f"call_command({name!r})" for name in more), "call_command('create_admin', 'admin')"]
+        script = "; ".join(["from django.core.management import call_command", "call_command('migrate', verbosity=0)"])
+        return self.manage("shell", "-v", "0", "-c", "; ".join([script, *commands])).rsplit("token:", 1)[1].strip()
 
     def make_admin(self) -> str:
         """The token of a new administrator."""
         return self.manage("create_admin", f"admin-{time.monotonic_ns()}").rsplit("token:", 1)[1].strip()
 
     def client(self) -> httpx.Client:
-        """A client with the token of an administrator of its own."""
-        token, self.token = self.token or self.make_admin(), ""
-        headers = {"Authorization": f"Bearer {token}"}
+        """A client with the token of an administrator."""
+        self.token = self.token or self.make_admin()
+        headers = {"Authorization": f"Bearer {self.token}"}
         # The server closes what was silent for five seconds; a request must not meet it on the way.
         limits = httpx.Limits(keepalive_expiry=2)
         return httpx.Client(base_url=f"{self.url}/api/v1/", headers=headers, timeout=60, limits=limits)
@@ -114,14 +124,19 @@ def clean_environment(data: Path) -> dict[str, str]:
 
 @cache
 def prepared_database() -> tuple[Path, str]:
-    """A migrated SQLite database with an administrator, and that one's token: made once for each process of tests."""
-    folder = Path(tempfile.mkdtemp(prefix="evalhub-prepared-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    maker = Server("", clean_environment(folder))
-    maker.manage("migrate", "--verbosity", "0")
-    token = maker.make_admin()
-    (database,) = folder.glob("*.sqlite3")
-    return database, token
+    """A migrated SQLite database with an administrator, and that one's token: made once for all processes of tests."""
+    if "EVALHUB_TEST_SHARED" in os.environ:
+        folder = Path(os.environ["EVALHUB_TEST_SHARED"])
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="evalhub-prepared-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    data, token = folder / "prepared", folder / "prepared-token"
+    with (folder / "prepared.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not token.exists():
+            token.write_text(Server("", clean_environment(data))._begin())
+    (database,) = data.glob("*.sqlite3")
+    return database, token.read_text()
 
 
 @contextlib.contextmanager
@@ -149,9 +164,7 @@ def separate_servers(data: Path, database_url: str, redis_url: str) -> Iterator[
     }
     server = Server(f"http://127.0.0.1:{port}", environment)
     try:
-        server.manage("migrate", "--verbosity", "0")
-        # The Redis carried the messages of earlier tests.
-        server.manage("adopt")
+        server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         for _ in range(2):
             server.start("evalhub", "worker", "--processes", "1")

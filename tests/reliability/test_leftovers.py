@@ -18,7 +18,7 @@ import pytest
 from evalhub.serving import processes
 from evalhub.serving.processes import abandoned_folders, worker_command
 from runs.services.sweeping import delete_uploads_left_behind
-from tests.reliability.servers import ROOT, clean_environment, embedded_server, free_port
+from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server, free_port
 
 # A web server until it dies: its environment, then the process that it becomes.
 OWNER = """
@@ -83,7 +83,7 @@ def test_a_server_clears_up_and_a_second_one_says_that_the_port_is_taken(tmp_pat
 def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path, command: str, damage: str) -> None:
     path = tmp_path / "evalhub.sqlite3"
     if damage == "cut":
-        evalhub(tmp_path, "migrate", "--verbosity", "0").check_returncode()
+        prepare(tmp_path)
         os.truncate(path, path.stat().st_size * 6 // 10)
     else:
         path.write_bytes(b"this was a database once. " * 1000)
@@ -98,7 +98,7 @@ def test_a_damaged_database_is_named_with_what_to_do(tmp_path: Path, command: st
 def test_fsck_looks_into_the_pages_of_a_database_and_goes_on(tmp_path: Path) -> None:
     """Of an index that no query of fsck reads, and of a row whose parent is gone."""
     path = tmp_path / "evalhub.sqlite3"
-    evalhub(tmp_path, "migrate", "--verbosity", "0").check_returncode()
+    prepare(tmp_path)
     with sqlite3.connect(path) as database:
         database.execute("INSERT INTO django_admin_log (action_time, object_repr, action_flag, change_message, user_id)"
                          " VALUES ('2026-01-01', 'x', 1, '', 77)")  # fmt: skip
@@ -146,7 +146,7 @@ def test_a_database_that_is_not_ready_is_said_in_a_sentence(
 def test_backup_and_fsck_work_on_a_disk_that_became_read_only(tmp_path: Path, closed: bool) -> None:
     """Whether the database was closed in order or its log is still there."""
     data, backup = tmp_path / "data", tmp_path / "b.tar"
-    evalhub(data, "migrate", "--verbosity", "0").check_returncode()
+    prepare(data)
     log = data / "evalhub.sqlite3-wal"
     with closing(sqlite3.connect(data / "evalhub.sqlite3", isolation_level=None)) as database:
         database.execute("INSERT INTO runs_team (slug, name, created_at) VALUES ('late', 'Late', '2026-01-01')")
@@ -189,6 +189,11 @@ def test_a_worker_of_a_user_without_a_name_starts_in_silence() -> None:
     assert "An entry for the specified gid" in loud.stderr
     silent = run(["-W", "error", *options, "-c", nameless])
     assert (silent.returncode, silent.stderr) == (0, "")
+
+
+def prepare(data: Path) -> None:
+    """Put a migrated database there."""
+    Server("", clean_environment(data)).prepare()
 
 
 def evalhub(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -26,7 +26,7 @@ def web_server(folder: Path, **settings: str) -> Iterator[Server]:
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", {**clean_environment(folder), **settings})
     try:
-        server.manage("migrate", "--verbosity", "0")
+        server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         server.wait()
         yield server

@@ -22,7 +22,7 @@ def web(tmp_path: Path) -> Iterator[Server]:
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", clean_environment(tmp_path))
     try:
-        server.manage("migrate", "--verbosity", "0")
+        server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "2")
         server.wait()
         yield server
@@ -81,7 +81,7 @@ def test_a_process_that_keeps_much_memory_is_replaced_when_no_request_is_in_hand
     # Every process has more than a megabyte from its start.
     server = Server(f"http://127.0.0.1:{port}", {**clean_environment(tmp_path), "EVALHUB_WEB_MEMORY_MB": "1"})
     try:
-        server.manage("migrate", "--verbosity", "0")
+        server.prepare()
         server.start("evalhub", "web", "--bind", f"127.0.0.1:{port}", "--processes", "1")
         server.wait()
         with socket.create_connection(("127.0.0.1", port)) as sender:
