@@ -61,7 +61,7 @@ def expressions() -> Iterator[Expression]:
 def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
     found: dict[str, re.Pattern[Any]] = {}
     for node in tree.body:
-        if isinstance(node, _ASSIGNED) and "re.compile(" in ast.unparse(node):
+        if isinstance(node, _ASSIGNED) and _compiles(node):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             name = ast.unparse(target)
             value = getattr(importlib.import_module(module), name)
@@ -70,12 +70,17 @@ def _constants(module: str, tree: ast.Module) -> dict[str, re.Pattern[Any]]:
     return found
 
 
+def _compiles(node: ast.AST) -> bool:
+    called = (inner for inner in ast.walk(node) if isinstance(inner, ast.Attribute) and inner.attr == "compile")
+    return any(ast.unparse(one) == "re.compile" for one in called)
+
+
 def _methods_called(tree: ast.Module, name: str) -> tuple[str, ...]:
     """The methods of the expression that the module calls; `match` where it is handed to something else."""
     called = {
         node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name and node.attr in METHODS
+        if isinstance(node, ast.Attribute) and node.attr in METHODS and ast.unparse(node.value) == name
     }
     return tuple(sorted(called)) or ("match",)
 
