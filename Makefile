@@ -13,8 +13,12 @@ TEST = $(BIN)/python -m pytest --processes $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start servers hundreds of times: their modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
-# Most modules of what only tests and checks need are never loaded: those that are get compiled then.
-INSTALL = $(BIN)/python -m pip install --quiet --no-compile --editable
+# Most modules are never loaded: those that are get compiled then.
+INSTALL = $(BIN)/python -m pip install --quiet --no-compile
+# What the extras of these names need: EvalHub itself, which is installed, is not built once more.
+NEEDED = $(BIN)/python -c 'import sys, tomllib; \
+	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
 .PHONY: demo serve admin test quick test-services test-both chaos attack damage fuzz check audit bench docs screenshots calibrate
 .PHONY: image-test wheel-test versions clean
@@ -110,27 +114,27 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@echo "setup: installing the dependencies"
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(INSTALL) --editable .
 	@echo "setup: compiling the kernels into their cache"
 	@$(BIN)/python -c 'from runs.formats.scanning.warm_up import warm_up; warm_up()'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
 	@echo "setup: installing what the tests need"
-	@$(INSTALL) '.[test]'
+	@$(NEEDED) test | $(INSTALL) --requirement /dev/stdin
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.run
 	@echo "setup: installing what the tests and the checks need"
-	@$(INSTALL) '.[test,check]'
+	@$(NEEDED) test check | $(INSTALL) --requirement /dev/stdin
 	@touch $(VENV)/.test $@
 
 $(VENV)/.docs: $(VENV)/.run
 	@echo "setup: installing what the documentation needs"
-	@$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@$(NEEDED) docs | $(INSTALL) --requirement /dev/stdin
 	@touch $@
 
 $(VENV)/.audit: $(VENV)/.run
 	@echo "setup: installing what the audit needs"
-	@$(BIN)/python -m pip install --quiet --editable '.[audit]'
+	@$(NEEDED) audit | $(INSTALL) --requirement /dev/stdin
 	@touch $@
