@@ -88,6 +88,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     rounds = [Round("sqlite", grouped(session.items))]
     if os.environ.get("EVALHUB_TEST_ON") == "both":
         rounds.append(Round("services", grouped(filter(asks_the_database, session.items))))
+    # What is run is what the progress is a share of.
+    session.testscollected = sum(len(group) for one in rounds for group in one.groups)
     session.shouldfail = _hand_out(session, rounds) or session.shouldfail
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
