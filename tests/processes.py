@@ -44,7 +44,8 @@ def place_in_order(path: Path) -> int:
 
 def asks_the_database(item: pytest.Item) -> bool:
     """Whether a test depends on the kind of database: what a page says does not, and every page is asked by others."""
-    if item.path.parent.name not in FOLDERS or any(map(item.get_closest_marker, ("words", "sqlite"))):
+    has = item.get_closest_marker
+    if item.path.parent.name not in FOLDERS or has("sqlite") or (has("words") and not has("queries")):
         return False
     return bool(item.get_closest_marker("django_db")) or "db" in getattr(item, "fixturenames", ())
 

@@ -20,6 +20,7 @@ from tests.metrics.boards import make_run
 from tests.metrics.scored import make_scored, simulated
 from tests.metrics.test_comparison_exports import structure_of
 
+pytestmark = pytest.mark.words
 BOARD = "/api/v1/collections/scored/leaderboard/"
 # Means of AP: 0.5, 0.75, 0.25; of the count: 3, 1, 2.
 AP = [[0.4, 0.5, 0.6, 0.45, 0.55], [0.7, 0.75, 0.8, 0.77, 0.73], [0.2, 0.25, 0.3, 0.22, 0.28]]

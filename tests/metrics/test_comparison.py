@@ -22,6 +22,7 @@ from runs.models import Run, Team, User
 from tests.conftest import GOOD, evaluate_all, upload
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
 SMALL = "/api/v1/collections/small/comparison/"
 SCORED = "/api/v1/collections/scored/comparison/"
 RUNS, TOPICS = 6, 30
@@ -359,6 +360,7 @@ def test_a_comparison_without_an_answer_says_why(
     assert [entry["pointer"] for entry in answer.json()["errors"]] == ([pointer] if pointer else [])
 
 
+@pytest.mark.queries
 def test_values_of_two_versions_of_the_judgements_never_meet(api: APIClient, submit: Callable[..., Run]) -> None:
     for tag in ("one", "two"):
         submit(GOOD, tag=tag)

@@ -21,6 +21,7 @@ from runs.models import Run, Team, User
 from tests.metrics.scored import make_scored, simulated
 from tests.web.worlds import body_of
 
+pytestmark = pytest.mark.words
 SCORED = "/api/v1/collections/scored/comparison/"
 
 

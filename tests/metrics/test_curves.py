@@ -14,6 +14,8 @@ from metrics.questions import values as questions
 from runs.models import Run
 from tests.conftest import GOOD, POOR, upload
 
+pytestmark = pytest.mark.words
+
 
 @pytest.fixture
 def ask(anonymous: APIClient, submit: Callable[..., Run]) -> Callable[..., Any]:
@@ -228,6 +230,7 @@ def test_several_runs_are_read_against_the_ideal_and_the_best_of_them(together: 
     assert "best" not in together(measures="CG").json()
 
 
+@pytest.mark.queries
 def test_a_filter_of_the_leaderboard_chooses_the_runs(api: APIClient, together: Callable[..., Any]) -> None:
     for kind in ("curves", "precision-recall"):
         assert [run["tag"] for run in together(kind, filter="tag:oo -tag:good").json()["runs"]] == ["poor"]

@@ -19,6 +19,7 @@ from metrics.services.values import effort
 from runs.models import Collection, Run, User
 from tests.metrics.boards import add_runs, add_version, make_board, simulated
 
+pytestmark = pytest.mark.words
 DESIGN = "/api/v1/collections/board/design/"
 NOBODY = "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"
 RUNS, TOPICS = 7, 40
@@ -204,6 +205,7 @@ def test_a_design_without_a_meaning_is_refused(
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
 
 
+@pytest.mark.queries
 def test_a_design_that_would_take_too_long_says_what_to_narrow(
     anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:

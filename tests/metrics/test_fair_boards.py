@@ -16,6 +16,7 @@ from metrics.models import Evaluation
 from runs.models import Collection, Run, User
 from tests.metrics.boards import add_version, make_board
 
+pytestmark = pytest.mark.words
 BOARD = "/api/v1/collections/board/leaderboard/"
 ADDRESSES = (BOARD, f"{BOARD}export/csv/", f"{BOARD}export/md/", f"{BOARD}export/tex/", f"{BOARD}export/trec_eval/")
 NAN = float("nan")
@@ -109,6 +110,7 @@ def test_what_if_and_its_tau_leave_the_run_out(api: APIClient, board: Collection
     assert [board["tau_official"] for board in answer["combinations"]] == [1.0, 1.0]
 
 
+@pytest.mark.queries
 def test_a_filter_by_status_knows_who_is_ranked(api: APIClient, board: Collection) -> None:
     def found(status: str, **query: str) -> list[str]:
         return [row["run"]["tag"] for row in rows(api, filter=f"status:{status}", **query)]

@@ -15,6 +15,7 @@ from metrics.services.comparisons.stored import compare
 from runs.models import Team, User
 from tests.metrics.scored import make_scored
 
+pytestmark = pytest.mark.words
 SCORED = "/api/v1/collections/scored/comparison/"
 RUNS, TOPICS = 12, 50
 PAIRS = RUNS * (RUNS - 1) // 2
@@ -91,6 +92,7 @@ def test_several_runs_keep_their_letters_and_tiers(api: APIClient, alice: User) 
     assert len(answer["measures"][0]["pairs"]) == 3
 
 
+@pytest.mark.queries
 def test_two_runs_of_many_without_a_family_come_with_a_caution(api: APIClient, scored: list[str]) -> None:
     answer = ask(api, runs=",".join(scored[:2]))
     (caution,) = answer["cautions"]

@@ -7,6 +7,7 @@ from rest_framework.test import APIClient
 
 from tests.conftest import QRELS, upload
 
+pytestmark = pytest.mark.words
 JUDGEMENTS = "/api/v1/collections/small/judgements/"
 
 

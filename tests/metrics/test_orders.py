@@ -20,6 +20,7 @@ from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
 
+pytestmark = pytest.mark.words
 ORDERS = "/api/v1/collections/board/orders/"
 NOBODY = "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"
 RUNS, TOPICS, RESAMPLES = 8, 25, 300
@@ -166,6 +167,7 @@ def test_new_judgements_of_the_same_runs(api: APIClient, submit: Callable[..., R
     assert (body["pairs"][0]["tau"]["value"], body["pairs"][0]["changes"]) == (-1.0, [1, -1])
 
 
+@pytest.mark.queries
 def test_stale_deleted_and_foreign_runs_take_no_part(
     api: APIClient, anonymous: APIClient, board: Collection, values: dict[str, Matrix], alice: User
 ) -> None:
@@ -207,6 +209,7 @@ def test_orders_ask_as_many_queries_for_any_number_of_measures(
         ({"scores": "float16"}, "invalid", "scores"),
     ],
 )
+@pytest.mark.queries
 def test_orders_without_a_meaning_are_refused(
     anonymous: APIClient, board: Collection, query: dict[str, str], code: str, pointer: str
 ) -> None:

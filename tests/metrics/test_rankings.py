@@ -15,6 +15,7 @@ from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR
 
+pytestmark = pytest.mark.words
 Submit = Callable[..., Run]
 # Ties everywhere, lines out of order, topics interleaved, ids of several lengths.
 TIED = "".join(

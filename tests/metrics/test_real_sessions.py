@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from tests.conftest import evaluate_all, upload
 from tests.engine.test_session_measures import COLUMNS
 
-pytestmark = pytest.mark.real_data
+pytestmark = [pytest.mark.real_data, pytest.mark.words]
 
 
 def labels(folder: Path) -> list[tuple[str, str, str, int]]:

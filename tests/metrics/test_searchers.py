@@ -14,6 +14,7 @@ from runs.formats.sessions import jsonl
 from tests.conftest import evaluate_all, upload
 from tests.runs.session_files import read
 
+pytestmark = pytest.mark.words
 LOG = "collections/small/sessions/"
 YEARS = {"u1": 21, "u2": 12.5, "u3": 30, "u4": 4}
 ROLES = {"u1": "physician", "u2": "physician", "u3": "nurse"}

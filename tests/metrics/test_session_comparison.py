@@ -20,6 +20,7 @@ from statsmodels.stats.anova import anova_lm
 from runs.models import SessionSet
 from tests.conftest import SESSIONS, evaluate_all, upload
 
+pytestmark = pytest.mark.words
 LOG, BOARD = "collections/small/sessions/", "/api/v1/collections/small/session-leaderboard/"
 COMPARISON = "/api/v1/collections/small/session-comparison/"
 MEASURE = "sDCG(b=2,bq=4)@10"

@@ -26,6 +26,7 @@ from tests.metrics.test_session_comparison import (
     signs,
 )
 
+pytestmark = pytest.mark.words
 __all__ = ["compare"]
 
 Compare = Callable[..., dict[str, Any]]

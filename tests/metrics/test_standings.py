@@ -20,6 +20,7 @@ from tests.conftest import GOOD, POOR
 from tests.metrics.boards import add_runs, add_version, make_board, make_run, simulated
 from tests.metrics.standings import BOARD, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
 
+pytestmark = pytest.mark.words
 __all__ = ["board", "nothing_is_remembered", "values"]
 
 
@@ -224,6 +225,7 @@ def test_topics_without_a_value_of_any_run_are_left_out_and_runs_on_fewer(
     assert row["statistics"]["baseline"]["p_value"] == pytest.approx(expected)
 
 
+@pytest.mark.queries
 def test_what_is_remembered_is_never_stale(anonymous: APIClient, board: Collection, values: Matrix) -> None:
     query = {"statistics": "all", "baseline": id_of("r0")}
     before = anonymous.get(BOARD, query).json()

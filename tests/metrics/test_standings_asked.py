@@ -21,6 +21,7 @@ from runs.models import Collection, User
 from tests.metrics.boards import make_board
 from tests.metrics.standings import BOARD, NOBODY, RUNS, TOPICS, board, id_of, nothing_is_remembered, rows_of, values
 
+pytestmark = pytest.mark.words
 __all__ = ["board", "nothing_is_remembered", "values"]
 
 

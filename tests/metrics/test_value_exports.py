@@ -20,6 +20,7 @@ from runs.models import Run, User
 from tests.conftest import GOOD, POOR, QRELS
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
 VALUES = "/api/v1/collections/small/values/"
 
 

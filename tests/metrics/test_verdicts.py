@@ -20,6 +20,7 @@ from tests.metrics.scored import make_scored
 from tests.metrics.test_session_comparison import MEASURE, PAIRED, UNPAIRED
 from tests.metrics.test_session_comparison import compare as compare_sessions  # noqa: F401
 
+pytestmark = pytest.mark.words
 BOARD, COMPARISON = "/api/v1/collections/board/leaderboard/", "/api/v1/collections/board/comparison/"
 SIMULTANEOUS = [name for name, test in TESTS.items() if test.simultaneous]
 
@@ -56,6 +57,7 @@ def test_a_test_of_all_pairs_counts_alike_on_board_and_comparison(anonymous: API
     assert (plain["correction"], plain["baseline"]["family"]) == ("holm", 11)
 
 
+@pytest.mark.queries
 def test_tiers_follow_the_means_that_are_tested(anonymous: APIClient, alice: User) -> None:
     """By the geometric mean a run without a failure is first; by the arithmetic one, which is tested, it is last."""
     rng = np.random.default_rng(3)
@@ -106,6 +108,7 @@ def test_a_stored_comparison_says_what_one_made_at_once_says(
     assert stored["measures"] == at_once["measures"]
 
 
+@pytest.mark.queries
 def test_what_older_tests_left_is_asked_for_again(api: APIClient, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     make_scored("board", alice.personal_team, simulated(3, 20))
     monkeypatch.setattr(workload, "AT_ONCE_SECONDS", 0.0)

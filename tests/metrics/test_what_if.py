@@ -17,6 +17,7 @@ from metrics.services.values.values import find_evaluation
 from runs.models import Run
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
+pytestmark = pytest.mark.words
 WHAT_IF = "/api/v1/collections/small/what-if/"
 DIFFERENCE = "/api/v1/collections/small/difference/"
 NOBODY = "7b2d1a52-8a52-4b0e-9d5b-0d5f8f0f0f0f"

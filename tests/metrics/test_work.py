@@ -26,6 +26,7 @@ from runs.services.files import read_stored
 from runs.services.slots import SLOTS, Slots
 from tests.conftest import GOOD, POOR, client_of, upload
 
+pytestmark = pytest.mark.words
 SMALL = "/api/v1/collections/small"
 BOARD = f"{SMALL}/leaderboard/"
 # Measures that nothing stores.

@@ -32,6 +32,7 @@ from tests.web.worlds import (
     submit_form,
 )
 
+pytestmark = pytest.mark.words
 # For machines, which ask without a token.
 PROBES = ("healthz", "readyz", "metrics")
 API = tuple(name for name in MATRIX if name not in (*PAGES, *PROBES))
@@ -154,6 +155,7 @@ def test_what_is_hidden_is_answered_as_what_is_not_there(people: People, values:
 
 
 @pytest.mark.slow
+@pytest.mark.queries
 def test_an_open_collection_tells_nothing_of_what_is_queued_in_a_blind_one(people: People) -> None:
     """Twin worlds by the queue: places, counts, tags and waits, before and while everything blind is evaluated anew."""
     add_qrels(people, make_collection(people, "dark", blind=True))

@@ -21,6 +21,7 @@ from tests.conftest import GOOD, POOR
 from tests.web.test_matrix import MATRIX, PAGES, parameters_of
 from tests.web.worlds import People, address, run_ids
 
+pytestmark = pytest.mark.words
 READING = [name for name in PAGES if "GET" in MATRIX[name]]
 # Pieces of pages and scripts have no place for a note.
 PIECES = (

@@ -239,6 +239,7 @@ def test_deliveries_of_worlds_with_different_judgements_are_the_same(people: Peo
 
 
 @pytest.mark.slow
+@pytest.mark.words
 def test_worlds_with_different_judgements_look_the_same(people: People, settings: Any) -> None:
     """A3, A4: every address and page, byte by byte but for ids and times, and all that webhooks are told."""
     settings.EVALHUB_WEBHOOKS = True
@@ -303,6 +304,9 @@ def test_a_submitter_sees_a_run_as_received_and_nobody_elses(people: People, bli
             "queue": None,
         }
     assert listed[0]["warnings"]["counts"] == {"topic_outside": 1, "tag_differs": 1}
+    for kind, number in (("runs", 3), ("sessions", 0)):
+        received = people.api["participant"].get(f"/api/v1/collections/world-a/{kind}/?status=received").json()
+        assert received["count"] == number, kind
     assert people.api["participant"].get("/api/v1/collections/world-a/").json()["runs"] == 3
     assert people.api["anonymous"].get("/api/v1/collections/world-a/").json()["runs"] == 0
 

@@ -13,6 +13,7 @@ from tests.conftest import GOOD
 from tests.web.board_parts import BOARD, SMALL, Submit, board, browser, links_of, rows_of, statistics_of
 from tests.web.test_pages import page, text_of
 
+pytestmark = pytest.mark.words
 __all__ = ["board", "browser"]
 
 
@@ -69,6 +70,7 @@ def test_forms_keep_the_rest_of_the_view(browser: Client, submit: Submit) -> Non
     assert hidden == [view, {name: value for name, value in view.items() if name != "filter"}]
 
 
+@pytest.mark.queries
 def test_a_filter_chooses_rows_and_keeps_ranks(browser: Client, board: Collection) -> None:
     ranks = {row["run"]["tag"]: row["rank"] for row in statistics_of(browser)["results"]}
     html = page(browser, BOARD, filter="r3 OR tag:r7")
@@ -88,6 +90,7 @@ def test_a_filter_that_nothing_is_and_one_that_is_wrong(browser: Client, board: 
     assert 'role="alert"' in wrong
 
 
+@pytest.mark.queries
 def test_quick_choices_write_into_the_filter(browser: Client, board: Collection, bob: User, api: Any) -> None:
     Run.objects.filter(tag__in=["r1", "r2"]).update(team=bob.personal_team)
     html = page(browser, BOARD, filter="r* team:alice", measures="AP")

@@ -20,6 +20,7 @@ from tests.metrics.boards import make_board, simulated
 from tests.web.board_parts import BOARD, PIECE, SMALL, Submit, board, browser, links_of, rows_of, statistics_of
 from tests.web.test_pages import SCRIPT_OR_STYLE, new_qrels, page, text_of
 
+pytestmark = pytest.mark.words
 __all__ = ["board", "browser"]
 
 
@@ -84,6 +85,7 @@ def test_any_row_may_be_the_baseline(browser: Client, board: Collection) -> None
     assert links_of(pinned, "remove the baseline") == ["?measures=AP&offset=0#leaderboard"]
 
 
+@pytest.mark.queries
 def test_the_baseline_of_another_page_has_its_name(browser: Client, board: Collection) -> None:
     last = statistics_of(browser)["results"][-1]["run"]
     html = page(browser, BOARD, baseline=last["id"], limit="3")

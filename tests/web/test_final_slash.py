@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
@@ -13,6 +14,7 @@ from tests.conftest import GOOD
 from tests.web.test_matrix import MATRIX, parameters_of
 from tests.web.worlds import add_qrels, address, arguments, make_collection, make_people, make_runs
 
+pytestmark = pytest.mark.words
 RUNS = "/api/v1/collections/small/runs"
 CHANGING = [(name, method) for name, methods in MATRIX.items() for method in methods if method != "GET"]
 

@@ -12,6 +12,8 @@ from django.test import RequestFactory
 from runs.models import Run
 from tests.conftest import GOOD
 
+pytestmark = pytest.mark.words
+
 
 @pytest.mark.parametrize(
     "path",

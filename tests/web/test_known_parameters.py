@@ -17,6 +17,7 @@ from tests.conftest import GOOD, POOR
 from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import People, address
 
+pytestmark = pytest.mark.words
 PROBES = ("healthz", "readyz", "metrics")
 API = [(name, method) for name in MATRIX if name not in (*PAGES, *PROBES) for method in MATRIX[name]]
 CHANGING = [(name, method) for name, method in API if method != "GET"]

@@ -13,6 +13,7 @@ from runs.models import Collection, Run, User
 from tests.conftest import GOOD
 from tests.web.test_pages import page
 
+pytestmark = pytest.mark.words
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 

@@ -21,6 +21,7 @@ from metrics.tasks import evaluate
 from runs.models import ApiToken, Team, User
 from tests.conftest import GOOD, QRELS, client_of, upload
 
+pytestmark = pytest.mark.words
 Lines = Callable[[], list[dict[str, Any]]]
 
 
@@ -112,6 +113,7 @@ def raising(error: Exception) -> Callable[..., Any]:
 explode = raising(ZeroDivisionError())
 
 
+@pytest.mark.queries
 def test_nothing_secret_is_logged(lines: Lines, stream: io.StringIO, db: None) -> None:
     """A whole life of two teams at the most talkative level: no token, password, judgement, or name of a team."""
     teams = {}

@@ -459,6 +459,7 @@ def test_a_blind_collection_answers_everybody_as_the_table_says(people: People) 
 
 
 @pytest.mark.slow
+@pytest.mark.words
 @pytest.mark.parametrize(
     ("visibility", "seers"),
     [("team", ("member", "owner", "staff", "reader")), ("private", ("owner", "staff", "reader"))],
@@ -471,6 +472,7 @@ def test_a_collection_that_is_not_public_is_not_there_for_others(
     assert not differences(people, lambda name, method: unless_seen(name, method, seers), values, of_a_collection())
 
 
+@pytest.mark.words
 def test_no_other_method_does_anything(people: People, values: dict[str, Any]) -> None:
     for name, parameters in parameters_of().items():
         path = address(name, parameters, values)

@@ -19,6 +19,7 @@ from runs.models import Collection, Run, User
 from tests.conftest import GOOD, POOR, upload
 from tests.web.worlds import KNOWN, body_of, submit_form
 
+pytestmark = pytest.mark.words
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOSTILE = "<script>alert(1)</script>"
 Submit = Callable[..., Run]

@@ -15,6 +15,7 @@ from metrics.models import Evaluation
 from runs.models import ApiToken, Collection, Qrels, Run, Team, Topic, User
 from tests.conftest import GOOD, POOR, QRELS, client_of, upload
 
+pytestmark = pytest.mark.words
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)>'
 METADATA = f"""\
 # ir_metadata.start

@@ -11,6 +11,7 @@ from django.test import Client
 from runs.models import User
 from tests.metrics.scored import make_scored, simulated
 
+pytestmark = pytest.mark.words
 ORDERS, DESIGN = "/collections/scored/orders/", "/collections/scored/design/"
 
 

@@ -21,6 +21,7 @@ from tests.conftest import SESSIONS, evaluate_all, upload
 from tests.metrics.scored import make_scored
 from tests.test_docs import ROOT
 
+pytestmark = pytest.mark.words
 TEXT = (ROOT / "docs/sources.md").read_text()
 NUMBERS = re.findall(r"^\| (.+) \| `(.+)` \| `(\S+)`(.*) \| (.+) \| (.+) \|$", TEXT, re.MULTILINE)
 ADDRESSES = re.findall(r"`((?:runs|collections|session-sets)/\{(?:run|collection|set)\}[^`]+)`", TEXT)

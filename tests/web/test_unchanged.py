@@ -18,6 +18,7 @@ from runs.models import Collection, Membership, Run, Team
 from tests.conftest import GOOD, QRELS, client_of, evaluate_all, upload
 from tests.web.worlds import People, add_qrels, make_collection, make_runs, run_ids, submit_form
 
+pytestmark = pytest.mark.words
 PATHS = (
     "/api/v1/collections/one/leaderboard/", "/api/v1/collections/one/leaderboard/?measures=P@3&limit=1",
     "/api/v1/collections/one/comparison/", "/api/v1/collections/one/what-if/",
@@ -119,6 +120,7 @@ CHANGES: dict[str, Callable[[People], object]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.queries
 def test_every_change_of_a_board_changes_its_tag(people: People, run: str) -> None:
     """One after another, as they come; the answer behind the new tag is the one that is made anew."""
     tags = {path: ask(people, path)["ETag"] for path in (BOARD, PAGE)}
