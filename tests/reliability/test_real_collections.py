@@ -59,9 +59,10 @@ def expected_values(path: Path) -> dict[tuple[str, str], float]:
     return {(name, topic): float(value) for name, topic, value in rows if name in names}
 
 
-def test_robust_2003_equals_both_versions_of_trec_eval(server: Server, real_data: Path) -> None:
+def test_robust_2003_equals_both_versions_of_trec_eval(embedded: Server, real_data: Path) -> None:
+    """By topic; what PostgreSQL stores and gives back is tried with the forty runs below."""
     folder = real_data / "robust03"
-    with server.client() as client:
+    with embedded.client() as client:
         client.post("collections/", json={"slug": "robust03", "name": "Robust 2003"}).raise_for_status()
         topics = post_file(client, "collections/robust03/topics/", folder / "topics/topics.robust04.txt", "PUT")
         assert (topics["format"], topics["topics"]) == ("trec-sgml", 250)
