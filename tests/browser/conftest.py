@@ -24,8 +24,8 @@ def start_chromium(playwright: Playwright) -> Browser | None:
         return None
 
 
-# For one file of tests: while Playwright runs, its event loop keeps Django from the database in this process.
-@pytest.fixture(scope="module")
+# For the tests of this folder: while Playwright runs, its event loop keeps Django from the database in this process.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = start_chromium(playwright)
@@ -37,7 +37,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One server for all tests; nothing is started where there is no browser."""
     folder: Path = tmp_path_factory.mktemp("site")
