@@ -117,6 +117,23 @@ def test_an_evaluation_that_fails_is_told_once(api: APIClient, webhook: Webhook)
     assert {body["data"].get("state") for body in written(webhook)[2:4]} == {"failed"}
 
 
+def test_a_damaged_row_keeps_no_job_from_ending(api: APIClient, webhook: Webhook) -> None:
+    """Its event needs ids and names alone."""
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL stores no JSON that is none")
+    upload(api, RUNS, GOOD)
+    lease = lifecycle.claim(Evaluation.objects.get().pk)
+    assert lease
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA ignore_check_constraints = ON")
+        for table, column in (("run", "metadata"), ("collection", "level_labels"), ("qrels", "levels")):
+            cursor.execute(f"UPDATE runs_{table} SET {column} = '['")
+        cursor.execute("PRAGMA ignore_check_constraints = OFF")
+    assert lifecycle.fail(lease, code="stored_value_corrupt", message="x")
+    assert announce_done() == 1
+    assert events(webhook)[1:] == ["run.failed", "evaluations.done"]
+
+
 def test_an_evaluation_in_another_way_is_not_told(api: APIClient, small: Collection, webhook: Webhook) -> None:
     run = upload(api, RUNS, GOOD).json()["id"]
     evaluate_all()

@@ -13,7 +13,9 @@ from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
 from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
 
-_UNREAD = ("traceback", "qrels__topic_ids", "qrels__warnings")
+# What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of something else must
+# not keep a job from ending.
+_OF_COLLECTION = ("slug", "blind", "visibility", "team")
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
@@ -22,8 +24,10 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
     if not settings.EVALHUB_WEBHOOKS or evaluations is None:
         return
     key = evaluations.OF.KEY
-    ended = evaluations.objects.counting().live().filter(pk__in=list(pks)).defer(*_UNREAD)
-    for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels"):
+    ended = evaluations.objects.counting().live().filter(pk__in=list(pks))
+    read = ["state", f"{key}__tag", f"{key}__team__slug", "qrels__version"]
+    read += [f"{key}__collection__{name}" for name in _OF_COLLECTION]
+    for evaluation in ended.select_related(f"{key}__collection", f"{key}__team", "qrels").only(*read):
         qrels = evaluation.qrels
         submission_ended(evaluation.submission, evaluation.state, qrels.version if qrels else None)
         if qrels and kind is Evaluation:
@@ -36,7 +40,7 @@ def announce_compared(stored: Comparison) -> None:
         compared = Evaluation.objects.filter(pk__in=stored.query["evaluations"])
         teams = Team.objects.filter(pk__in=compared.values("run__team")).values("pk")
         # As it is now: a comparison may have taken an hour.
-        collection = Collection.objects.get(pk=stored.qrels.collection_id)
+        collection = Collection.objects.only(*_OF_COLLECTION).get(pk=stored.qrels.collection_id)
         comparison_compared(stored.pk, collection, teams)
 
 
@@ -48,7 +52,8 @@ def announce_done() -> int:
     writes another row.
     """
     announced = 0
-    for qrels in Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).defer("topic_ids"):
+    noted = Qrels.objects.filter(pk__in=UnannouncedEvaluations.objects.values("pk")).select_related("collection")
+    for qrels in noted.only("version", *(f"collection__{name}" for name in _OF_COLLECTION)):
         if _are_left(qrels):
             continue
         with transaction.atomic():
