@@ -114,6 +114,23 @@ def test_a_value_that_means_nothing_is_refused_by_name(tmp_path: Path, name: str
     assert "Traceback" not in done.stderr
 
 
+def test_networks_and_ports_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, read = "EVALHUB_WEBHOOK_ALLOW", module.env
+    assert (read.networks(name), read.ports(name, default=(443,))) == ((), (443,))
+    monkeypatch.setenv(name, " 10.0.0.0/8, fd00::/8,127.0.0.1 ")
+    assert [str(network) for network in read.networks(name)] == ["10.0.0.0/8", "fd00::/8", "127.0.0.1/32"]
+    monkeypatch.setenv(name, "443, 8443")
+    assert read.ports(name) == (443, 8443)
+    for value, says in (("10.0.0.1/8", "has host bits set"), ("lab", "write networks such as")):
+        monkeypatch.setenv(name, value)
+        with pytest.raises(ImproperlyConfigured, match=f"{name}.*{says}"):
+            read.networks(name)
+    for value in ("0", "65536", "https", "-1", "443;8443", "9" * 5000, "²"):
+        monkeypatch.setenv(name, value)
+        with pytest.raises(ImproperlyConfigured, match="ports from 1 to 65535"):
+            read.ports(name)
+
+
 def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("EVALHUB_ALOWED_HOSTS", "EVALHUB_COFFEE", "EVALHUB_TEST_ANYTHING", "EVALHUB_HTTPS", "EVALHUB_KERNELS"):
         monkeypatch.setenv(name, "1")
