@@ -233,12 +233,12 @@ def test_figures_say_what_is_in_the_database(
     assert figure("data_total_bytes") > figure("data_free_bytes") > 0
 
 
-def test_a_scrape_asks_five_queries_however_much_there_is(db: None, submit: Callable[..., Run]) -> None:
+def test_a_scrape_asks_seven_queries_however_much_there_is(db: None, submit: Callable[..., Run]) -> None:
     submit(GOOD)
     submit(POOR)
     with CaptureQueriesContext(connection) as queries:
         monitoring.exposition()
-    assert len(queries) == 5
+    assert len(queries) == 7
 
 
 def test_without_a_round_the_age_is_infinite_and_without_a_database_there_is_one_figure(

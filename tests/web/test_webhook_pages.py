@@ -63,7 +63,7 @@ def test_a_webhook_is_made_tried_changed_and_deleted(people: People, monkeypatch
     ("changed", "status", "says"),
     [
         ({"url": "http://ci.example.org/"}, 400, "must be an https address"),
-        ({"url": "https://10.0.0.1/"}, 400, "it is no public address"),
+        ({"url": "https://10.0.0.1/"}, 400, "it is not a public address"),
         ({"events": []}, 400, "events"),
         ({"nonsense": "1"}, 400, "unknown field"),
     ],

@@ -64,7 +64,7 @@ def parse_url(url: str) -> Target:
         raise InvalidInput(message, code="port_not_permitted", pointer="/url")
     literal = _address(host)
     if literal is not None and not is_permitted(literal):
-        message = f"nothing is sent to {host}: it is no public address"
+        message = f"nothing is sent to {host}: it is not a public address"
         raise InvalidInput(message, code="address_not_permitted", pointer="/url")
     target = found["target"] or "/"
     authority = found["host"] + (f":{found['port']}" if port != _DEFAULT_PORT else "")
