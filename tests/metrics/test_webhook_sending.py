@@ -16,6 +16,7 @@ from evalhub import client as evh
 from metrics.services.upkeep import dispatch
 from metrics.services.upkeep.dispatch import Dispatcher
 from metrics.services.upkeep.integrity import find_faults
+from metrics.services.upkeep.job_counts import read_figures
 from runs.models import AuditEvent, Collection, Delivery, User, Webhook
 from runs.services.webhooks.deliveries import DELAYS, claim, claim_next, reap, settle, sweep_deliveries
 from runs.services.webhooks.managing import change_secret
@@ -241,6 +242,18 @@ def test_faults_of_webhooks_are_found_and_repaired(due: Delivery, webhook: Webho
         assert repair
         repair()
     assert not Delivery.objects.exists()
+
+
+def test_figures_tell_what_is_not_sent(due: Delivery, webhook: Webhook) -> None:
+    def figures() -> tuple[int, int]:
+        found = read_figures()
+        return found.deliveries_overdue, found.webhooks_disabled
+
+    assert figures() == (0, 0)
+    Delivery.objects.update(next_at=timezone.now() - timedelta(minutes=2))
+    assert figures() == (1, 0)
+    Webhook.objects.update(enabled=False, disabled_reason="gone")
+    assert figures() == (0, 1)
 
 
 def test_slack_gets_a_text_without_a_signature(api: APIClient, small: Collection) -> None:
