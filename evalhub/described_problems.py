@@ -94,7 +94,8 @@ class Described(AutoSchema):
 
 
 def problems_of(view: Any, method: str, operation: dict[str, Any]) -> Iterator[int]:
-    """Yield the statuses of an operation's problems; a view has in `problems` what cannot be seen of it."""
+    """Yield the statuses of an operation's problems; a view has in `problems` what cannot be seen of it, and in
+    `problems_of_bodies` what only a method with a body answers."""
     headers = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "header"}
     yield from _EVERYWHERE
     yield from getattr(view, "problems", ())
@@ -102,6 +103,8 @@ def problems_of(view: Any, method: str, operation: dict[str, Any]) -> Iterator[i
         yield 404
     if method not in SAFE_METHODS:
         yield from _OF_CHANGES
+        if method != "DELETE":
+            yield from getattr(view, "problems_of_bodies", ())
         if KEY in headers or list(getattr(view, "parser_classes", ())) == list(FILE_PARSERS):
             yield 422
     if CONDITION in headers:

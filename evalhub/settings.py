@@ -252,6 +252,8 @@ SPECTACULAR_SETTINGS = {
         "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
         "DeliveryStateEnum": "runs.models.Delivery.State",
         "WebhookFormatEnum": "runs.models.Webhook.Format",
+        "RoleEnum": "runs.models.Membership.Role",
+        "ParameterRoleEnum": "runs.models.ParameterKey.Role",
     },
 }
 

@@ -81,7 +81,7 @@ class RunMetadata(APIView):
 
     scopes = {"PUT": Scope.SUBMIT}
     conditional = ("PUT",)
-    problems = (422,)
+    problems_of_bodies = (422,)
 
     @extend_schema(request=MetadataSerializer, responses=RUNS.shape, parameters=[conditions.PARAMETER])
     def put(self, request: Request, run: UUID) -> Response:
@@ -130,7 +130,7 @@ class RunsMetadata(APIView):
     """The metadata of many runs of a collection."""
 
     scopes = {"PATCH": Scope.SUBMIT}
-    problems = (422,)
+    problems_of_bodies = (422,)
     parser_classes = (JSONParser, MergePatchParser)
 
     @extend_schema(request=MetadataEditSerializer, responses=shape(EditedRuns))

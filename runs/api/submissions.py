@@ -231,6 +231,7 @@ class RunDetail(SubmissionDetail):
 
     kind = RUNS
     parser_classes = (JSONParser, MergePatchParser)
+    problems_of_bodies = (422,)
 
 
 @extend_schema_view(**SESSION_SETS.detail_schema())

@@ -75,7 +75,7 @@ def _read_value(text: str, where: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     if text == "null":
-        raise _bad(where, "null is no value; leave the whole line out to remove the key")
+        raise _bad(where, "null is not a value; leave the whole line out to remove the key")
     if not (text.startswith(_QUOTED) or _NUMBER.fullmatch(text)):
         if len(text) > MAX_TEXT:
             raise _bad(where, f"the text has {len(text):,} characters; at most {MAX_TEXT:,} are kept")
@@ -83,7 +83,9 @@ def _read_value(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        message = f"{text[:40]!r} begins like JSON and is none; put a text in quotes that begins with {text[0]}"
+        message = (
+            f"{text[:40]!r} begins like JSON but cannot be read; write a text in quotes if it begins with {text[0]}"
+        )
         raise _bad(where, message) from None
 
 

@@ -208,7 +208,7 @@ def read_costs(costs: Mapping[str, Any]) -> dict[str, Any]:
         raise _bad_cost(f"{len(costs)} costs; at most {MAX_COSTS} are kept")
     for name, cost in costs.items():
         if not name.strip() or len(name) > MAX_KEY or _CONTROL.search(name) or _SPECIAL.search(name):
-            raise _bad_cost(f"{name[:60]!r} is no name of a cost; write one such as latency_ms, without a dot")
+            raise _bad_cost(f"{name[:60]!r} cannot be the name of a cost; write one such as latency_ms, without a dot")
         given = cost if isinstance(cost, dict) else {"value": cost}
         if unknown := [key for key in given if key not in _COST_PARTS]:
             raise _bad_cost(f"{name[:60]}: {unknown[0][:60]!r} is not known; a cost has {', '.join(_COST_PARTS)}")

@@ -43,7 +43,7 @@ class RunParametersPage(FormPage):
             run = owned_run(request, run_id)
             try:
                 if request.data.get("read", RUNS.tag(run)) != RUNS.tag(run):
-                    message = "somebody has changed this run since you read it; compare with what it has now, below"
+                    message = "this run has been changed since you read it; compare with what it has now, below"
                     raise ChangedMeanwhile(message)
                 metadata = edited(run.metadata, read_lines(parameters, "parameters"))
                 measured = read_costs(read_lines(costs, "costs"))

@@ -19,6 +19,7 @@ from runs.models import (
     Immutable,
     Invitation,
     Membership,
+    ParameterKey,
     Qrels,
     Run,
     SessionSet,
@@ -73,6 +74,10 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "run.submitted": (lambda api: None, submit),
     "run.changed": (submit, lambda api: api.patch(f"/api/v1/runs/{Run.objects.get().pk}/", {"description": "x"})),
     "run.deleted": (submit, lambda api: api.delete(f"/api/v1/runs/{Run.objects.get().pk}/")),
+    "parameter.changed": (
+        lambda api: api.patch(f"/api/v1/runs/{submit(api)}/", {"metadata": {"k1": 1}}),
+        lambda api: api.patch(f"{SMALL}parameters/param/k1/", {"unit": "x"}),
+    ),
     "team.created": (lambda api: None, lambda api: api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})),
     "team.deleted": (make_lab, lambda api: api.delete("/api/v1/teams/lab/")),
     "invitation.made": (
@@ -155,7 +160,8 @@ def test_an_action_leaves_one_event(api: APIClient, bob: User, collection: str, 
     token = ApiToken.objects.get(name="test")
     assert (event.action, event.actor, event.token) == (action, "alice", token.key)
     assert (event.request_id, event.address) == ("request-7", "127.0.0.1")
-    assert (event.collection is not None) == action.startswith(("collection", "topics", "qrels", "run", "session_set"))
+    of_one = ("collection", "topics", "qrels", "run", "session_set", "parameter")
+    assert (event.collection is not None) == action.startswith(of_one)
 
 
 @pytest.mark.parametrize("action", [name for name in ACTS if name not in ("collection.created", "qrels.read")])
@@ -177,7 +183,9 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 
 def state() -> list[Any]:
-    models: tuple[Any, ...] = (Collection, Qrels, Run, Team, Membership, Invitation, ApiToken, Webhook)
+    models: tuple[Any, ...] = (
+        Collection, Qrels, Run, ParameterKey, Team, Membership, Invitation, ApiToken, Webhook,
+    )  # fmt: skip
     hidden = {"last_used_at"}
     return [
         sorted(

@@ -63,12 +63,14 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
 
     assert with_status("412") == {
         ("patch", "collections/{collection}/"), ("patch", "runs/{run}/"), ("delete", "runs/{run}/"),
+        ("put", "runs/{run}/metadata/"),
         ("patch", "session-sets/{session_set}/"), ("delete", "session-sets/{session_set}/"),
     }  # fmt: skip
     assert with_status("422") == {
         ("post", "collections/"), ("put", "collections/{collection}/topics/"),
         ("post", "collections/{collection}/qrels/"), ("post", "collections/{collection}/runs/"),
-        ("post", "collections/{collection}/sessions/"),
+        ("post", "collections/{collection}/sessions/"), ("patch", "runs/{run}/"), ("put", "runs/{run}/metadata/"),
+        ("patch", "collections/{collection}/runs/metadata/"),
     }  # fmt: skip
     assert ("get", "collections/{collection}/leaderboard/") in with_status("304")
     assert ("get", "collections/{collection}/runs/") not in with_status("304")

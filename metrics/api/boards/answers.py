@@ -135,7 +135,7 @@ class Leaderboard(TypedDict):
     cautions: MeasureCautions
     sort: str
     order: str
-    columns: NotRequired[Annotated[list[str], "parameters and costs that were asked for"]]
+    columns: NotRequired[Annotated[list[str], "the requested parameters and costs"]]
     arrange: NotRequired[Annotated[str, "the column that orders the rows"]]
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]

@@ -243,7 +243,8 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
 
 def _arranged(board: _Board, places: list[_Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
-    runs = dict(Evaluation.objects.filter(pk__in=[place.pk for place in places]).order_by().values_list("pk", "run_id"))
+    current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
+    runs = dict(current.order_by().values_list("pk", "run_id"))
     below = list(others.values_list(*_OTHERS))
     every = [*(runs[place.pk] for place in places), *(run for run, _, _ in below)]
     page = arranged(every, by)[board.query.offset : board.query.offset + board.query.limit]

@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 
 from metrics.services.boards.conditions import Board, visible_board, visible_keys
 from metrics.services.boards.matching import matching_runs
-from runs.models import Collection, Parameter, ParameterKey, Run
+from runs.models import Collection, Parameter, ParameterKey, ParameterSet, Run
 
 # The most frequent values that are listed of a key.
 LISTED = 20
@@ -75,12 +75,16 @@ def read_facets(
     keys = visible_keys(Board(collection, runs)).filter(name__icontains=name).order_by("-space", "name")
     found = list(keys)
     page = found[offset : offset + limit]
-    return Facets(len(found), runs.count(), _facets(page, runs))
+    return Facets(len(found), runs.count(), _facets(collection, page, runs))
 
 
-def _facets(keys: list[ParameterKey], runs: QuerySet[Run]) -> list[Facet]:
+def _facets(collection: Collection, keys: list[ParameterKey], runs: QuerySet[Run]) -> list[Facet]:
+    """Return the facets of keys of the collection. Where all of its runs count, the keys alone are looked up."""
     facets = {key.pk: Facet(key) for key in keys}
-    rows = Parameter.objects.filter(key__in=list(facets), owner__run__in=runs).order_by()
+    rows = Parameter.objects.filter(key__in=list(facets)).order_by()
+    sets = ParameterSet.objects.filter(run__collection=collection)
+    if sets.exclude(run__in=runs).exists():
+        rows = rows.filter(owner__in=sets.filter(run__in=runs).values("pk"))
     for kind in ("number", "folded") if facets else ():
         for key, value, count, total, different, low, high in _frequent(
             rows.filter(**{f"{kind}__isnull": False}), kind
