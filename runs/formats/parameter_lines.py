@@ -22,14 +22,15 @@ _QUOTED = ('"', "[", "{")
 
 def write_lines(values: Mapping[str, Any]) -> str:
     """Return a line for each value by its dotted name."""
-    return "".join(f"{_written_key(name)} = {_written(value)}\n" for name, value in values.items())
+    return "".join(f"{_written_key(name)} = {written_value(value)}\n" for name, value in values.items())
 
 
 def _written_key(name: str) -> str:
     return compact(name) if "=" in name or name.startswith('"') or name != name.strip() else name
 
 
-def _written(value: Any) -> str:
+def written_value(value: Any) -> str:
+    """Return a value as a line has it."""
     if not isinstance(value, str):
         return compact(value)
     plain = value == value.strip() and value.isprintable() and not value.startswith(_QUOTED)

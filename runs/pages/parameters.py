@@ -15,11 +15,11 @@ from runs.api.access import owned_run
 from runs.api.origin import origin_of
 from runs.api.submissions import RUNS
 from runs.errors import ChangedMeanwhile, Unprocessable
-from runs.formats.parameter_lines import edited, read_lines, shown_values, write_lines
+from runs.formats.parameter_lines import edited, read_lines, shown_values, write_lines, written_value
 from runs.formats.parameters import flatten, read_costs
 from runs.models import Run, Scope
 from runs.pages.forms import FormPage, see
-from runs.services.edits import edit_of, history_of, save_edits
+from runs.services.edits import Changed, edit_of, history_of, save_edits
 from runs.views import problem_of
 
 _NAMED = 10
@@ -53,6 +53,12 @@ class RunParametersPage(FormPage):
         return see(request, reverse("run-page", args=[run.pk]) + "#parameters")
 
 
+def _texts(change: Changed) -> tuple[str, str | None, str | None]:
+    """Return the name of a changed value, and the value before and after as lines have it, None where it is not set."""
+    before, after = (None if value is None else written_value(value) for value in (change.before, change.after))
+    return change.name, before, after
+
+
 def _page(request: Request, run: Run, parameters: str, costs: str, error: Exception | None = None) -> HttpResponse:
     status, refused = problem_of(error) if error else (200, "")
     context: dict[str, Any] = {
@@ -63,7 +69,7 @@ def _page(request: Request, run: Run, parameters: str, costs: str, error: Except
         "read": RUNS.tag(run),
         "refused": refused,
         "kept": flatten(run.metadata).left_out[:_NAMED],
-        "edits": history_of(run)[-_EDITS:],
+        "edits": [(edit, [_texts(change) for change in edit.changes]) for edit in history_of(run)[-_EDITS:]],
     }
     if isinstance(error, ChangedMeanwhile):
         context["now"] = write_lines({**shown_values(run.metadata), **run.costs})

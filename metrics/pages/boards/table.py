@@ -38,8 +38,8 @@ SCALE_WIDTH = 90.0
 # Below this share most of the first ten documents are unjudged, and the mean says little about the run.
 LOW_JUDGED = 0.5
 _NARROW_SCALE = 0.05
-# Characters of a text in a column of parameters.
-_CUT = 60
+# Characters of a text in a column of parameters, and of one that is not broken into lines.
+_CUT, _BRIEF = 60, 24
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,11 @@ class ParameterColumn:
 
 @dataclass(frozen=True)
 class ParameterCell:
-    """A value of such a column; a long text is cut, and `title` has all of it."""
+    """A value of such a column; a long text is cut, and `title` has all of it. `kind` is its CSS class: a number, or a
+    text that fits in one line."""
 
     text: str
-    number: bool = False
+    kind: str = ""
     title: str = ""
 
 
@@ -366,7 +367,8 @@ class BoardTable:
 def _parameter(value: Cell) -> ParameterCell:
     text = shown_value(value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return ParameterCell(text[:_CUT] + "…" * (len(text) > _CUT), number, text if len(text) > _CUT else "")
+    kind = "number" if number else "brief" if len(text) <= _BRIEF else ""
+    return ParameterCell(text[:_CUT] + "…" * (len(text) > _CUT), kind, text if len(text) > _CUT else "")
 
 
 def unjudged_note(judged: float | None) -> str:

@@ -13,10 +13,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from metrics.services.boards.conditions import PLAIN_KEY, Board, find_key, written
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
-from runs.models import Parameter, Run
+from runs.models import Run
 from runs.services.parameters import COST, PARAM
 
 MAX_COLUMNS = 12
@@ -121,31 +123,28 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
     return found
 
 
-def arranged(runs: list[UUID], by: Arrangement) -> list[int]:
-    """Return the places of runs, which are in the order of their ranks, in the order of a column.
+def arranged(names: list[Any], known: Mapping[Any, Any], descending: bool) -> list[int]:
+    """Return the places of rows, whose names are in the order of their ranks, in the order of their values.
 
-    Numbers come before texts and these before false and true, in the other direction after them; runs without a value
+    Numbers come before texts and these before false and true, in the other direction after them; rows without a value
     come last.
     """
-    known = _moments(runs) if by.column.key_id is None else _values(by.column.key_id)
-    with_value = [place for place, run in enumerate(runs) if run in known]
+    with_value = [place for place, name in enumerate(names) if name in known]
     # Both ways equal ones stay in the order of their ranks.
-    with_value.sort(key=lambda place: known[runs[place]], reverse=by.descending)
-    there = set(with_value)
-    return [*with_value, *(place for place in range(len(runs)) if place not in there)]
+    with_value.sort(key=lambda place: known[names[place]], reverse=descending)
+    return [*with_value, *(place for place, name in enumerate(names) if name not in known)]
 
 
-def _moments(runs: list[UUID]) -> Mapping[UUID, Any]:
-    return dict(Run.objects.filter(pk__in=runs).order_by().values_list("pk", "created_at"))
-
-
-def _values(key: int) -> Mapping[UUID, tuple[int, Any]]:
-    rows = Parameter.objects.filter(key=key).order_by()
-    known: dict[UUID, tuple[int, Any]] = {}
+def values_of(column: ShownColumn, rows: QuerySet[Any], to_run: str) -> dict[Any, Any]:
+    """Return what orders runs, or their evaluations, by their keys; `to_run` leads from these to the run."""
+    if column.key_id is None:
+        return dict(rows.order_by().values_list("pk", f"{to_run}created_at"))
+    path = f"{to_run}parameter_set__parameters__"
+    found: dict[Any, Any] = {}
     for order, kind in enumerate(("number", "folded", "boolean")):
-        having = rows.filter(**{f"{kind}__isnull": False}).values_list("owner__run_id", kind)
-        known |= {run: (order, value) for run, value in having}
-    return known
+        having = rows.filter(**{f"{path}key": column.key_id, f"{path}{kind}__isnull": False}).order_by()
+        found |= {pk: (order, value) for pk, value in having.values_list("pk", f"{path}{kind}")}
+    return found
 
 
 def shown_value(value: Cell) -> str:

@@ -79,7 +79,7 @@ def visible_board(collection: Collection, reader: Any, qrels: Qrels | None = Non
 def visible_keys(board: Board, space: str | None = None) -> QuerySet[ParameterKey]:
     """Return the keys that a run of the reader's has."""
     keys = ParameterKey.objects.filter(collection=board.collection)
-    own = Parameter.objects.filter(key=OuterRef("pk"), owner__run__in=board.runs)
+    own = _of(board.runs).filter(key=OuterRef("pk"))
     there = (Exists(own.filter(**{f"{kind}__isnull": False})) for kind in ("number", "folded", "boolean"))
     return (keys.filter(space=space) if space else keys).filter(reduce(or_, (Q(one) for one in there)))
 
@@ -93,7 +93,13 @@ def find_key(board: Board, space: str, name: str, where: str) -> ParameterKey:
 
 
 def _rows(key: int, kind: str, runs: QuerySet[Run]) -> QuerySet[Parameter]:
-    return Parameter.objects.filter(key=key, owner__run__in=runs, **{f"{kind}__isnull": False})
+    return _of(runs).filter(key=key, **{f"{kind}__isnull": False})
+
+
+def _of(runs: QuerySet[Run]) -> QuerySet[Parameter]:
+    """Return the rows of runs for a question that the first of them answers: SQLite would collect the keys of all runs
+    for `IN`, and tries them one by one for `EXISTS`."""
+    return Parameter.objects.filter(Exists(runs.filter(pk=OuterRef("owner__run"))))
 
 
 def _unknown(board: Board, space: str, name: str) -> str:

@@ -12,7 +12,7 @@ from django.db.models import Case, Count, QuerySet, Value, When
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
 from metrics.models import Evaluation, MetricVector
-from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells
+from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells, values_of
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
 from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
@@ -244,14 +244,15 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
 def _arranged(board: _Board, places: list[_Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
     current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
-    runs = dict(current.order_by().values_list("pk", "run_id"))
     below = list(others.values_list(*_OTHERS))
-    every = [*(runs[place.pk] for place in places), *(run for run, _, _ in below)]
-    page = arranged(every, by)[board.query.offset : board.query.offset + board.query.limit]
+    # Evaluations under these judgements go by their keys, runs without one by theirs.
+    names: list[Any] = [*(place.pk for place in places), *(run for run, _, _ in below)]
+    known = values_of(by.column, current, "run__") | (values_of(by.column, others, "") if below else {})
+    page = arranged(names, known, by.descending)[board.query.offset : board.query.offset + board.query.limit]
     shown = [places[index] for index in page if index < len(places)]
     rest = [below[index - len(places)] for index in page if index >= len(places)]
-    rows = {row.run.pk: row for row in _rows(board, shown, rest)}
-    return [rows[every[index]] for index in page]
+    rows = {row.evaluation.pk if row.current else row.run.pk: row for row in _rows(board, shown, rest)}
+    return [rows[names[index]] for index in page]
 
 
 def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
