@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import login
@@ -70,7 +70,7 @@ def join_page(request: HttpRequest) -> HttpResponse:
         link = find_link(code)
         context["link"] = link
         if request.method == "POST" and request.user.is_authenticated:
-            join(link=link, user=cast(User, request.user), origin=origin_of(request))
+            join(link=link, user=request.user, origin=origin_of(request))
             messages.success(request, f"You are now in team {link.team.name}.")
             return HttpResponseRedirect(reverse("team-page", args=[link.team.slug]), status=303)
         if request.method == "POST":

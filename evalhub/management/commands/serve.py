@@ -48,8 +48,8 @@ class Command(command.Command):
                     # A command to paste into another terminal, in another folder.
                     own = ["env", f"EVALHUB_DATA={settings.EVALHUB_DATA}", sys.executable, "-m", "evalhub"]
                     create = f"{shlex.join(own)} create_admin NAME"
-                    page, code = f"http://{options['bind']}/", offer_code()
-                    self.stdout.write(f"no account exists yet; create the first one at {page} with the code {code}")
+                    page = f"http://{options['bind']}/ with the code {offer_code()}"
+                    self.stdout.write(f"no account exists yet; create the first one at {page}")
                     self.stdout.write(f"or with: {create}")
                 self.stdout.flush()
                 try:

@@ -35,7 +35,8 @@ class MeasuresPage(ChangingSection):
         }
 
     def change(self, request: Request, collection: Collection) -> str:
-        form, names = request.data, list(collection.measures)
+        form: Any = request.data
+        names = list(collection.measures)
         if "remove" in form or "first" in form:
             name = str(form.get("remove", form.get("first")))
             if name not in names:

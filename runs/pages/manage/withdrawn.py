@@ -17,7 +17,7 @@ from runs.pages.manage.sections import ChangingSection
 from runs.services.submissions import restore
 
 _SHOWN = 200
-_KINDS = {model.KEY: model for model in (Run, SessionSet)}
+_KINDS: dict[str, Any] = {model.KEY: model for model in (Run, SessionSet)}
 
 
 class WithdrawnPage(ChangingSection):
@@ -43,6 +43,6 @@ class WithdrawnPage(ChangingSection):
             model, key = _KINDS[str(request.data.get("kind"))], UUID(str(request.data.get("id")))
         except (KeyError, ValueError) as error:
             raise Http404("there is no such submission") from error
-        made = withdrawn(request, model, key)
+        made: Any = withdrawn(request, model, key)
         restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
         return f"{made.tag} of team {made.team} restored."
