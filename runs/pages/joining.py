@@ -85,5 +85,4 @@ def join_page(request: HttpRequest) -> HttpResponse:
         status = refused.status
     response = render(request, "runs/join.html", context, status=status)
     response["Cache-Control"] = "no-store"
-    response["Referrer-Policy"] = "no-referrer"
     return response

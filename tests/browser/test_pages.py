@@ -259,6 +259,26 @@ def test_several_runs_are_submitted_with_a_row_for_each(session: BrowserContext,
         expect(page.get_by_role("heading", name="second")).to_be_visible()
 
 
+def test_a_colleague_joins_by_a_link_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:
+    with watched(session, site) as seen:
+        seen.page.goto("/teams/")
+        seen.page.get_by_label("Name", exact=True).fill("Retrieval lab")
+        expect(seen.page.get_by_label("Short name")).to_have_value("retrieval-lab")
+        seen.page.get_by_role("button", name="Create team").click()
+        seen.page.get_by_role("button", name="Create an invitation link").click()
+        link = seen.page.locator("#link").inner_text().strip()
+        assert faults_of_access(seen.page) == []
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False, viewport=PHONE)
+    with watched(context, site) as seen:
+        seen.page.goto(link)
+        seen.page.get_by_label("User name").fill("colleague")
+        for label in ("Password", "Password again"):
+            seen.page.get_by_label(label, exact=True).fill("a long passphrase")
+        seen.page.get_by_role("button", name="Create an account and join").click()
+        expect(seen.page.get_by_text("Welcome, colleague. You are in team Retrieval lab.")).to_be_visible()
+    context.close()
+
+
 def test_a_run_is_submitted_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:
     context = chromium.new_context(base_url=site.url, java_script_enabled=False, storage_state=session.storage_state())
     with watched(context, site) as seen:

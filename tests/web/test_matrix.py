@@ -367,7 +367,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("run-change-page", "POST"): lambda: {"action": "withdraw"},
     ("session-set-change-page", "POST"): lambda: {"action": "describe", "description": "changed"},
     ("submit-sessions-page", "POST"): lambda: file_of(SESSIONS.replace("s1", "s3")),
-    ("first-account-page", "POST"): lambda: {"code": "x", "username": "new", "password": "x"},
+    ("first-account-page", "POST"): lambda: {"code": "x", "username": "new", "password": "x", "again": "x"},
     ("join-page", "POST"): lambda: {"code": "x"},
     ("teams-page", "POST"): lambda: {"name": "New"},
     ("team-page", "POST"): lambda: {"action": "link"},

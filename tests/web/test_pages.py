@@ -148,11 +148,11 @@ def test_the_home_page_counts_judged_topics_where_none_are_listed(browser: Clien
 
 
 def test_an_empty_site_tells_how_to_begin(browser: Client, alice: User) -> None:
-    html = page(browser, "/")
-    assert "make admin NAME=you" in html
-    assert "http://testserver/api/v1" in html
+    assert "There are no public collections" in page(browser, "/")
     browser.force_login(alice)
-    assert "make admin NAME=you" not in page(browser, "/")
+    html = page(browser, "/")
+    assert "/new-collection/" in html
+    assert "http://testserver/api/v1" in html
 
 
 def test_the_leaderboard_ranks_and_marks(browser: Client, board: tuple[Run, Run]) -> None:
