@@ -150,7 +150,8 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
     context = {
         "collection": collection,
         "teams": list(Team.objects.of(request.user)),
-        "given": request.data if request.method == "POST" else {},
+        # In a lab's collection, its members submit for the lab.
+        "given": request.data if request.method == "POST" else {"team": collection.team.slug},
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),
         "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
         "most_files": MAX_FILES,

@@ -68,7 +68,8 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
     context = {
         "collection": collection,
         "teams": list(Team.objects.of(request.user)),
-        "given": request.data if request.method == "POST" else {},
+        # In a lab's collection, its members submit for the lab.
+        "given": request.data if request.method == "POST" else {"team": collection.team.slug},
         "formats": list(FORMATS),
         "ways": _JUDGED_BY,
         "refused": refused,

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework.test import APIClient
 
-from runs.models import ApiToken, AuditEvent, Collection, Run, Team, User
+from runs.models import ApiToken, AuditEvent, Collection, Membership, Run, Team, User
 from runs.services.files import stored_files, upload_folder
 from tests.conftest import GOOD, POOR
 from tests.web.test_pages import page, text_of
@@ -168,6 +168,15 @@ def test_a_form_for_several_files_that_does_not_fit_submits_none(
     assert "typed</textarea>" in html
     assert not Run.objects.exists()
     assert list(upload_folder().iterdir()) == []
+
+
+def test_the_team_of_the_collection_is_proposed_to_its_members(browser: Client, alice: User, collection: str) -> None:
+    lab = Team.objects.create(slug="zlab", name="Lab")
+    Collection.objects.update(team=lab)
+    assert '<option value="alice">' in page(browser, PATH)
+    Membership.objects.create(team=lab, user=alice)
+    for path in (PATH, "/collections/small/submit-sessions/"):
+        assert '<option value="zlab" selected>' in page(browser, path)
 
 
 def test_all_refused_is_no_success_and_there_is_a_most(browser: Client, collection: str) -> None:

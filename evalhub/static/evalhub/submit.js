@@ -48,7 +48,7 @@ function showRows() {
   if (!rows.length) return;
   const head = make("tr");
   for (const words of ["File", "Tag", "Sent", "Result"]) head.append(make("th", { scope: "col", textContent: words }));
-  const frame = make("div", { className: "scroll part", tabIndex: 0, role: "region", ariaLabel: "Chosen files" });
+  const frame = make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Chosen files" });
   const lines = make("table");
   const body = make("tbody");
   lines.append(make("thead"), body);
