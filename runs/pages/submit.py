@@ -29,7 +29,7 @@ from runs.services.runs import RunUpload
 from runs.services.submissions import submit
 
 # The endings of the names of run files, which are no part of a tag.
-_ENDINGS = re.compile(r"(\.(gz|zst|run|txt|trec|res|tsv))+$", re.IGNORECASE)
+_ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
 _TEXTS = ("tag", "tags", "team", "description", "metadata")
 
 
@@ -47,7 +47,11 @@ class RunFormSerializer(OfForm, RunUploadSerializer):
 
 def tag_of_name(name: str) -> str:
     """Return the tag for a run whose file has this name."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", _ENDINGS.sub("", name))[:64]
+    stem, dot, ending = name.rpartition(".")
+    while dot and ending.lower() in _ENDINGS:
+        name = stem
+        stem, dot, ending = name.rpartition(".")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:64]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ _FIELD = re.compile(r'([^\W\d][^\s()",:<=>]*):')
 _COMPARED = re.compile(r'([^\s()"<=>!]*)(!?[<=>]=?|≤|≥)([^\s()"]*)')
 _VALUE = re.compile(r'[^\s()",]+')
 _SIGN = re.compile(r"!=|<=|>=|=|<|>")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SIGNS = {"==": "=", "≤": "<=", "≥": ">="}
 _KEYS = {PARAM: "a parameter, such as param:k1", MEASURE: "a measure, such as measure:AP>0.3"}
 _MISSING = 'a term is missing: a word, a "phrase", or a field such as team:name'
