@@ -34,7 +34,7 @@ OURS = (
 SCREENED, SUSPECT_SECONDS = 400, 0.0003
 # Eight times the input: 8 where time is proportional, 64 where it is quadratic.
 FACTOR, MOST = 8, 24
-LIMIT_SECONDS = 10
+LIMIT_SECONDS = 60
 _ASSIGNED = (ast.Assign, ast.AnnAssign)
 
 
