@@ -4,8 +4,8 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures
-from metrics.api.boards import parameters, what_if
 from metrics.api.boards import views as boards
+from metrics.api.boards import what_if
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
@@ -17,7 +17,6 @@ from metrics.exports.comparisons import EXPORTS
 from metrics.exports.sessions import EXPORTS as SESSION_EXPORTS
 from metrics.exports.values.matrix import MATRIX_EXPORTS
 from metrics.exports.values.run_values import RUN_VALUE_EXPORTS
-from runs.models import ParameterKey
 
 
 class ExportConverter(StringConverter):
@@ -50,13 +49,6 @@ class SessionExportConverter(StringConverter):
     regex = "|".join(SESSION_EXPORTS)
 
 
-class SpaceConverter(StringConverter):
-    """Match the spaces of parameters: parameters themselves, and costs."""
-
-    regex = "|".join(ParameterKey.Space.values)
-
-
-register_converter(SpaceConverter, "space")
 register_converter(ExportConverter, "export")
 register_converter(BoardExportConverter, "board_export")
 register_converter(MatrixExportConverter, "matrix_export")
@@ -71,12 +63,6 @@ urlpatterns = [
         "collections/<slug:collection>/leaderboard/export/<board_export:kind>/",
         boards.LeaderboardExport.as_view(),
         name="leaderboard-export",
-    ),
-    path("collections/<slug:collection>/parameters/", parameters.ParameterList.as_view(), name="parameters"),
-    path(
-        "collections/<slug:collection>/parameters/<space:space>/<path:parameter>/",
-        parameters.ParameterDetail.as_view(),
-        name="parameter",
     ),
     path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),
     path(

@@ -1,8 +1,19 @@
 """URLs of collections, topics, judgements, runs, session sets, teams, tokens and the audit trail."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
-from runs.api import accounts, audit, edits, states, submissions, views, webhooks
+from runs.api import accounts, audit, edits, keys, states, submissions, views, webhooks
+from runs.models import ParameterKey
+
+
+class SpaceConverter(StringConverter):
+    """Match the spaces of parameters: parameters themselves, and costs."""
+
+    regex = "|".join(ParameterKey.Space.values)
+
+
+register_converter(SpaceConverter, "space")
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -18,6 +29,8 @@ urlpatterns = [
     path(_COLLECTION + "qrels/<int:version>/file/", views.QrelsFile.as_view(), name="qrels-file"),
     path(_COLLECTION + "runs/", submissions.RunList.as_view(), name="runs"),
     path(_COLLECTION + "runs/metadata/", edits.RunsMetadata.as_view(), name="runs-metadata"),
+    path(_COLLECTION + "parameters/", keys.ParameterList.as_view(), name="parameters"),
+    path(_COLLECTION + "parameters/<space:space>/<path:parameter>/", keys.ParameterDetail.as_view(), name="parameter"),
     path(_COLLECTION + "sessions/", submissions.SessionSetList.as_view(), name="session-sets"),
     path("session-sets/<uuid:session_set>/", submissions.SessionSetDetail.as_view(), name="session-set"),
     path("session-sets/<uuid:session_set>/file/", submissions.SessionSetFile.as_view(), name="session-set-file"),

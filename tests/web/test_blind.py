@@ -67,10 +67,8 @@ def make_world(people: People, slug: str, runs: int) -> str:
     for index in range(3):
         for role, team in (("participant", "guests"), ("member", "lab"), ("other", "others")):
             content = (GOOD, POOR, GOOD + "7 Q0 a 1 1.0 good\n")[index].replace("Q0 c", f"Q0 c{role[0]}")
-            # Of the parameters of others, nothing is seen either: they are others in every world.
-            own = {"k": index} if role == "participant" else {f"k{slug[-1]}": ord(slug[-1]), "k": slug}
-            sent = {"team": team, "tag": f"run-{index}", "metadata": json.dumps(own)}
-            assert submit_form(people.api[role], slug, content, **sent).status_code == 202
+            form = {"team": team, "tag": f"run-{index}", "metadata": json.dumps({"k": index})}
+            assert submit_form(people.api[role], slug, content, **form).status_code == 202
     sent = list(Run.objects.filter(collection__slug=slug).order_by("created_at"))
     # In this order whatever time the sending takes, and before all that is sent afterwards.
     last = sent[-1].created_at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -60,10 +61,19 @@ class KeyLine:
         return self.facet.key
 
     @property
+    def anchor(self) -> str:
+        return anchor_of(self.key)
+
+    @property
     def range(self) -> str:
         if self.facet.low is None or self.facet.low == self.facet.high:
             return ""
         return f"{shown_value(self.facet.low)} to {shown_value(self.facet.high)}"
+
+
+def anchor_of(key: ParameterKey) -> str:
+    """Return the id of a key's row: of its name, because a number of the row would tell how many keys others have."""
+    return quote(str(key), safe="")
 
 
 @page
@@ -177,4 +187,4 @@ class DescribeParameter(FormPage):
                 }
                 return _page(request._request, collection, told, status)
             change_key(key=key, changes=serializer.validated_data, origin=origin_of(request))
-        return see(request, reverse("parameters-page", args=[slug]) + f"#{space}-{key.pk}")
+        return see(request, reverse("parameters-page", args=[slug]) + f"#{anchor_of(key)}")

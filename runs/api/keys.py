@@ -6,20 +6,18 @@ from typing import Annotated, Any, TypedDict
 
 from django.db import transaction
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from metrics.questions.declared import FILTER, parameter
-from metrics.questions.parameters import query_of
 from metrics.services.boards.conditions import visible_board, visible_keys
 from metrics.services.boards.parameters import DEFAULT_LIMIT, MAX_LIMIT, Facet, read_facets
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import managed_collection, visible_collection
 from runs.api.origin import origin_of
-from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.api.parameters import MAX_OFFSET, integer_in, text_of
 from runs.api.serializers import ParameterKeySerializer
 from runs.api.shapes import Kind, OneOf, shape
 from runs.formats.parameters import MAX_KEY
@@ -67,15 +65,17 @@ class ParameterList(APIView):
         operation_id="parameters_list",
         responses=shape(Parameters),
         parameters=[
-            FILTER,
-            parameter("q", "a part of the name"),
-            parameter("limit", f"keys of a page, default: {DEFAULT_LIMIT}, at most {MAX_LIMIT}", int),
-            parameter("offset", "keys to pass over", int),
+            OpenApiParameter("filter", description="whose parameters: those of the runs that a filter selects"),
+            OpenApiParameter("q", description="a part of the name"),
+            OpenApiParameter(
+                "limit", int, description=f"keys of a page, default: {DEFAULT_LIMIT}, at most {MAX_LIMIT}"
+            ),
+            OpenApiParameter("offset", int, description="keys to pass over"),
         ],
     )
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
-        asked = query_of(request)
+        asked = text_of(request.query_params)
         facets = read_in_snapshot(
             lambda: read_facets(
                 collection=found,
