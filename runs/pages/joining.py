@@ -66,6 +66,8 @@ def join_page(request: HttpRequest) -> HttpResponse:
     code = form.get("code", "")
     context: dict[str, Any] = {"code": code, "given": form}
     status = 200
+    if request.method != "POST" and not code:
+        return render(request, "runs/join.html", context)
     try:
         link = find_link(code)
         context["link"] = link

@@ -18,6 +18,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.services.queue.queueing import queue_submitted, try_damaged_again
 from runs.api.access import visible_collection
 from runs.api.origin import origin_of
+from runs.api.parameters import check_fields
 from runs.api.serializers import RunUploadSerializer
 from runs.api.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 from runs.api.views import upload_fields
@@ -111,6 +112,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
 def _send_all(request: Request, collection: Collection) -> list[Sent]:
     """Check or submit each file by itself, so that a refused one stops no other. Raise what is wrong with the form
     before any file is read."""
+    check_fields(request.data, ("csrfmiddlewaretoken", "action", "file", "known", *_TEXTS))
     texts = {name: str(request.data[name]) for name in _TEXTS if name in request.data}
     with contextlib.ExitStack() as uploads:
         for name in request.FILES:

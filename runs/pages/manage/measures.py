@@ -8,6 +8,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import Measure, parse_measure, split_names
+from runs.api.parameters import check_fields
 from runs.errors import InvalidInput
 from runs.models import Collection
 from runs.pages.forms import fields_of
@@ -36,6 +37,8 @@ class MeasuresPage(ChangingSection):
 
     def change(self, request: Request, collection: Collection) -> str:
         form: Any = request.data
+        # The text field and the button that adds a name may come together, unlike fields that a page declares.
+        check_fields(form, ("csrfmiddlewaretoken", "add", "remove", "first", "documents", "scores"))
         names = list(collection.measures)
         if "remove" in form or "first" in form:
             name = str(form.get("remove", form.get("first")))
