@@ -13,8 +13,6 @@ from runs.services.files import stored_path
 from tests.conftest import GOOD, SESSIONS, upload
 from tests.web.test_pages import page, text_of
 
-pytestmark = pytest.mark.words
-
 
 @pytest.fixture
 def browser(alice: User) -> Client:

@@ -14,8 +14,6 @@ from runs.services.first_account import offer_code
 from tests.conftest import GOOD, client_of
 from tests.web.test_pages import page, text_of
 
-pytestmark = pytest.mark.words
-
 FORM = {"username": "ada", "password": "a long passphrase", "again": "a long passphrase"}
 
 

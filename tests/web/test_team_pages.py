@@ -15,8 +15,6 @@ from runs.models import AuditEvent, InvitationLink, Membership, SessionSet, Team
 from tests.conftest import SESSIONS
 from tests.web.test_pages import page, text_of
 
-pytestmark = pytest.mark.words
-
 LAB = "/teams/lab/"
 
 
