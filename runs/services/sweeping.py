@@ -54,9 +54,11 @@ def takes_too_many(files: int) -> bool:
 
 
 def is_named(sha256: str) -> bool:
-    """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn."""
-    runs = Run.objects.filter(Q(sha256=sha256) | Q(known_sha256=sha256), deleted_at=None)
-    sets = SessionSet.objects.filter(sha256=sha256, deleted_at=None)
+    """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn, or
+    was less than 24 hours ago, so that its team can restore it."""
+    kept = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
+    runs = Run.objects.filter(kept, Q(sha256=sha256) | Q(known_sha256=sha256))
+    sets = SessionSet.objects.filter(kept, sha256=sha256)
     return runs.exists() or sets.exists() or Qrels.objects.filter(sha256=sha256).exists()
 
 

@@ -6,16 +6,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from metrics.services.upkeep.dispatch import _sweep
 from metrics.services.upkeep.integrity import find_faults
-from runs.models import Qrels, Run
+from runs.models import Qrels, Run, SessionSet
 from runs.services.files import stored_files, stored_path, storing, sweeping, upload_folder
 from runs.services.place import settle
 from runs.services.sweeping import LEAST_MOST, delete_orphan, is_named, sweep
@@ -31,8 +33,11 @@ def age(path: Path, seconds: float = DAY + 60) -> None:
 
 
 def age_all() -> None:
+    """Make every file, and every withdrawal, older than a day."""
     for path in stored_files():
         age(path)
+    for model in (Run, SessionSet):
+        model.objects.exclude(deleted_at=None).update(deleted_at=timezone.now() - timedelta(seconds=DAY + 60))
 
 
 def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -> None:
@@ -45,10 +50,13 @@ def test_files_that_rows_name_stay(api: APIClient, submit: Callable[..., Run]) -
 def test_a_file_goes_with_the_last_run_that_names_it(api: APIClient, submit: Callable[..., Run]) -> None:
     one, two = submit(GOOD), submit(GOOD, tag="copy")
     assert one.sha256 == two.sha256
-    age_all()
     api.delete(f"/api/v1/runs/{one.pk}/")
+    age_all()
     assert (sweep().files, stored_path(one.sha256).exists()) == (0, True)
     api.delete(f"/api/v1/runs/{two.pk}/")
+    # For a day its team can restore it.
+    assert (sweep().files, stored_path(one.sha256).exists()) == (0, True)
+    age_all()
     assert (sweep().files, stored_path(one.sha256).exists()) == (1, False)
     assert Run.objects.exclude(deleted_at=None).count() == 2
     again = submit(GOOD)
@@ -64,6 +72,7 @@ def test_known_documents_stay_with_their_run(api: APIClient, collection: str, tm
     age_all()
     assert sweep().files == 0
     api.delete(f"/api/v1/runs/{answer.json()['id']}/")
+    age_all()
     assert sweep().files == 2
 
 
