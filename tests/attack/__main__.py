@@ -24,7 +24,7 @@ from tests.attack.watching import PAUSES, Seen, Watch
 HEALTH_SECONDS, BOARD_SECONDS = 1.0, 2.0
 MEMORY = {"web": 250, "worker": 1024, "supervisor": 150}
 # A process that reads or evaluates the largest file, or answers four of the dearest questions at once.
-BUSY_MEMORY = {**MEMORY, "web": 800, "worker": 1500}
+BUSY_MEMORY = {**MEMORY, "web": 900, "worker": 1500}
 Attack = Callable[[Target, Counter[str]], None]
 
 
