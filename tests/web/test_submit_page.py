@@ -153,8 +153,8 @@ def test_one_refused_file_stops_no_other(browser: Client, collection: str) -> No
     ("fields", "field", "says"),
     [
         ({"tag": "one"}, "tag", "Leave the tag empty with several files"),
-        ({"metadata": "k1 = 1\nno sign"}, "metadata", "Line 2: write a key"),
-        ({"metadata": "a=1\na=2"}, "metadata", "Line 2: a is given twice"),
+        ({"metadata": "k1 = 1\nno sign"}, "metadata", "Metadata, line 2: &#x27;no sign&#x27; has no ="),
+        ({"metadata": "a=1\na=2"}, "metadata", "Metadata, line 2: a is there twice"),
         ({"team": "nobody"}, "team", "does not exist"),
     ],
 )

@@ -70,12 +70,13 @@ function proposeTags() {
 // `key = value` lines, as the form's own way reads them.
 function metadataOf(text) {
   if (text.trim().startsWith("{")) return text;
-  const found = {};
+  const found = Object.create(null);
   for (const [number, line] of text.split(/\r?\n/).entries()) {
     if (!line.trim()) continue;
     const at = line.indexOf("=");
     const key = line.slice(0, Math.max(at, 0)).trim();
     if (!key) throw new Error(`line ${number + 1}: write a key, an equals sign and a value, as in: k1 = 0.9`);
+    if (key in found) throw new Error(`line ${number + 1}: ${key} is there twice; keep one of the lines`);
     const value = line.slice(at + 1).trim();
     try {
       found[key] = JSON.parse(value);
