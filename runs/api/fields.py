@@ -11,9 +11,25 @@ from rest_framework import serializers
 
 from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import MAX_MEASURES, name_in_collection
+from metrics.engine.spelling import closest
 from runs.api.shapes import Kind
 from runs.errors import Unprocessable
 from runs.formats.parameters import MAX_DEPTH, MAX_JSON, read_costs, read_metadata
+
+
+class ChoiceField(serializers.ChoiceField):
+    """One of some words. The refusal of another has them all, and the one that may be meant."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            known = [str(choice) for choice in self.choices]
+            message = f"{str(data)[:40]!r} is not one of {', '.join(known)}"
+            near = closest(str(data), known)
+            meant = f"; did you mean {near!r}?" if near else ""
+            codes: Any = error.get_codes()
+            raise serializers.ValidationError(f"{message}{meant}", code=codes[0]) from error
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})

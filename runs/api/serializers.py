@@ -8,7 +8,14 @@ from rest_framework import serializers
 
 from metrics.engine.measures.definition import MAX_DOCUMENTS
 from runs.api import answers
-from runs.api.fields import CostsField, CostsPatchField, JSONObjectField, MeasureListField, MetadataField
+from runs.api.fields import (
+    ChoiceField,
+    CostsField,
+    CostsPatchField,
+    JSONObjectField,
+    MeasureListField,
+    MetadataField,
+)
 from runs.api.parameters import KnownFields
 from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
@@ -93,8 +100,8 @@ class CollectionChangeSerializer(CollectionSerializer):
 class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     note = serializers.CharField(max_length=500, required=False, default="", allow_blank=True, validators=[check_text])
-    keyed_by = serializers.ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
-    iteration = serializers.ChoiceField(
+    keyed_by = ChoiceField(choices=Qrels.KeyedBy.choices, required=False, default=Qrels.KeyedBy.TOPIC)
+    iteration = ChoiceField(
         choices=Qrels.Iteration.choices,
         required=False,
         default=None,
@@ -107,9 +114,10 @@ class QrelsUploadSerializer(KnownFields, serializers.Serializer[Any]):
 
 class TopicsUploadSerializer(KnownFields, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
-    format = serializers.ChoiceField(
+    format = ChoiceField(
         choices=("trec-sgml", "trec-xml", "jsonl", "tsv"), required=False, default=None, allow_null=True
     )
+    dry_run = serializers.BooleanField(required=False, default=False)
 
 
 class UploadSerializer(KnownFields, serializers.Serializer[Any]):

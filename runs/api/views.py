@@ -155,7 +155,8 @@ class CollectionRelease(APIView):
 
 
 class TopicList(AnswerList[Topic]):
-    """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL or TSV)."""
+    """The topics of a collection; PUT replaces them by those of a file (TREC SGML, TREC XML, JSONL or TSV), or checks
+    it with dry_run=true."""
 
     serializer_class = shape(answers.Topic)
     answer = staticmethod(answers.topic)
@@ -176,7 +177,7 @@ class TopicList(AnswerList[Topic]):
     def put(self, request: Request, collection: str) -> Response:
         found = managed_collection(request, collection)
         with upload_fields(request, TopicsUploadSerializer) as fields:
-            upload = {"upload": fields["file"].path, "format": fields["format"]}
+            upload = {"upload": fields["file"].path, "format": fields["format"], "dry_run": fields["dry_run"]}
             found_format, topics, report = import_topics(collection=found, origin=origin_of(request), **upload)
         return Response(answers.TopicsAnswer(format=found_format, topics=topics, warnings=report_as_json(report)))
 

@@ -115,10 +115,13 @@ def check_topics(*, upload: Path, format: str | None = None) -> tuple[str, list[
 
 
 def import_topics(
-    *, collection: Collection, upload: Path, format: str | None = None, origin: Origin = SYSTEM
+    *, collection: Collection, upload: Path, format: str | None = None, dry_run: bool = False, origin: Origin = SYSTEM
 ) -> tuple[str, int, FileReport]:
-    """Replace the collection's topics by those of a file. Return the format found, their number and the report."""
+    """Replace the collection's topics by those of a file, or only check it. Return the format found, their number and
+    the report."""
     found, topics, report = check_topics(upload=upload, format=format)
+    if dry_run:
+        return found, len(topics), report
     with transaction.atomic():
         Collection.objects.select_for_update().get(pk=collection.pk)
         before = {"topics": collection.topics.count()}

@@ -243,6 +243,16 @@ def test_many_topics_are_replaced_by_few_statements(
     assert list(found) == [(f"t{n}", n, f"query {n}", {"column_3": f"ü {n}"}) for n in range(2_500)]
 
 
+@pytest.mark.django_db
+def test_a_dry_run_reads_topics_and_leaves_those_that_are_there(collection: str, tmp_path: Path) -> None:
+    made = Collection.objects.get(slug=collection)
+    (tmp_path / "topics.tsv").write_text("1\tcats\n2\tdogs\n")
+    import_topics(collection=made, upload=tmp_path / "topics.tsv")
+    (tmp_path / "topics.tsv").write_text("3\tbirds\n")
+    assert import_topics(collection=made, upload=tmp_path / "topics.tsv", dry_run=True)[:2] == ("tsv", 1)
+    assert list(made.topics.values_list("topic_id", flat=True)) == ["1", "2"]
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "piece", ["<top", "<top ", "<top>", "<top><num> ", "<topic><", "<title ", "\n", " ", "{", "\t"]
