@@ -18,6 +18,7 @@ from metrics.questions.parameters import query_of, scores_in
 from metrics.services.boards.leaderboard import active_qrels, read_progress
 from metrics.services.queue.queueing import queue_evaluation, queue_evaluations
 from runs.api.access import check_scores, managed_collection, owned_run, scored_collection, scored_run
+from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
 from runs.errors import NotFound
@@ -39,7 +40,7 @@ class Evaluation(TypedDict):
 
 
 class NewEvaluationSerializer(KnownFields, serializers.Serializer[Any]):
-    scores = serializers.ChoiceField(choices=("float64", "float32"))
+    scores = ChoiceField(choices=("float64", "float32"))
 
 
 class Progress(TypedDict):

@@ -15,6 +15,7 @@ from metrics.engine.judging import SCORE_TYPES
 from metrics.engine.measures.definition import (
     Parameter,
 )
+from metrics.engine.spelling import closest
 from metrics.engine.what_if import MAX_COMBINATIONS
 from runs.api.parameters import text_of
 from runs.errors import InvalidInput
@@ -53,7 +54,9 @@ def measure_in(parameters: Mapping[str, str], name: str, default: str, documents
 def choice_in(parameters: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str | None:
     text = parameters.get(name)
     if text and text not in choices:
-        raise InvalidInput(f"{name}={text[:40]!r}: {name} is one of {', '.join(choices)}", pointer=name)
+        near = closest(text, choices)
+        meant = f"; did you mean {near!r}?" if near else ""
+        raise InvalidInput(f"{name}={text[:40]!r}: {name} is one of {', '.join(choices)}{meant}", pointer=name)
     return text or None
 
 

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from runs import models
 from runs.api.access import led_team, visible_team
+from runs.api.fields import ChoiceField
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.parameters import KnownFields
@@ -125,16 +126,16 @@ class NewTeamSerializer(KnownFields, serializers.Serializer[Any]):
 
 
 class RoleSerializer(KnownFields, serializers.Serializer[Any]):
-    role = serializers.ChoiceField(choices=models.Membership.Role.choices)
+    role = ChoiceField(choices=models.Membership.Role.choices)
 
 
 class NewMembershipSerializer(RoleSerializer):
     username = serializers.CharField(max_length=150)
-    role = serializers.ChoiceField(choices=models.Membership.Role.choices, default=models.Membership.Role.MEMBER)
+    role = ChoiceField(choices=models.Membership.Role.choices, default=models.Membership.Role.MEMBER)
 
 
 class ScopesField(serializers.ListField):
-    child = serializers.ChoiceField(choices=Scope.choices)
+    child = ChoiceField(choices=Scope.choices)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_empty=False, max_length=len(Scope), **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,13 @@ from django.db.models import QuerySet
 
 from metrics.services.queue.status import RECEIVED, RUN_STATES, in_state
 from runs.models import AuditEvent, Collection, Run, SessionSet
+
+
+def choice_filter(known: Iterable[str], **options: Any) -> django_filters.ChoiceFilter:
+    """Return a filter by one of some words; the refusal of another has them all."""
+    words = list(known)
+    refusal = {"invalid_choice": f"'%(value)s' is not one of {', '.join(words)}"}
+    return django_filters.ChoiceFilter(choices=[(word, word) for word in words], error_messages=refusal, **options)
 
 
 class MomentField(django_filters.fields.IsoDateTimeField):  # type: ignore[misc]
@@ -42,7 +50,7 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
             RegexValidator(r"\A[0-9a-f]{64}\Z", "give the SHA-256 of the decompressed file, 64 digits of 0-9a-f")
         ]
     )
-    status = django_filters.ChoiceFilter(choices=[(state, state) for state in RUN_STATES], method="with_status")
+    status = choice_filter(RUN_STATES, method="with_status")
     submitted_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     submitted_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
@@ -64,7 +72,7 @@ class RunFilter(SubmissionFilter):
 
 
 class SessionSetFilter(SubmissionFilter):
-    judged_by = django_filters.ChoiceFilter(choices=SessionSet.JudgedBy.choices)
+    judged_by = choice_filter(SessionSet.JudgedBy.values)
 
     class Meta:
         model = SessionSet
@@ -72,7 +80,7 @@ class SessionSetFilter(SubmissionFilter):
 
 
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]
-    action = django_filters.ChoiceFilter(choices=AuditEvent.Action.choices)
+    action = choice_filter(AuditEvent.Action.values)
     actor = django_filters.CharFilter()
     collection = django_filters.CharFilter(field_name="collection__slug")
     object_type = django_filters.CharFilter()

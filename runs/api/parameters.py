@@ -14,6 +14,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from metrics.engine.spelling import meant
+from runs.api.fields import ChoiceField
 from runs.errors import InvalidInput
 
 _NAMED = (
@@ -107,6 +108,7 @@ class KnownFields:
     # A mixin for serializers of input: it refuses unknown fields. `answered` is the TypedDict of the answer: its other
     # fields cannot be set, which the refusal says.
     answered: ClassVar[type[Any] | None] = None
+    serializer_choice_field: Any = ChoiceField
 
     def to_internal_value(self, data: Any) -> Any:
         known: Any = self

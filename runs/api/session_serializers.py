@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from runs.api import answers
-from runs.api.fields import JSONObjectField
+from runs.api.fields import ChoiceField, JSONObjectField
 from runs.api.parameters import KnownFields
 from runs.api.serializers import UploadSerializer
 from runs.formats.sessions.reading import FORMATS
@@ -15,8 +15,8 @@ from runs.models import SessionSet
 class SessionUploadSerializer(UploadSerializer):
     """A session log to create."""
 
-    format = serializers.ChoiceField(choices=tuple(FORMATS), required=False, default=None, allow_null=True)
-    judged_by = serializers.ChoiceField(
+    format = ChoiceField(choices=tuple(FORMATS), required=False, default=None, allow_null=True)
+    judged_by = ChoiceField(
         choices=SessionSet.JudgedBy.choices,
         required=False,
         default=SessionSet.JudgedBy.TOPIC,

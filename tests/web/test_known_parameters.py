@@ -104,6 +104,31 @@ def test_the_nearest_parameter_is_named(anonymous: APIClient, submit: Any, path:
     assert answer.json()["code"] == "unknown_parameter"
 
 
+VALUES = {
+    "GET runs/?status=queud": "status: 'queud' is not one of received, queued, ",
+    "GET leaderboard/?order=dsc": "order='dsc': order is one of desc, asc; did you mean 'desc'?",
+    "GET leaderboard/?statistics=tirs": "did you mean 'tiers'?",
+    "GET leaderboard/?measures=ndgc@10": "did you mean nDCG@10?",
+    "GET comparison/?tests=paired-t": "unknown test 'paired-t'; did you mean 'paired_t'? known: ",
+    "GET comparison/?correction=hol": "unknown correction 'hol'; did you mean 'holm'? known: ",
+    "PATCH ?visibility=publik": "visibility: 'publik' is not one of public, team, private; did you mean 'public'?",
+    "POST comparison/?correction=hol": "correction: 'hol' is not one of holm, ",
+}
+
+
+@pytest.mark.parametrize(("asked", "message"), VALUES.items(), ids=list(VALUES))
+def test_the_nearest_value_is_named(api: APIClient, submit: Any, asked: str, message: str) -> None:
+    """Those of a query; of a change, the same text as a body."""
+    submit(GOOD)
+    submit(POOR)
+    method, _, rest = asked.partition(" ")
+    path, _, query = f"/api/v1/collections/small/{rest}".partition("?")
+    name, _, value = query.partition("=")
+    answer = api.get(path, {name: value}) if method == "GET" else getattr(api, method.lower())(path, {name: value})
+    assert answer.status_code == 400
+    assert message in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("query", "pointer"),
     [

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import MAX_RESAMPLES, TIES, ZEROS
 from metrics.services.comparisons.comparison import MAX_RUNS
+from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
 from runs.models import Collection
 
@@ -27,13 +28,13 @@ class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
         help_text="the runs that `runs` were found among, or all",
     )
     baseline = serializers.UUIDField(required=False)
-    tests = serializers.ListField(child=serializers.ChoiceField(choices=list(TESTS)), required=False)
-    correction = serializers.ChoiceField(choices=list(CORRECTIONS), required=False)
+    tests = serializers.ListField(child=ChoiceField(choices=list(TESTS)), required=False)
+    correction = ChoiceField(choices=list(CORRECTIONS), required=False)
     alpha = serializers.FloatField(required=False)
     confidence = serializers.FloatField(required=False)
     resamples = serializers.IntegerField(required=False, min_value=1, max_value=MAX_RESAMPLES)
     seed = serializers.IntegerField(required=False, min_value=0)
-    zeros = serializers.ChoiceField(choices=ZEROS, required=False)
-    ties = serializers.ChoiceField(choices=TIES, required=False)
+    zeros = ChoiceField(choices=ZEROS, required=False)
+    ties = ChoiceField(choices=TIES, required=False)
     min_difference = serializers.FloatField(required=False)
-    scores = serializers.ChoiceField(choices=Collection.Scores.choices, required=False)
+    scores = ChoiceField(choices=Collection.Scores.choices, required=False)

@@ -13,6 +13,7 @@ from typing import Any
 from metrics.engine.errors import MeasureError
 from metrics.engine.gains import EXP, LINEAR, GainMap
 from metrics.engine.ranking import Floats
+from metrics.engine.spelling import closest
 
 MAX_CUTOFF = 1_000_000
 # How far down a greedy ideal ranking is built: every rank takes another look at all that is judged.
@@ -151,8 +152,9 @@ def read_choice(*choices: str) -> Callable[[str, str], str]:
     def read(name: str, text: str) -> str:
         if text in choices:
             return text
-        known = ", ".join(repr(choice) for choice in choices)
-        raise MeasureError(f"{name}={text!r}: {name} is one of {known}", code="bad_parameter")
+        known, near = ", ".join(repr(choice) for choice in choices), closest(text, choices)
+        meant = f"; did you mean {near!r}?" if near else ""
+        raise MeasureError(f"{name}={text!r}: {name} is one of {known}{meant}", code="bad_parameter")
 
     return read
 

@@ -33,6 +33,7 @@ from metrics.engine.significance.verdicts import (
     decide,
 )
 from metrics.engine.significance.verdicts import cautions_of as cautions_of_verdicts
+from metrics.engine.spelling import closest
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,9 @@ def check_known(tests: Iterable[str], correction: str) -> None:
 
 def _check(what: str, name: str, known: list[str]) -> None:
     if name not in known:
-        message = f"unknown {what} {name[:40]!r}; known: {', '.join(known)}"
+        near = closest(name, known)
+        meant = f"did you mean {near!r}? " if near else ""
+        message = f"unknown {what} {name[:40]!r}; {meant}known: {', '.join(known)}"
         if what == "test" and name in OMNIBUS:
             message = (
                 f"{name} tests all runs at once and cannot be requested: anova and friedman come with every comparison "
