@@ -49,6 +49,9 @@ def test_no_request_that_changes_something_is_redirected_to_its_slash(db: None) 
         answer = people.api["anonymous"].generic(method, whole.removesuffix("/"))
         assert answer.status_code == people.api["anonymous"].generic(method, whole).status_code, (name, method)
         assert answer.status_code != 301, (name, method)
+        # The same view has seen it, under the same address.
+        assert answer.wsgi_request.resolver_match.view_name.rpartition(":")[2] == name, (name, method)
+        assert answer.wsgi_request.path == whole, (name, method)
 
 
 def test_a_change_and_a_deletion_reach_their_object(api: APIClient, collection: str) -> None:
