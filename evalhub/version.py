@@ -14,6 +14,9 @@ def _installed() -> str:
 
 
 VERSION = _installed()
+# The oldest evalhub-client that the API still serves: every answer of the API has it as LEAST_CLIENT_HEADER.
+LEAST_CLIENT = "0.1"
+LEAST_CLIENT_HEADER = "X-Evalhub-Least-Client"
 
 
 def main(argv: list[str]) -> None:

@@ -10,14 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from evalhub.version import VERSION
+from evalhub.version import LEAST_CLIENT, VERSION
 from metrics.engine import ENGINE_VERSION
 from metrics.questions.unchanged import unchanged
 from metrics.services.boards.fingerprints import Fingerprint, of_code
 from metrics.services.comparisons.content import STATISTICS_VERSION
 from runs.api.shapes import shape
 
-LEAST_CLIENT = "0.1"
 # A name is added with what it names, and never taken away within one version of the API.
 FEATURES = ("me", "run_states", "sha256_filter")
 

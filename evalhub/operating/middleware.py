@@ -23,6 +23,7 @@ from evalhub.operating.logs import begin_request
 from evalhub.operating.probes import PROBES
 from evalhub.operating.request_counters import count_request
 from evalhub.problems import slow_down, token_in_address
+from evalhub.version import LEAST_CLIENT, LEAST_CLIENT_HEADER
 from runs.api.origin import network_of, sender_of
 from runs.services.rates import RATES
 
@@ -49,6 +50,8 @@ class RequestRecord:
         request.META["HTTP_X_REQUEST_ID"] = request_id
         response = self.get_response(request)
         response["X-Request-ID"] = request_id
+        if request.path.startswith("/api/"):
+            response[LEAST_CLIENT_HEADER] = LEAST_CLIENT
         seconds = time.perf_counter() - start
         view = request.resolver_match.view_name if request.resolver_match else "none"
         count_request(view, request.method or "", response.status_code, seconds)

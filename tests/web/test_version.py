@@ -51,6 +51,12 @@ def test_a_program_reads_the_versions_and_their_types(anonymous: APIClient, subm
     }
 
 
+def test_every_answer_of_the_api_names_the_oldest_client(anonymous: APIClient) -> None:
+    for path in ("/api/v1/version/", "/api/v1/nothing/", "/api/v1/runs/?id=x", "/api/v1/me/"):
+        assert anonymous.get(path)["X-Evalhub-Least-Client"] == version.LEAST_CLIENT, path
+    assert not Client().get("/").has_header("X-Evalhub-Least-Client")
+
+
 def test_another_version_is_told_to_who_has_this_one(anonymous: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
     first = anonymous.get("/api/v1/version/")
     headers = {"If-None-Match": first["ETag"]}
