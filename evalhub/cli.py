@@ -14,7 +14,7 @@ _LOCAL: dict[str, str] = {
 # Those of the client, which are those of its own command evh.
 _CLIENT = (
     "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull", "login", "logout",
-    "whoami", "open", "api",
+    "whoami", "open", "api", "collections", "qrels", "topics", "sessions", "completion",
 )  # fmt: skip
 _LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
 _SERVICE = "django.core.management:execute_from_command_line"
@@ -35,7 +35,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   restore          restore a backup into an empty installation; --verify only checks it
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
   submit           submit runs to a server; also status, watch, wait, values, leaderboard, compare, diff,
-                   pull, login, logout, whoami, open, api: see evalhub submit --help
+                   pull, collections, qrels, topics, sessions, login, logout, whoami, open, api
   sweep            delete data that is no longer needed (workers do this every hour)
 """
 

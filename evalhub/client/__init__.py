@@ -12,9 +12,23 @@ It needs the standard library and httpx. `connect_async()` has the same names to
 """
 
 from . import version, webhooks
-from .answers import Answer, Board, Check, Comparison, Difference, Listed, Means, Values
+from .answers import (
+    Answer,
+    Board,
+    Chart,
+    Check,
+    Comparison,
+    Curves,
+    Difference,
+    Listed,
+    Means,
+    SessionBoard,
+    SessionValues,
+    Values,
+)
+from .asynchronous import AsyncCollection, AsyncHub, AsyncRun, AsyncSessions, AsyncSessionSet, connect_async
 from .batches import Batch
-from .collection import Collection
+from .collection import Collection, Qrels
 from .errors import (
     Ambiguous,
     BadConfig,
@@ -34,14 +48,18 @@ from .errors import (
     TimedOut,
     Unavailable,
 )
-from .hub import AsyncHub, Hub, connect, connect_async
+from .hub import Hub, connect
+from .metadata import gather_metadata
 from .runs import Run
+from .sessions import Sessions, SessionSet
 
 __version__ = version.VERSION
 
 __all__ = [
-    "Ambiguous", "Answer", "AsyncHub", "BadConfig", "BadFile", "BadSignature", "BadSource", "Batch", "Blind", "Board",
-    "Check", "Collection", "Comparison", "Conflict", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed",
-    "Means", "NotAllowed", "NotAuthenticated", "NotFound", "QuotaExceeded", "Refused", "Run", "Throttled", "TimedOut",
-    "Unavailable", "Values", "__version__", "connect", "connect_async", "webhooks",
+    "Ambiguous", "Answer", "AsyncCollection", "AsyncHub", "AsyncRun", "AsyncSessionSet", "AsyncSessions", "BadConfig",
+    "BadFile", "BadSignature", "BadSource", "Batch", "Blind", "Board", "Chart", "Check", "Collection", "Comparison",
+    "Conflict", "Curves", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed", "Means", "NotAllowed",
+    "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Run", "SessionBoard", "SessionSet",
+    "SessionValues", "Sessions", "Throttled", "TimedOut", "Unavailable", "Values", "__version__", "connect",
+    "connect_async", "gather_metadata", "webhooks",
 ]  # fmt: skip

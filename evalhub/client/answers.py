@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import Any
 
 _SHOWN = 50
+_CELL = "padding: 0 .5em; text-align: right;"
+_SOURCE = ("collection", "run", "qrels", "scores", "test", "correction", "topics")
 
 
 class Answer:
@@ -33,8 +35,14 @@ class Answer:
 
     def source(self) -> str:
         """Say where the numbers come from, for the line under a table."""
-        known = [(name, self.raw.get(name)) for name in ("collection", "qrels", "scores", "correction", "topics")]
+        body = {**self.raw, **(self.raw.get("statistics") or {})}
+        known = [(name, body.get(name)) for name in _SOURCE]
         return ", ".join(f"{name} {value}" for name, value in known if isinstance(value, str | int))
+
+    @property
+    def page(self) -> str:
+        """The address of the page of its collection or run, "" where there is none."""
+        return ""
 
     def to_frame(self) -> Any:
         """Return the rows as a pandas.DataFrame; ImportError where pandas is not installed."""
@@ -46,13 +54,17 @@ class Answer:
     def _repr_html_(self) -> str:
         rows = self.rows()
         names = list(dict.fromkeys(name for row in rows[:_SHOWN] for name in row))
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(text_of(row.get(name)))}</td>" for name in names) + "</tr>"
-            for row in rows[:_SHOWN]
-        )
+        head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in names)
+        body, tier = "", None
+        for row in rows[:_SHOWN]:
+            # A line above the first run of each tier.
+            line = "border-top: 1px solid;" if row.get("tier") != tier else ""
+            tier = row.get("tier")
+            cells = "".join(f'<td style="{_CELL}{line}">{escape(text_of(row.get(name)))}</td>' for name in names)
+            body += f"<tr>{cells}</tr>"
         more = f" ({len(rows) - _SHOWN} more rows)" if len(rows) > _SHOWN else ""
-        foot = f"<small>{escape(self.source())}{more}</small>"
+        link = f' <a href="{escape(self.page)}">{escape(self.page)}</a>' if self.page.startswith("http") else ""
+        foot = f"<small>{escape(self.source())}{more}{link}</small>"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
 
 
@@ -111,7 +123,19 @@ class Values(Answer, Mapping[str, "float | None"]):
         return [{"topic": topic["topic_id"], **topic["values"]} for topic in self.raw["topics"]]
 
 
-class Board(Answer):
+class Placed(Answer):
+    """An answer that has a page."""
+
+    def __init__(self, raw: dict[str, Any], page: str = "") -> None:
+        super().__init__(raw)
+        self._page = page
+
+    @property
+    def page(self) -> str:
+        return self._page
+
+
+class Board(Placed):
     """A leaderboard: `results` has every row of all pages that were asked for."""
 
     def rows(self) -> list[dict[str, Any]]:
@@ -131,7 +155,7 @@ class Board(Answer):
         return {**flat, "state": row["state"], "code": row["code"], "id": row["run"]["id"]}
 
 
-class Comparison(Answer):
+class Comparison(Placed):
     """Runs compared: a row for every measure, pair and test."""
 
     def rows(self) -> list[dict[str, Any]]:
@@ -156,7 +180,61 @@ class Difference(Answer):
 
 
 class Listed(Answer):
-    """One page or more of a list."""
+    """One page or more of a list; the rows are in the field `of`."""
+
+    def __init__(self, raw: dict[str, Any], of: str = "results") -> None:
+        super().__init__(raw)
+        self._of = of
 
     def rows(self) -> list[dict[str, Any]]:
-        return list(self.raw["results"])
+        return list(self.raw[self._of])
+
+
+class Curves(Answer):
+    """Measures at every rank: a row for each measure and rank."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for curve in self.raw["curves"]:
+            shown = [name for name in ("mean", "low", "high", "ideal") if curve.get(name)]
+            for place, rank in enumerate(self.raw["ranks"]):
+                row = {"measure": curve["measure"], "rank": rank}
+                rows.append(row | {name: curve[name][place] for name in shown})
+        return rows
+
+
+class Chart:
+    """A picture: `content` is the file, `form` its format. A notebook shows svg and png."""
+
+    def __init__(self, content: bytes, form: str) -> None:
+        self.content, self.form = content, form
+
+    def __repr__(self) -> str:
+        return f"Chart({self.form}, {len(self.content):,} bytes)"
+
+    def _repr_svg_(self) -> str | None:
+        return self.content.decode() if self.form == "svg" else None
+
+    def _repr_png_(self) -> bytes | None:
+        return self.content if self.form == "png" else None
+
+
+class SessionValues(Answer):
+    """The values of a session set: a row for each session. `means` and `systems` have the means."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        names = ("number", "session_id", "topic_id", "searcher", "system", "queries")
+        return [{**{name: row[name] for name in names}, **row["values"]} for row in self.raw["sessions"]]
+
+
+class SessionBoard(Placed):
+    """A leaderboard of systems: a row for each system of each session set."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for row in self.raw["results"]:
+            made = row["session_set"]
+            flat = {"rank": row["rank"], "team": made["team"], "tag": made["tag"], "system": row["system"]}
+            flat |= {measure: value["mean"] for measure, value in row["values"].items()}
+            rows.append({**flat, "sessions": row["sessions"], "code": row["code"], "id": made["id"]})
+        return rows

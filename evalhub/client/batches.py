@@ -14,22 +14,26 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from .errors import BadSource, EvalHubError, QuotaExceeded, Unavailable
+from .answers import Answer
+from .errors import BadFile, BadSource, Conflict, EvalHubError
 from .runs import Run, wait_for
 from .sending import Steps, Together
-from .sources import read_source, tag_of_file
+from .sources import is_run, read_source, tag_of_file
 
 _HIDDEN = "."
 
 
+Made = TypeVar("Made", bound=Answer)
+
+
 @dataclass
-class Batch:
+class Batch(Generic[Made]):
     """What became of many files: the runs that are there, and by path the errors of those that were refused (`refused`)
     and of those that were not sent (`unsent`), because the quota was used up or the batch was told to stop."""
 
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Made] = field(default_factory=list)
     refused: dict[str, EvalHubError] = field(default_factory=dict)
     unsent: dict[str, EvalHubError] = field(default_factory=dict)
 
@@ -97,6 +101,18 @@ def files_of(sources: str | Path | Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def check_files(files: list[Path]) -> None:
+    """Raise BadSource for files that are no runs, and for several that would get one tag."""
+    if strange := [str(path) for path in files if not is_run(path)]:
+        raise BadSource(f"nothing was sent, as the first line of these is not that of a run: {', '.join(strange)}")
+    tags: dict[str, list[str]] = {}
+    for path in files:
+        tags.setdefault(tag_of_file(path), []).append(str(path))
+    if doubled := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
+        listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in doubled.items())
+        raise BadSource(f"nothing was sent, as several files would get one tag: {listed}")
+
+
 def submit_batch(
     collection: Any,
     files: list[Path],
@@ -106,18 +122,14 @@ def submit_batch(
     journal: str | Path | None,
     wait: float,
     stop: bool,
-) -> Steps[Batch]:
+) -> Steps[Batch[Run]]:
     """Send every file that is not there yet, `parallel` at once; then wait for all of them, at most `wait` seconds.
 
-    `how` has what is said of every run: `team`, `fields`, `if_taken`.
+    `how` has what is said of every run: `team`, `fields`, `if_taken`, `wait_for_quota`.
     """
-    tags: dict[str, list[str]] = {}
-    batch, notes = Batch(), Journal(journal)
-    for path in files:
-        tags.setdefault(tag_of_file(path), []).append(str(path))
-    if doubled := {tag: paths for tag, paths in tags.items() if len(paths) > 1}:
-        listed = "; ".join(f"{tag}: {', '.join(paths)}" for tag, paths in doubled.items())
-        raise BadSource(f"nothing was sent, as several files would get one tag: {listed}")
+    check_files(files)
+    batch: Batch[Run] = Batch()
+    notes = Journal(journal)
     # The first reason to stop, if any: files that wait for their turn look here.
     ended: list[EvalHubError] = []
 
@@ -125,13 +137,21 @@ def submit_batch(
         if ended:
             batch.unsent[str(path)] = ended[0]
             return
+        watcher = collection._hub._sender.watcher
         try:
-            batch.runs.append((yield from _sent(collection, path, how, notes)))
+            run = yield from _sent(collection, path, how, notes)
         except EvalHubError as error:
-            left = isinstance(error, QuotaExceeded | Unavailable)
-            (batch.unsent if left else batch.refused)[str(path)] = error
-            if stop or left:
+            # Whatever is not about the file itself is about all of them.
+            own = isinstance(error, BadFile | BadSource | Conflict)
+            (batch.refused if own else batch.unsent)[str(path)] = error
+            if stop or not own:
                 ended.append(error)
+            state = "refused" if own else "not sent"
+        else:
+            batch.runs.append(run)
+            state = run.state
+        if watcher:
+            watcher.ended(path.name, state)
 
     for result in (yield Together([one(path) for path in files], parallel)):
         if isinstance(result, BaseException):
@@ -149,7 +169,7 @@ def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> S
     identity = json.dumps([hub.url, collection.slug, how["team"], how["fields"], str(path.resolve()), content])
     known = notes.find(identity)
     if "run" in known:
-        return Run(hub, known["run"])
+        return hub.run_class(hub, known["run"])  # type: ignore[no-any-return]
     key = known.get("key") or uuid.uuid4().hex
     if "key" not in known:
         notes.note(identity, key=key)

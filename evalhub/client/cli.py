@@ -7,99 +7,193 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from . import commands
-from .errors import (
-    Ambiguous,
-    BadConfig,
-    BadFile,
-    BadSource,
-    Blind,
-    Conflict,
-    EvalHubError,
-    EvaluationFailed,
-    NotAllowed,
-    NotAuthenticated,
-    NotFound,
-    QuotaExceeded,
-    Refused,
-    Throttled,
-    TimedOut,
-)
-from .output import FORMATS, BadFormat
+from . import account_commands, collection_commands, commands, completion
+from .errors import EvalHubError, suggestion
+from .output import FORMATS
+from .statuses import INTERRUPTED, status_of
 from .version import VERSION
 
-# The first that fits. 0 is done, 1 an error of the server or the network after all tries.
-_STATUS: tuple[tuple[type[EvalHubError], int], ...] = (
-    (BadFormat, 2),
-    (Ambiguous, 2),
-    (BadConfig, 3),
-    (NotAuthenticated, 3),
-    (Blind, 4),
-    (NotAllowed, 3),
-    (NotFound, 4),
-    (BadFile, 5),
-    (BadSource, 5),
-    (QuotaExceeded, 6),
-    (EvaluationFailed, 7),
-    (TimedOut, 8),
-    (Conflict, 9),
-    (Throttled, 1),
-    (Refused, 2),
-)
-_INTERRUPTED = 130
 _EPILOG = """exit status: 0 done; 1 an error of the server or network, after all tries; 2 wrong options;
 3 not logged in or not allowed; 4 not there, or blind; 5 a file was refused; 6 the quota is used up; 7 an evaluation
 failed; 8 timed out while waiting; 9 a conflict, such as a tag that is taken; 130 interrupted"""
-_SHELLS = {
-    "bash": "complete -W '{names}' evh",
-    "zsh": 'compdef \'_arguments "1: :({names})" "*: :_files"\' evh',
-    "fish": "complete -c evh -n __fish_use_subcommand -a '{names}'",
-}
+_RUN = "id, address, tag or team/tag"
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands; each has its `function`."""
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--url", help="address of the server, instead of the configured one")
-    common.add_argument("--profile", help="profile of the configuration")
-    common.add_argument("--format", help=f"{', '.join(FORMATS)}, or with fields: 'json(tag,AP)'")
-    common.add_argument("-q", "--quiet", action="store_true", help="print ids only")
-    common.add_argument("-v", "--verbose", action="store_true", help="print each request, without the token")
-    top = argparse.ArgumentParser(prog="evh", description="Submit runs to EvalHub and read what came of them.",
-                                  epilog=_EPILOG)  # fmt: skip
+class Parser(argparse.ArgumentParser):
+    """A parser that names the command, the option or the choice that may be meant."""
+
+    def __init__(self, **options: Any) -> None:
+        # `--token` would be short for --token-file, and a token its value.
+        super().__init__(**options, allow_abbrev=False)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            near = suggestion(str(value), known) or f"; choose from {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r}{near}")
+
+    def refuse(self, unknown: list[str]) -> NoReturn:
+        """End with the arguments that no option takes."""
+        options = [option for action in self._actions for option in action.option_strings]
+        near = suggestion(unknown[0].partition("=")[0], options) if unknown[0].startswith("-") else ""
+        self.error(f"unknown arguments: {' '.join(unknown)}{near}")
+
+
+def _common(default: Any = None) -> Parser:
+    """Return the options of every command; those after a command within a command must not reset the ones before."""
+    options: dict[str, Any] = {"default": default} if default else {}
+    common = Parser(add_help=False)
+    common.add_argument("--url", help="address of the server, instead of the configured one", **options)
+    common.add_argument("--profile", help="profile of the configuration", **options)
+    common.add_argument("--token-file", metavar="FILE", help="file with the token, instead of the kept one", **options)
+    common.add_argument("--format", help=f"{', '.join(FORMATS)}, or with fields: 'json(tag,AP)'", **options)
+    common.add_argument("-q", "--quiet", action="store_true", help="print ids only", **options)
+    common.add_argument("-v", "--verbose", action="store_true", help="print each request, not the token", **options)
+    return common
+
+
+def parser() -> Parser:
+    """Return the parser of all commands; each has its `function`, and the `parser` that knows its options."""
+    common = _common()
+    top = Parser(prog="evh", description="Submit runs to EvalHub and read what came of them.", epilog=_EPILOG)
     top.add_argument("--version", action="version", version=f"evalhub-client {VERSION}")
     adders = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, run: Any, help: str, *, measures: bool = False, of: bool = False) -> argparse.ArgumentParser:
-        made = adders.add_parser(name, help=help, parents=[common])
-        made.set_defaults(function=run)
+    def add(name: str, run: Any, help: str, *, measures: bool = False, of: bool = False) -> Parser:
+        made = adders.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", parents=[common])
+        made.set_defaults(function=run, parser=made)
         if measures:
-            made.add_argument("-m", "--measure", action="append", default=[], help="a measure; may be repeated")
+            _measures(made)
         if of:
             made.add_argument("-c", "--collection", default="", help="the collection of runs that are named by tag")
         return made
 
     _add_accounts(add)
+    _add_collections(add)
+    _add_judgements(add)
+    _add_sessions(add)
     _add_runs(add)
     _add_results(add)
     return top
 
 
+def _measures(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "-m", "--measure", action="append", default=[], help="a measure, such as nDCG@10; may be repeated"
+    )
+
+
+def _within(made: Parser, run: Any) -> Any:
+    """Return what adds commands within a command, which by itself is `run`."""
+    made.set_defaults(function=run)
+    adders = made.add_subparsers(metavar="ACTION")
+
+    def add(name: str, function: Any, help: str) -> Parser:
+        inner = adders.add_parser(name, help=help, parents=[_common(argparse.SUPPRESS)])
+        inner.set_defaults(function=function, parser=inner)
+        return inner
+
+    return add
+
+
 def _add_accounts(add: Any) -> None:
-    made = add("login", commands.login, "keep a token, which is requested or read from standard input")
+    made = add("login", account_commands.login, "keep a token, which is requested or read from standard input")
     made.add_argument("--insecure", action="store_true", help="send the token to this address over plain http")
-    add("logout", commands.logout, "forget the token").add_argument("--revoke", action="store_true", help="revoke it")
-    add("whoami", commands.whoami, "say whose token it is and what it may do")
-    add("collections", commands.collections, "list collections, or show one").add_argument("collection", nargs="?")
-    made = add("api", commands.api, "send any request")
+    made = add("logout", account_commands.logout, "forget the token")
+    made.add_argument("--revoke", action="store_true", help="revoke it, too")
+    add("whoami", account_commands.whoami, "say whose token it is and what it may do")
+    made = add("api", account_commands.api, "send any request")
     made.add_argument("method")
     made.add_argument("path", help="below /api/v1/")
     made.add_argument("-f", "--field", action="append", default=[], metavar="K=V", help="a parameter or field")
-    made = add("open", commands.open_page, "open the page of a collection or run", of=True)
+    made.add_argument("-F", "--file", action="append", default=[], metavar="K=@FILE", help="a file of a form")
+    made.add_argument("--input", default="", metavar="FILE", help="a body of JSON; - is standard input")
+    made.add_argument("--key", default="", help="idempotency key, with which a POST is sent again")
+    made = add("open", account_commands.open_page, "open the page of a collection or run", of=True)
     made.add_argument("name", help="a collection, an id of a run, or its tag with -c")
-    add("completion", _completion, "print what completes commands").add_argument("shell", choices=sorted(_SHELLS))
+    made = add("completion", lambda args: completion.write(args.shell, parser()), "print what completes commands")
+    made.add_argument("shell", choices=completion.SHELLS)
+
+
+def _add_collections(add: Any) -> None:
+    within = _within(
+        add("collections", collection_commands.list_collections, "list, show or create collections"),
+        collection_commands.list_collections,
+    )
+    within("list", collection_commands.list_collections, "list those that you can see")
+    within("show", collection_commands.show_collection, "show one").add_argument("collection")
+    made = within("create", collection_commands.create_collection, "create one")
+    made.add_argument("collection", help="its short name, as in addresses")
+    made.add_argument("--team", help="default: the configured one, or your own")
+    made.add_argument("--name", help="default: its short name")
+    made.add_argument("--description", default="")
+    made.add_argument("--visibility", choices=("public", "team", "private"), help="default: public")
+    made.add_argument("--blind", action="store_true", help="judgements and values are shown when they are released")
+    made.add_argument("--daily-submissions", type=int, metavar="N", help="of each team")
+    made.add_argument("--documents", type=int, metavar="N", help="size of the document collection")
+    _measures(made)
+    made = add("topics", collection_commands.list_topics, "list, upload or download topics")
+    made.add_argument("collection")
+    within = _within(made, collection_commands.list_topics)
+    within("list", collection_commands.list_topics, "list them")
+    made = within("upload", collection_commands.upload_topics, "replace the topics by those of a file")
+    made.add_argument("file")
+    made.add_argument(
+        "--topic-format", choices=("trec-sgml", "trec-xml", "jsonl", "tsv"), help="default: what it looks like"
+    )
+    made.add_argument("--dry-run", action="store_true", help="only check the file")
+    made = within("pull", collection_commands.pull_topics, "write them as lines of JSON")
+    made.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
+
+
+def _add_judgements(add: Any) -> None:
+    made = add("qrels", collection_commands.list_qrels, "list, upload, activate or download judgements")
+    made.add_argument("collection")
+    within = _within(made, collection_commands.list_qrels)
+    within("list", collection_commands.list_qrels, "list the versions")
+    made = within("upload", collection_commands.upload_qrels, "upload a version, and activate it")
+    made.add_argument("file")
+    made.add_argument("--keep-active", action="store_true", help="do not activate it")
+    made.add_argument("--note", default="")
+    made.add_argument("--keyed-by", choices=("topic", "query"), help="of sessions: the second column is a query")
+    made.add_argument("--iteration", choices=("subtopic", "round", "ignore"), help="what the second column means")
+    made.add_argument("--dry-run", action="store_true", help="only check the file")
+    made = within("activate", collection_commands.activate_qrels, "activate a version: every run is evaluated again")
+    made.add_argument("version", type=int)
+    made = within("pull", collection_commands.pull_qrels, "write a version into a file")
+    made.add_argument("version", type=int, nargs="?", help="default: the active one")
+    made.add_argument("--to", default="-", metavar="FILE", help="default: standard output")
+
+
+def _add_sessions(add: Any) -> None:
+    made = add("sessions", collection_commands.list_sessions, "session sets: list, submit, values, leaderboard")
+    made.add_argument("collection")
+    within = _within(made, collection_commands.list_sessions)
+    within("list", collection_commands.list_sessions, "list the session sets and their states")
+    made = within("submit", collection_commands.submit_sessions, "submit a session log")
+    made.add_argument("file")
+    made.add_argument("--tag", help="default: the name of its only system, or sessions")
+    made.add_argument("--team", help="default: the configured one, or your own")
+    made.add_argument("--log-format", help="default: what it looks like")
+    made.add_argument("--judged-by", choices=("topic", "session", "query", "own"))
+    made.add_argument("--description", default="")
+    made.add_argument("--meta", action="append", default=[], metavar="K=V", help="metadata, or auto; may be repeated")
+    made.add_argument("--dry-run", action="store_true", help="only check the file")
+    made.add_argument("--wait", action="store_true", help="wait for the evaluation")
+    made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
+    made = within("values", collection_commands.session_values, "means of a session set, or its values by session")
+    made.add_argument("set", help="id, tag or team/tag")
+    _measures(made)
+    made.add_argument("--per-session", action="store_true")
+    for name in ("system", "topic", "searcher"):
+        made.add_argument(f"--{name}", help=f"only sessions of this {name}")
+    made = within("leaderboard", collection_commands.session_leaderboard, "the systems by their means")
+    _measures(made)
+    made.add_argument("--judged-by", choices=("topic", "session", "query", "own"))
+    made.add_argument("--sort", help="the measure that ranks")
+    made.add_argument("--limit", type=int, help="rows; default: all")
 
 
 def _add_runs(add: Any) -> None:
@@ -109,12 +203,15 @@ def _add_runs(add: Any) -> None:
     made.add_argument("--tag", help="of one run; default: that of the file, or the file's name")
     made.add_argument("--team", help="default: the configured one, or your own")
     made.add_argument("--description", default="")
-    made.add_argument("--meta", action="append", default=[], metavar="K=V", help="metadata; may be repeated")
+    made.add_argument("--meta", action="append", default=[], metavar="K=V",
+                      help="metadata; may be repeated; auto: git commit, versions, command line")  # fmt: skip
+    made.add_argument("--known", metavar="FILE", help="documents that the user of one run knew")
     made.add_argument("--wait", action="store_true", help="wait for the evaluation and print means")
     made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
     made.add_argument("--dry-run", action="store_true", help="only check the files")
     made.add_argument("--parallel", type=int, default=4, help="files sent at once")
     made.add_argument("--if-taken", choices=("fail", "skip", "suffix"), default="fail", help="another run has the tag")
+    made.add_argument("--wait-for-quota", action="store_true", help="where it is used up, go on at midnight UTC")
     made.add_argument("--follow", action="store_true", help="go on with files that appear in the folder")
     made.add_argument("--journal", default=".evh-journal.jsonl", help="what was sent, for the next call")
     made.add_argument("--stop", action="store_true", help="stop at the first file that is refused")
@@ -124,30 +221,33 @@ def _add_runs(add: Any) -> None:
         ("wait", commands.wait, "wait silently; the exit status tells"),
     ):
         made = add(name, run, does, of=True)
-        made.add_argument(
-            "runs", nargs="+" if name == "wait" else "*", metavar="RUN", help="id, address, tag, team/tag"
-        )
-        made.add_argument("--team", help="runs of this team only")
-        made.add_argument("--timeout", type=float, default=600.0, help="seconds to wait")
+        if name == "wait":
+            made.add_argument("runs", nargs="+", metavar="RUN", help=_RUN)
+            made.add_argument("--timeout", type=float, default=600.0, help="seconds to wait")
+        else:
+            made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}, or a collection")
+            made.add_argument("--team", help="runs of this team only")
+        if name == "watch":
+            made.add_argument("--timeout", type=float, default=float("inf"), help="seconds to wait; default: no end")
 
 
 def _add_results(add: Any) -> None:
     made = add("values", commands.values, "means of a run, or its values by topic", measures=True, of=True)
-    made.add_argument("run", metavar="RUN")
+    made.add_argument("run", metavar="RUN", help=_RUN)
     made.add_argument("--per-topic", action="store_true")
     made = add("leaderboard", commands.leaderboard, "the leaderboard of a collection", measures=True)
-    made.add_argument("collection")
-    made.add_argument("--filter")
+    made.add_argument("collection", nargs="?", help="default: the configured one")
+    made.add_argument("--filter", help="as in the field above the leaderboard: 'bm25 team:lab'")
     made.add_argument("--sort", help="the measure that ranks")
     made.add_argument("--baseline", metavar="RUN")
     made.add_argument("--statistics", help="tiers, intervals, ranks or all")
     made.add_argument("--limit", type=int, help="rows; default: all")
     made = add("compare", commands.compare, "compare runs, with tests", measures=True)
     made.add_argument("collection")
-    made.add_argument("runs", nargs="*", metavar="RUN")
+    made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}; default: all")
     made.add_argument("--baseline", metavar="RUN")
     made.add_argument("--test", action="append", default=[], help="a significance test; may be repeated")
-    made.add_argument("--correction")
+    made.add_argument("--correction", help="of p for several pairs: holm, bonferroni, ...")
     made.add_argument("--timeout", type=float, default=600.0, help="seconds to wait for a long comparison")
     made = add("diff", commands.diff, "two runs topic by topic")
     made.add_argument("collection")
@@ -155,17 +255,10 @@ def _add_results(add: Any) -> None:
     made.add_argument("b", metavar="RUN")
     made.add_argument("-m", "--measure")
     made.add_argument("--order", choices=("topic", "difference"), default="topic")
-    made = add("pull", commands.pull, "download runs, values and judgements")
-    made.add_argument("collection")
-    made.add_argument("runs", nargs="*", metavar="RUN")
+    made = add("pull", collection_commands.pull, "download runs, values, topics and judgements")
+    made.add_argument("collection", nargs="?", help="default: the configured one")
+    made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}; default: all")
     made.add_argument("--to", default=".", help="a folder")
-
-
-def _completion(args: argparse.Namespace) -> int:
-    actions = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    names = " ".join(actions[0].choices)
-    sys.stdout.write(_SHELLS[args.shell].format(names=names) + "\n")
-    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -176,22 +269,27 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
     try:
-        args = parser().parse_args(arguments)
+        args, unknown = parser().parse_known_args(arguments)
+        if unknown:
+            args.parser.refuse(unknown)
     except SystemExit as ended:
         return int(ended.code or 0)
-    # httpx tells each request in a line; the token is not in it.
-    logging.basicConfig(format="%(message)s", level=logging.INFO if args.verbose else logging.WARNING)
-    logging.getLogger("httpx").setLevel(logging.INFO if args.verbose else logging.WARNING)
+    logging.basicConfig(format="evh: %(message)s", level=logging.WARNING)
+    logging.getLogger("evalhub_client").setLevel(logging.INFO if args.verbose else logging.WARNING)
     try:
         status: int = args.function(args)
     except EvalHubError as error:
         sys.stderr.write(f"evh: {error}\n")
-        return next((status for kind, status in _STATUS if isinstance(error, kind)), 1)
+        return status_of(error)
     except BrokenPipeError:
         # Whoever read has enough; nothing is left to be written at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         sys.stderr.write("evh: interrupted; what was sent goes on\n")
-        return _INTERRUPTED
+        return INTERRUPTED
+    except OSError as error:
+        # A file that cannot be read or written.
+        sys.stderr.write(f"evh: {error}\n")
+        return status_of(EvalHubError())
     return status

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
-from .answers import Answer, Board, Check, Comparison, Difference, Listed
+from .answers import Answer, Board, Chart, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
-from .errors import BadSource, Conflict, EvalHubError
+from .errors import Conflict, EvalHubError, QuotaExceeded, TimedOut
+from .metadata import Metadata, metadata_of
+from .output import names_in
 from .runs import Run, find_run
 from .sending import Call, Pause, Steps
-from .sources import Source, read_source
+from .sources import Source, read_file, read_source
 
 _MOST_SUFFIXES = 100
+# More ids make an address that is too long.
+_IN_ADDRESS = 100
+_LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix")
+# Clocks differ by seconds.
+_AFTER_MIDNIGHT = 5.0
+_log = logging.getLogger("evalhub_client")
 
 
 class Collection:
@@ -25,6 +34,7 @@ class Collection:
     def __init__(self, hub: Any, slug: str) -> None:
         self._hub, self.slug = hub, slug
         self.path = f"collections/{slug}/"
+        self.sessions = hub.sessions_class(hub, slug)
 
     def __repr__(self) -> str:
         return f"Collection({self.slug})"
@@ -38,6 +48,7 @@ class Collection:
         """Return its description."""
         return self._hub._run(self._hub._answer(self.path))  # type: ignore[no-any-return]
 
+    @overload
     def submit(
         self,
         source: Any,
@@ -45,23 +56,56 @@ class Collection:
         tag: str | None = None,
         team: str | None = None,
         description: str = "",
-        metadata: dict[str, Any] | None = None,
+        metadata: Metadata = None,
+        known: Any = None,
+        dry_run: Literal[False] = False,
+        key: str | None = None,
+        if_taken: str = "fail",
+        wait_for_quota: bool = False,
+    ) -> Run: ...
+
+    @overload
+    def submit(
+        self,
+        source: Any,
+        *,
+        tag: str | None = None,
+        team: str | None = None,
+        description: str = "",
+        metadata: Metadata = None,
+        known: Any = None,
+        dry_run: Literal[True],
+        key: str | None = None,
+        if_taken: str = "fail",
+        wait_for_quota: bool = False,
+    ) -> Check: ...
+
+    def submit(
+        self,
+        source: Any,
+        *,
+        tag: str | None = None,
+        team: str | None = None,
+        description: str = "",
+        metadata: Metadata = None,
         known: Any = None,
         dry_run: bool = False,
         key: str | None = None,
         if_taken: str = "fail",
+        wait_for_quota: bool = False,
     ) -> Any:
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
         `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents or a ranx Run. `known`
-        is a file of the documents that the user knew. Where the team has another run of the tag, `if_taken` is `fail`
-        (Conflict), `skip` (return that run where it is of the same file) or `suffix` (bm25-2). BadFile lists what is
-        wrong with the file.
+        is a file of the documents that the user knew. `metadata` is a dictionary, or "auto" for the git commit, the
+        versions of Python and of known packages, and the command line. Where the team has another run of the tag,
+        `if_taken` is `fail` (Conflict), `skip` (return that run where it is of the same file) or `suffix` (bm25-2).
+        BadFile lists what is wrong with the file. `wait_for_quota` sleeps until midnight UTC where the team's quota is
+        used up.
         """
-        if if_taken not in _IF_TAKEN:
-            raise ValueError(f"if_taken is one of {', '.join(_IF_TAKEN)}, not {if_taken!r}")
-        fields = {"description": description, "metadata": metadata, "dry_run": dry_run}
-        how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": if_taken}
+        fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run}
+        how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
+        how["wait_for_quota"] = wait_for_quota
         return self._hub._run(self._submitted(source, tag=tag, known=known, **how))
 
     def submit_all(
@@ -70,20 +114,23 @@ class Collection:
         *,
         team: str | None = None,
         description: str = "",
-        metadata: dict[str, Any] | None = None,
+        metadata: Metadata = None,
         if_taken: str = "fail",
         parallel: int = 4,
         journal: str | Path | None = ".evh-journal.jsonl",
         timeout: float = 3600.0,
         stop: bool = False,
-    ) -> Batch:
+        wait_for_quota: bool = False,
+    ) -> Batch[Run]:
         """Submit many files: a folder, a pattern such as `runs/*.gz`, or paths. Wait for them unless `timeout` is 0.
 
-        A file that is refused does not stop the others unless `stop`; a quota that is used up, or a server that cannot
-        be reached, does. What was sent is in the journal: the same call after a crash goes on where it ended.
+        A file that is refused does not stop the others unless `stop`; what concerns them all does: a quota that is used
+        up (`wait_for_quota` sleeps until it is not), a token that is not allowed, a server that cannot be reached. What
+        was sent is in the journal: the same call after a crash goes on where it ended.
         """
-        fields = {"description": description, "metadata": metadata}
-        how = {"team": team or self._hub.config.team or None, "fields": fields, "if_taken": if_taken}
+        fields = {"description": description, "metadata": metadata_of(metadata)}
+        how: dict[str, Any] = {"team": team or self._hub.config.team or None, "fields": fields}
+        how |= {"if_taken": _checked(if_taken), "wait_for_quota": wait_for_quota}
         options: dict[str, Any] = {"parallel": parallel, "journal": journal, "wait": timeout, "stop": stop}
         return self._hub._run(submit_batch(self, files_of(sources), how, **options))  # type: ignore[no-any-return]
 
@@ -110,17 +157,51 @@ class Collection:
         """Return two runs topic by topic."""
         return self._hub._run(self._difference([a, b], measure, parameters))  # type: ignore[no-any-return]
 
-    def upload_qrels(self, path: str | Path, *, activate: bool = True, note: str = "", dry_run: bool = False) -> Answer:
-        """Upload a version of the judgements."""
-        return self._hub._run(self._qrels(path, activate, note, dry_run))  # type: ignore[no-any-return]
+    def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
+        """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, ..."""
+        return self._hub._run(self._hub._chart(f"{self.path}charts/", name, form, parameters))  # type: ignore[no-any-return]
 
-    def upload_topics(self, path: str | Path) -> Answer:
-        """Replace the topics by those of a file."""
-        return self._hub._run(self._topics(path))  # type: ignore[no-any-return]
+    def upload_qrels(
+        self,
+        source: Any,
+        *,
+        activate: bool = True,
+        note: str = "",
+        keyed_by: str | None = None,
+        iteration: str | None = None,
+        dry_run: bool = False,
+    ) -> Answer:
+        """Upload a version of the judgements, a path, bytes or a file; `dry_run` only checks it.
 
-    def qrels(self) -> Listed:
-        """Return the versions of the judgements."""
-        return self._hub._run(self._listed(f"{self.path}qrels/"))  # type: ignore[no-any-return]
+        The second column is an iteration, or with `keyed_by="query"` the number of a session's query; `iteration` says
+        what it means: subtopic, round or ignore.
+        """
+        form = {"activate": activate, "note": note, "keyed_by": keyed_by, "iteration": iteration, "dry_run": dry_run}
+        return self._hub._run(self._uploaded("POST", "qrels/", source, form))  # type: ignore[no-any-return]
+
+    def upload_topics(self, source: Any, *, format: str | None = None, dry_run: bool = False) -> Answer:
+        """Replace the topics by those of a file, a path or bytes; `dry_run` only checks it.
+
+        `format` is recognised, or one of trec-sgml, trec-xml, jsonl, tsv.
+        """
+        form = {"format": format, "dry_run": dry_run}
+        return self._hub._run(self._uploaded("PUT", "topics/", source, form))  # type: ignore[no-any-return]
+
+    def topics(self) -> Listed:
+        """Return the topics of all pages."""
+        return self._hub._run(self._hub._listed(f"{self.path}topics/"))  # type: ignore[no-any-return]
+
+    @overload
+    def qrels(self) -> Listed: ...
+
+    @overload
+    def qrels(self, version: int) -> Qrels: ...
+
+    def qrels(self, version: int | None = None) -> Any:
+        """Return the versions of the judgements, or one of them, of which nothing is asked yet: `qrels(2).file()`."""
+        if version is not None:
+            return Qrels(self._hub, self.path, version)
+        return self._hub._run(self._hub._listed(f"{self.path}qrels/"))
 
     def qrels_file(self, version: int) -> bytes:
         """Return a version of the judgements as a TREC file."""
@@ -136,31 +217,38 @@ class Collection:
         known: Any = None,
         key: str | None,
         if_taken: str,
+        wait_for_quota: bool = False,
     ) -> Steps[Any]:
         source = read_source(given, tag)
         files = {"file": source}
         if known is not None:
-            files["known"] = read_source(known)
+            files["known"] = read_file(known)
         base, team = source.tag, team or self._hub.config.team or None
         if if_taken == "skip" and source.sha256:
             asked = {"sha256": source.sha256, **({"team": team} if team else {})}
             for run in (yield from self._runs(asked)):
                 if run.tag == base:
                     return run
-        number = 1
+        number, key = 1, key or uuid.uuid4().hex
         while True:
             named = base if number == 1 else f"{base[:60]}-{number}"
-            call = self.submission(files, named, team, fields, key or uuid.uuid4().hex)
+            call = self._submission(files, named, team, fields, key)
             try:
                 response = yield from self._hub._ask(call)
             except Conflict as error:
                 if error.code != "tag_taken" or if_taken != "suffix" or number >= _MOST_SUFFIXES:
                     raise
-                number, key = number + 1, None
+                number, key = number + 1, uuid.uuid4().hex
+            except QuotaExceeded as error:
+                if not wait_for_quota or not error.wait:
+                    raise
+                _log.warning("%s Waiting for it.", error)
+                yield Pause(error.wait + _AFTER_MIDNIGHT)
             else:
-                return Check(response.json()) if fields.get("dry_run") else Run(self._hub, response.json())
+                found = response.json()
+                return Check(found) if fields.get("dry_run") else self._hub.run_class(self._hub, found)
 
-    def submission(
+    def _submission(
         self, files: dict[str, Source], tag: str, team: str | None, fields: dict[str, Any], key: str
     ) -> Call:
         """Describe the request that submits a run."""
@@ -174,7 +262,7 @@ class Collection:
 
     def _runs(self, filters: dict[str, Any]) -> Steps[list[Run]]:
         listed = yield from self._hub._pages(f"{self.path}runs/", {"limit": 200, **filters})
-        return [Run(self._hub, raw) for raw in listed["results"]]
+        return [self._hub.run_class(self._hub, raw) for raw in listed["results"]]
 
     def _leaderboard(self, measures: Sequence[str], rows: int | None, parameters: dict[str, Any]) -> Steps[Board]:
         asked = {"limit": min(rows or 200, 200), **parameters}
@@ -182,7 +270,7 @@ class Collection:
             asked["measures"] = ",".join(measures)
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
-        return Board((yield from self._hub._pages(f"{self.path}leaderboard/", asked, rows)))
+        return Board((yield from self._hub._pages(f"{self.path}leaderboard/", asked, rows)), self.page)
 
     def _ids(self, runs: Iterable[str | Run]) -> Steps[list[str]]:
         """Return the ids of runs that are named in any way."""
@@ -193,23 +281,33 @@ class Collection:
         return found
 
     def _compared(self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float) -> Steps[Comparison]:
-        asked = dict(parameters)
+        asked = {name: value for name, value in parameters.items() if value is not None}
         if runs:
-            asked["runs"] = ",".join((yield from self._ids(runs)))
+            asked["runs"] = yield from self._ids(runs)
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
-        body = yield from self._hub._json(f"{self.path}comparison/", asked)
+        if len(runs) > _IN_ADDRESS:
+            body = {name: _as_list(value) if name in _LISTS else value for name, value in asked.items()}
+            response = yield from self._hub._ask(
+                Call("POST", f"{self.path}comparison/", json=body, key=uuid.uuid4().hex)
+            )
+            found = response.json()
+        else:
+            found = yield from self._hub._json(f"{self.path}comparison/", asked)
         waited = 0.0
-        while "measures" not in body:
-            status = body["comparison"]
+        while "measures" not in found:
+            status = found["comparison"]
             if status["state"] == "failed":
                 raise EvalHubError(f"the comparison failed: {status['error_code']}: {status['error_message']}")
             if waited >= timeout:
-                raise EvalHubError(f"the comparison is not made after {timeout:g} s; {status['url']} has it later")
-            yield Pause(1.0)
-            waited += 1.0
-            body = yield from self._hub._json(f"comparisons/{status['id']}/")
-        return Comparison(body)
+                raise TimedOut(
+                    [], timeout, f"the comparison is not made after {timeout:g} s; {status['url']} has it later"
+                )
+            if waited or status["state"] != "compared":
+                yield Pause(1.0)
+                waited += 1.0
+            found = yield from self._hub._json(f"comparisons/{status['id']}/")
+        return Comparison(found, f"{self.page}comparison/")
 
     def _difference(
         self, runs: Sequence[str | Run], measure: str | None, parameters: dict[str, Any]
@@ -219,21 +317,42 @@ class Collection:
             asked["measure"] = measure
         return Difference((yield from self._hub._json(f"{self.path}difference/", asked)))
 
-    def _qrels(self, path: str | Path, activate: bool, note: str, dry_run: bool) -> Steps[Answer]:
-        fields = {"activate": str(activate).lower(), "note": note, "dry_run": str(dry_run).lower()}
-        call = Call("POST", f"{self.path}qrels/", fields=fields, files={"file": _file(path)}, key=uuid.uuid4().hex)
+    def _uploaded(self, method: str, address: str, given: Any, form: dict[str, Any]) -> Steps[Answer]:
+        sent = {name: str(value).lower() if isinstance(value, bool) else value for name, value in form.items()}
+        fields = {name: value for name, value in sent.items() if value}
+        key = uuid.uuid4().hex if method == "POST" else ""
+        call = Call(method, self.path + address, fields=fields, files={"file": read_file(given)}, key=key)
         return Answer((yield from self._hub._ask(call)).json())
 
-    def _topics(self, path: str | Path) -> Steps[Answer]:
-        return Answer(
-            (yield from self._hub._ask(Call("PUT", f"{self.path}topics/", files={"file": _file(path)}))).json()
-        )
 
-    def _listed(self, path: str) -> Steps[Listed]:
-        return Listed((yield from self._hub._pages(path, {"limit": 200})))
+class Qrels:
+    """A version of the judgements, of which nothing is asked before a method is called."""
+
+    def __init__(self, hub: Any, collection: str, version: int) -> None:
+        self._hub, self.version = hub, version
+        self._path = f"{collection}qrels/{version}/"
+
+    def info(self) -> Answer:
+        """Return its description."""
+        return self._hub._run(self._hub._answer(self._path))  # type: ignore[no-any-return]
+
+    def file(self) -> bytes:
+        """Return it as a TREC file."""
+        return self._hub._run(self._hub._bytes(f"{self._path}file/"))  # type: ignore[no-any-return]
+
+    def activate(self) -> Answer:
+        """Activate it: every run is evaluated again."""
+        return self._hub._run(self._activated())  # type: ignore[no-any-return]
+
+    def _activated(self) -> Steps[Answer]:
+        return Answer((yield from self._hub._ask(Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex))).json())
 
 
-def _file(path: str | Path) -> Source:
-    if not Path(path).is_file():
-        raise BadSource(f"{path}: there is no such file")
-    return read_source(Path(path))
+def _as_list(value: Any) -> Any:
+    return names_in(value) if isinstance(value, str) else list(value)
+
+
+def _checked(if_taken: str) -> str:
+    if if_taken not in _IF_TAKEN:
+        raise ValueError(f"if_taken is one of {', '.join(_IF_TAKEN)}, not {if_taken!r}")
+    return if_taken

@@ -1,37 +1,57 @@
-"""What each command of `evh` does: a function of its arguments that returns an exit status."""
+"""What the commands of runs do: each is a function of its arguments that returns an exit status."""
 
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
 import sys
 import time
-import webbrowser
 from pathlib import Path
 from typing import Any
 
 from .answers import Means
-from .batches import files_of
-from .config import Config, checked_url, read_config, write_profile
-from .errors import BadFile, BadSource, Blind, EvalHubError, EvaluationFailed, QuotaExceeded, TimedOut, Unavailable
+from .batches import check_files, files_of
+from .config import read_config
+from .errors import (
+    BadFile,
+    BadSource,
+    EvalHubError,
+    EvaluationFailed,
+    NotFound,
+    TimedOut,
+    Unavailable,
+    WrongOption,
+)
 from .hub import Hub
-from .output import rendered
-from .runs import ON_THE_WAY, Run, run_id_in, wait_for
+from .metadata import gather_metadata
+from .output import check_format, rendered
+from .progress import Table, progress
+from .runs import ON_THE_WAY, Run, run_id_in, states_of, wait_for
+from .statuses import DONE, LATE, NOT_EVALUATED, REFUSED, worst_of
 
-DONE, FAILED, REFUSED, LIMITED, NOT_EVALUATED, LATE = 0, 1, 5, 6, 7, 8
 _JUDGED = "Judged@10"
+_ENDED_BADLY = ("failed", "cancelled")
+# Beyond so many runs their means are read from the leaderboard, in a few requests.
+_ONE_BY_ONE = 3
+_LOOKS = 1.0
 
 
 def hub_of(args: argparse.Namespace) -> Hub:
     """Return the server that the options, the environment and the file of profiles name."""
-    return Hub(read_config(url=args.url, profile=args.profile))
+    return Hub(read_config(url=args.url, profile=args.profile, token_file=args.token_file))
 
 
-def show(args: argparse.Namespace, rows: list[dict[str, Any]], hub: Hub | None = None) -> None:
-    """Write rows in the format that is asked for: a table on a terminal, columns with tabs in a pipe."""
-    kept = hub.config.format if hub else ""
-    sys.stdout.write(rendered(rows, args.format or kept or ("table" if sys.stdout.isatty() else "tsv")))
+def show(
+    args: argparse.Namespace, rows: list[dict[str, Any]], hub: Hub | None = None, *, upright: bool = False
+) -> None:
+    """Write rows in the format that is asked for: a table on a terminal, columns with tabs in a pipe; or their ids."""
+    if args.quiet:
+        names = ("id", "slug", "version", "tag", "topic_id", "measure")
+        sys.stdout.write("".join(f"{next((row[name] for name in names if name in row), '')}\n" for row in rows))
+        return
+    asked = args.format or (hub.config.format if hub else "")
+    asked = asked or ("table" if sys.stdout.isatty() else "tsv")
+    sys.stdout.write(rendered(rows, asked, upright=upright))
 
 
 def say(text: str) -> None:
@@ -39,76 +59,51 @@ def say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def login(args: argparse.Namespace) -> int:
-    """Ask for a token without showing it, see whose it is, and keep it in the file of profiles."""
-    url = checked_url(args.url, insecure=args.insecure) if args.url else read_config(profile=args.profile).url
-    token = (getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()).strip()
-    profile = args.profile or "default"
-    with Hub(Config(url, token, profile)) as hub:
-        me = hub.me()
-    values = {"url": url, "token": token, **({"insecure": "true"} if args.insecure else {})}
-    path = write_profile(profile, values)
-    teams = ", ".join(f"{team['slug']} ({team['role']})" for team in me.teams)
-    scopes, expires = ", ".join(me.token["scopes"]), me.token["expires_at"] or "never"
-    say(f"Logged in to {url} as {me.username}. Teams: {teams}. Scopes: {scopes}. Expires: {expires}. Kept in {path}.")
-    return DONE
-
-
-def logout(args: argparse.Namespace) -> int:
-    profile = args.profile or "default"
-    if args.revoke:
-        with hub_of(args) as hub:
-            hub.request("DELETE", f"tokens/{hub.me().token['key']}/")
-    path = write_profile(profile, {"token": ""})
-    say(f"The token of profile {profile} is gone from {path}.")
-    return DONE
-
-
-def whoami(args: argparse.Namespace) -> int:
-    with hub_of(args) as hub:
-        me = hub.me()
-        token = me.token or {}
-        teams = " ".join(f"{team['slug']}:{team['role']}" for team in me.teams)
-        scopes = " ".join(token.get("scopes", []))
-        row = {"url": hub.url, "user": me.username, "teams": teams, "token": token.get("key"), "scopes": scopes}
-        show(args, [{**row, "expires_at": token.get("expires_at")}], hub)
-    return DONE
-
-
-def collections(args: argparse.Namespace) -> int:
-    with hub_of(args) as hub:
-        if args.collection:
-            show(args, hub.collection(args.collection).info().rows(), hub)
-        else:
-            fields = ("slug", "name", "team", "visibility", "blind", "active_qrels", "topics", "runs")
-            show(args, [{name: row[name] for name in fields} for row in hub.collections().rows()], hub)
-    return DONE
+def metadata_in(pairs: list[str]) -> dict[str, Any]:
+    """Return metadata of `auto` and K=V; numbers and truth are what they look like in JSON."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if pair == "auto":
+            found = {**gather_metadata(), **found}
+            continue
+        if not sign or not name:
+            raise WrongOption(f"--meta {pair}: write it as K=V, or auto")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        found[name] = value if isinstance(value, int | float | bool) else text
+    return found
 
 
 def submit(args: argparse.Namespace) -> int:
-    metadata = dict(pair.partition("=")[::2] for pair in args.meta)
+    if args.format:
+        check_format(args.format)
     with hub_of(args) as hub:
         collection = hub.collection(args.collection)
-        how: dict[str, Any] = {"team": args.team, "description": args.description, "metadata": metadata}
-        how["if_taken"] = args.if_taken
+        how: dict[str, Any] = {"team": args.team, "description": args.description, "metadata": metadata_in(args.meta)}
+        how |= {"if_taken": args.if_taken, "wait_for_quota": args.wait_for_quota}
         if args.follow:
-            return _follow(args, collection, how)
+            return _follow(args, hub, collection, how)
         files = files_of(args.files)
-        if args.tag and len(files) > 1:
-            raise BadSource(f"--tag names one run, and these are {len(files)} files")
+        if len(files) > 1 and (args.tag or args.known):
+            name = "--tag" if args.tag else "--known"
+            raise WrongOption(f"{name} is of one run, and these are {len(files)} files")
         if args.dry_run:
-            return _dry_run(args, collection, files, how)
+            return _dry_run(args, hub, files, how)
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
-        if len(files) == 1:
-            runs.append(collection.submit(files[0], tag=args.tag, **how))
-        else:
-            sending: dict[str, Any] = {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
-            batch = collection.submit_all(files, **how, **sending, timeout=0.0)
-            runs, errors = batch.runs, {**batch.refused, **batch.unsent}
+        with progress(hub, len(files), args.quiet):
+            if len(files) == 1:
+                runs.append(collection.submit(files[0], tag=args.tag, known=args.known, **how))
+            else:
+                sending: dict[str, Any] = {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
+                batch = collection.submit_all(files, **how, **sending, timeout=0.0)
+                runs, errors = batch.runs, {**batch.refused, **batch.unsent}
         # Of a server that is away nothing more is asked: what was sent is listed.
         waits = args.wait and not any(isinstance(error, Unavailable) for error in errors.values())
-        late = 0
+        late = DONE
         if waits:
             try:
                 hub._run(wait_for(hub, runs, args.timeout))
@@ -118,56 +113,74 @@ def submit(args: argparse.Namespace) -> int:
         return _report(args, hub, runs, errors, means=waits) or late
 
 
-def _dry_run(args: argparse.Namespace, collection: Any, files: list[Path], how: dict[str, Any]) -> int:
-    rows, status = [], DONE
+def _dry_run(args: argparse.Namespace, hub: Hub, files: list[Path], how: dict[str, Any]) -> int:
+    if len(files) > 1:
+        check_files(files)
+    rows, errors = [], []
     for path in files:
+        names = ("tag", "lines", "topics", "documents")
+        row: dict[str, Any] = {"file": str(path), **dict.fromkeys(names), "warnings": None, "error": None}
         try:
-            checked = collection.submit(path, tag=args.tag, dry_run=True, **how)
+            found = hub.collection(args.collection).submit(path, tag=args.tag, known=args.known, dry_run=True, **how)
         except (BadFile, BadSource) as error:
-            say(str(error))
-            status = REFUSED
+            errors.append(error)
+            row["error"] = str(error)
         else:
-            warned = " ".join(sorted(checked.warnings["counts"])) if isinstance(checked.warnings, dict) else ""
-            fields = ("tag", "lines", "topics", "documents")
-            rows.append({"file": str(path), **{name: checked.raw[name] for name in fields}, "warnings": warned})
-    show(args, rows)
-    return status
+            row |= {name: found.raw[name] for name in names}
+            row["warnings"] = " ".join(sorted(found.warnings["counts"]))
+        rows.append(row)
+    show(args, rows, hub)
+    return REFUSED if errors else DONE
 
 
 def _report(
     args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError], *, means: bool
 ) -> int:
     """Write a row for each run, with its means where it is evaluated; the worst that happened is the status."""
+    figures = _figures(hub, runs) if means and not args.quiet else {}
     rows = []
     for run in runs:
-        row = {"tag": run.tag, "state": run.state, **(_figures(run) if means else {})}
+        row = {"tag": run.tag, "state": run.state, **figures.get(run.id, {})}
+        if run.status["code"]:
+            row["code"] = run.status["code"]
         rows.append({**row, "id": run.id, "page": run.page})
-    if args.quiet:
-        sys.stdout.write("".join(f"{run.id}\n" for run in runs))
-    else:
-        show(args, rows, hub)
+    show(args, rows, hub)
     for path, error in errors.items():
-        say(f"{path}: {error}")
-    if any(isinstance(error, QuotaExceeded) for error in errors.values()):
-        return LIMITED
-    if any(isinstance(error, Unavailable) for error in errors.values()):
-        return FAILED
+        text = str(error)
+        say(text if text.startswith(f"{Path(path).name}:") else f"{path}: {text}")
     if errors:
-        return REFUSED
-    return NOT_EVALUATED if any(run.state in ("failed", "cancelled") for run in runs) else DONE
+        return worst_of(errors.values())
+    return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE
 
 
-def _figures(run: Run) -> dict[str, Any]:
-    """Return the means of an evaluated run, with its coverage: what explains most differences from other programs."""
-    if run.state != "evaluated":
-        return {"code": run.status["code"]} if run.status["code"] else {}
-    means: Means = run.means()
-    covered = means.coverage
-    judged = run.means(_JUDGED)
-    return {**dict(means), "topics": f"{covered['answered']}/{covered['judged']}", _JUDGED: judged[_JUDGED]}
+def _figures(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
+    """Return the means of evaluated runs by id, with their coverage: what explains most differences from other
+    programs."""
+    done = [run for run in runs if run.state == "evaluated"]
+    if len(done) > _ONE_BY_ONE:
+        board = hub.collection(done[0].collection).leaderboard()
+        found = {row["run"]["id"]: row for row in board.results}
+        return {
+            run.id: _figure(
+                {measure: value["mean"] for measure, value in found[run.id]["values"].items()},
+                found[run.id]["coverage"],
+                found[run.id]["judged_at_10"],
+            )
+            for run in done
+            if run.id in found
+        }
+    figures = {}
+    for run in done:
+        means: Means = run.means()
+        figures[run.id] = _figure(dict(means), means.coverage, run.means(_JUDGED)[_JUDGED])
+    return figures
 
 
-def _follow(args: argparse.Namespace, collection: Any, how: dict[str, Any]) -> int:
+def _figure(means: dict[str, Any], covered: dict[str, int], judged: float | None) -> dict[str, Any]:
+    return {**means, "topics": f"{covered['answered']}/{covered['judged']}", _JUDGED: judged}
+
+
+def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, Any]) -> int:
     """Submit what appears in the folders, each file when its size stands still between two looks."""
     sizes: dict[Path, int] = {}
     done: set[Path] = set()
@@ -175,25 +188,38 @@ def _follow(args: argparse.Namespace, collection: Any, how: dict[str, Any]) -> i
     while True:
         found = [path for one in args.files for path in (files_of(one) if Path(one).exists() else [])]
         now = {path: path.stat().st_size for path in found if path not in done}
-        ready = [path for path, size in now.items() if size and sizes.get(path) == size]
-        sizes = now
-        if ready:
-            batch = collection.submit_all(ready, **how, journal=args.journal, timeout=0.0)
-            done.update(ready)
-            for row in batch.rows():
-                sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
+        for path in [path for path, size in now.items() if size and sizes.get(path) == size]:
+            done.add(path)
+            try:
+                (row,) = collection.submit_all([path], **how, journal=args.journal, timeout=0.0).rows()
+            except BadSource as error:
+                row = {"tag": str(path), "state": "refused", "id": "", "error": str(error)}
+            if row["state"] == "unsent":
+                # The quota is used up, or the server is away: the file is looked at again.
+                done.discard(path)
+            sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
             sys.stdout.flush()
-        time.sleep(1.0)
+        sizes = now
+        time.sleep(_LOOKS)
 
 
 def _runs_of(args: argparse.Namespace, hub: Hub) -> list[Run]:
-    """Return the runs that are named, or all of the collection."""
-    if args.runs:
-        return [hub.run(name, args.collection) for name in args.runs]
-    slug = args.collection or hub.config.collection
-    if not slug:
-        raise BadSource("name runs, or a collection with -c")
-    return hub.collection(slug).runs(**({"team": args.team} if args.team else {}))
+    """Return the runs that are named, or all of the collection; a single name may be that of a collection."""
+    filters = {"team": args.team} if args.team else {}
+    if not args.runs:
+        slug = args.collection or hub.config.collection
+        if not slug:
+            raise WrongOption("name runs, or a collection")
+        return hub.collection(slug).runs(**filters)
+    name = args.runs[0]
+    if len(args.runs) == 1 and not args.collection and not run_id_in(name) and "/" not in name:
+        if hub.config.collection:
+            try:
+                return [hub.run(name)]
+            except NotFound:
+                pass
+        return hub.collection(name).runs(**filters)
+    return [hub.run(name, args.collection) for name in args.runs]
 
 
 def status(args: argparse.Namespace) -> int:
@@ -203,26 +229,28 @@ def status(args: argparse.Namespace) -> int:
 
 
 def watch(args: argparse.Namespace) -> int:
+    """Show states until no run is on its way: a table drawn anew on a terminal, else a line where they change."""
     with hub_of(args) as hub:
-        runs, before = _runs_of(args, hub), ""
+        runs, table = _runs_of(args, hub), Table()
+        deadline = time.monotonic() + args.timeout
         while True:
             counts: dict[str, int] = {}
             for run in runs:
                 counts[run.state] = counts.get(run.state, 0) + 1
-            line = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-            if line != before:
-                say(line)
-            before = line
+            summary = ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no runs"
+            rows = [{name: run.rows()[0][name] for name in ("team", "tag", "state", "position")} for run in runs]
+            # What is on its way comes first: a screen may be too small for all.
+            rows.sort(key=lambda row: row["state"] not in ON_THE_WAY)
+            table.show(rendered(rows, "table"), summary)
             waiting = [run for run in runs if run.state in ON_THE_WAY]
             if not waiting:
+                table.clear()
                 show(args, [row for run in runs for row in run.rows()], hub)
-                return NOT_EVALUATED if any(run.state == "failed" for run in runs) else DONE
-            time.sleep(1.0)
-            known = {run.id: run for run in waiting}
-            for first in range(0, len(waiting), 200):
-                asked = ",".join(run.id for run in waiting[first : first + 200])
-                for state in hub.request("GET", "runs/", params={"id": asked}).json()["runs"]:
-                    known[state["id"]].raw["status"] = state
+                return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE
+            if time.monotonic() >= deadline:
+                raise TimedOut(waiting, args.timeout)
+            time.sleep(_LOOKS)
+            hub._run(states_of(hub, waiting))
 
 
 def wait(args: argparse.Namespace) -> int:
@@ -230,7 +258,7 @@ def wait(args: argparse.Namespace) -> int:
         runs = [hub.run(name, args.collection) for name in args.runs]
         hub._run(wait_for(hub, runs, args.timeout))
         for run in runs:
-            if run.state in ("failed", "cancelled"):
+            if run.state in _ENDED_BADLY:
                 raise EvaluationFailed(run)
     return DONE
 
@@ -268,49 +296,4 @@ def diff(args: argparse.Namespace) -> int:
         found = hub.collection(args.collection).difference(args.a, args.b, args.measure, order=args.order)
         show(args, found.rows(), hub)
         say(f"{args.a}: {found.wins} wins, {found.ties} ties, {found.losses} losses against {args.b}")
-    return DONE
-
-
-def pull(args: argparse.Namespace) -> int:
-    """Write the run files with their values into a folder, the judgements where they may be read, and a manifest."""
-    folder = Path(args.to)
-    folder.mkdir(parents=True, exist_ok=True)
-    with hub_of(args) as hub:
-        collection = hub.collection(args.collection)
-        manifest: dict[str, Any] = {"url": hub.url, "collection": collection.info().raw, "runs": []}
-        for run in [collection.run(name) for name in args.runs] or collection.runs():
-            name = f"{run.team}-{run.tag}"
-            (folder / f"{name}.run").write_bytes(run.file())
-            if run.state == "evaluated":
-                try:
-                    (folder / f"{name}.values.json").write_text(json.dumps(run.values().raw), encoding="utf-8")
-                except Blind as error:
-                    say(f"{name}: {error}")
-            manifest["runs"].append({"file": f"{name}.run", **run.raw})
-        version = manifest["collection"]["active_qrels"]
-        if version:
-            (folder / f"{collection.slug}-v{version}.qrels").write_bytes(collection.qrels_file(version))
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2), encoding="utf-8")
-    say(f"{len(manifest['runs'])} runs are in {folder}.")
-    return DONE
-
-
-def open_page(args: argparse.Namespace) -> int:
-    with hub_of(args) as hub:
-        page = hub.collection(args.name).page
-        if run_id_in(args.name) or args.collection:
-            page = hub.run(args.name, args.collection).page
-    sys.stdout.write(f"{page}\n")
-    webbrowser.open(page)
-    return DONE
-
-
-def api(args: argparse.Namespace) -> int:
-    """Send any request, with the token and the retries of all others, and write what it is answered."""
-    fields = dict(pair.partition("=")[::2] for pair in args.field)
-    reading = args.method.upper() in ("GET", "HEAD", "DELETE")
-    path = args.path.partition("/api/v1/")[2] or args.path
-    with hub_of(args) as hub:
-        response = hub.request(args.method, path, params=fields if reading else None, json=None if reading else fields)
-    sys.stdout.buffer.write(response.content + (b"" if response.content.endswith(b"\n") else b"\n"))
     return DONE

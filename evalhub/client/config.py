@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import stat
@@ -14,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .errors import BadConfig
+from .errors import BadConfig, suggestion
 
 _PREFIX = "evh_"
 _API = "/api/v1"
 # Set by the working directory: a token there would be committed with it.
 _SHARED = ("url", "team", "collection")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+_log = logging.getLogger("evalhub_client")
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,12 @@ class Config:
     format: str = ""
 
 
-def config_file(environment: Mapping[str, str] = os.environ) -> Path:
+def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """Return the path of the file of profiles."""
     if named := environment.get("EVH_CONFIG"):
         return Path(named)
-    if sys.platform == "win32":
-        return Path(environment.get("APPDATA", "~")).expanduser() / "evh" / "config.ini"
+    if platform == "win32":
+        return Path(environment.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "evh" / "config.ini"
     return Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "evh" / "config.ini"
 
 
@@ -48,36 +52,53 @@ def read_config(
     *,
     url: str | None = None,
     token: str | None = None,
+    token_file: str | Path | None = None,
     profile: str | None = None,
     environment: Mapping[str, str] = os.environ,
     folder: Path | None = None,
 ) -> Config:
     """Return the configuration; BadConfig where there is no address, or one that a token must not be sent to."""
-    named = profile or environment.get("EVH_PROFILE") or "default"
+    if token_file:
+        try:
+            token = Path(token_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadConfig(f"the token cannot be read from {token_file}: {error}") from error
+    named = profile_of(profile, environment)
     kept = _profiles(config_file(environment))
-    if profile and not kept.has_section(profile):
-        raise BadConfig(f"there is no profile {profile!r} in {config_file(environment)}; evh login --profile makes it")
+    if (profile or environment.get("EVH_PROFILE")) and not kept.has_section(named):
+        near = suggestion(named, kept.sections()) or f"; evh login --profile {named} makes it"
+        raise BadConfig(f"there is no profile {named!r} in {config_file(environment)}{near}")
     own = dict(kept[named]) if kept.has_section(named) else {}
-    near = _of_folder(folder or Path.cwd())
+    shared = _of_folder(folder or Path.cwd())
 
     def setting(name: str) -> str:
-        return environment.get(f"EVH_{name.upper()}") or near.get(name) or own.get(name, "")
+        return environment.get(f"EVH_{name.upper()}") or shared.get(name) or own.get(name, "")
 
-    found = url or environment.get("EVH_URL") or environment.get("EVALHUB_URL") or near.get("url") or own.get("url", "")
+    found = (
+        url or environment.get("EVH_URL") or environment.get("EVALHUB_URL") or shared.get("url") or own.get("url", "")
+    )
     if not found:
         raise BadConfig("no server is known; run evh login --url https://HOST, or set EVH_URL")
     address = checked_url(found, insecure=own.get("insecure", "").lower() == "true")
     given = environment.get("EVH_TOKEN", "")
     other = environment.get("EVALHUB_TOKEN", "")
     # The other variable is known to other programs, whose tokens are not sent to this server.
-    given = given or (other if other.startswith(_PREFIX) else "")
+    if other and not other.startswith(_PREFIX):
+        _log.info("EVALHUB_TOKEN is not used: a token of EvalHub begins with %s", _PREFIX)
+        other = ""
+    given = given or other
     known = same_host(address, own.get("url", ""))
-    if given and not token and found == near.get("url") and not known:
+    if given and not token and found == shared.get("url") and not known:
         raise BadConfig(f"the address {found} comes from .evh.ini alone; set EVH_URL to send your token there")
     secret = token or given
     if not secret and known:
         secret = own.get("token", "") or _asked(own.get("token_command", ""))
     return Config(address, secret, named, setting("team"), setting("collection"), setting("format"))
+
+
+def profile_of(given: str | None, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the name of the profile that is used."""
+    return given or environment.get("EVH_PROFILE") or "default"
 
 
 def checked_url(text: str, *, insecure: bool = False) -> str:
@@ -149,12 +170,14 @@ def _of_folder(folder: Path) -> dict[str, str]:
     return {}
 
 
-def _asked(command: str) -> str:
+def _asked(command: str, platform: str = sys.platform) -> str:
     """Return the token that a command prints, such as `pass show evalhub`."""
     if not command:
         return ""
+    # Paths of Windows have backslashes.
+    words = shlex.split(command, posix=platform != "win32")
     try:
-        done = subprocess.run(shlex.split(command), check=True, capture_output=True, text=True)
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BadConfig(f"token_command of the profile failed: {error}") from error
     return done.stdout.strip()

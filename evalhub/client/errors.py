@@ -5,16 +5,19 @@ EvalHubError
 │   ├── NotAuthenticated, NotAllowed, NotFound, Conflict, Throttled
 │   ├── Blind           the judgements of the collection are not shown yet
 │   ├── BadFile         a file with problems: `str()` lists the first ten by line
-│   └── QuotaExceeded   one submission more than the team's quota; `.wait` seconds remain of it
+│   └── QuotaExceeded   one submission more than the team's quota, which ends at `.resets_at`
 ├── Unavailable         no connection, or a server that answered with an error until the last try
 ├── EvaluationFailed    a run whose evaluation failed: `.run`, with code and reason
-├── TimedOut            waiting ended before the run was evaluated: `.runs` go on
+├── TimedOut            waiting ended before the run was evaluated: `.run`, or `.runs` of several, go on
 ├── BadSignature        a webhook that was not signed with this secret, or not just now
 └── BadSource, BadConfig, Ambiguous   what was given cannot be used; nothing was sent
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from difflib import get_close_matches
 from typing import Any
 
 import httpx
@@ -28,6 +31,10 @@ class EvalHubError(Exception):
 
 class BadConfig(EvalHubError):
     """An address, token or profile that is missing or cannot be used."""
+
+
+class WrongOption(EvalHubError):
+    """Options of the command that do not fit each other."""
 
 
 class BadSource(EvalHubError):
@@ -64,10 +71,11 @@ class EvaluationFailed(EvalHubError):
 class TimedOut(EvalHubError):
     """Nobody waits for `runs` any more; their evaluation goes on."""
 
-    def __init__(self, runs: list[Any], seconds: float) -> None:
+    def __init__(self, runs: list[Any], seconds: float, message: str = "") -> None:
         names = ", ".join(run.tag for run in runs[:LISTED])
-        super().__init__(f"not evaluated after {seconds:g} s: {names}; the evaluation goes on")
-        self.runs = runs
+        more = f" and {len(runs) - LISTED} more" if len(runs) > LISTED else ""
+        super().__init__(message or f"not evaluated after {seconds:g} s: {names}{more}; the evaluation goes on")
+        self.runs, self.run = runs, runs[0] if runs else None
 
 
 class Refused(EvalHubError):
@@ -99,6 +107,19 @@ class Blind(NotAllowed):
 class NotFound(Refused):
     """What is not there, or not for this user."""
 
+    def meant(self, name: str, known: Iterable[str]) -> NotFound:
+        """Return the same refusal with the known name that may be meant."""
+        self.detail += suggestion(name, known)
+        self.args = (self.detail,)
+        return self
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the end of a refusal: the known name most like this one, or "" where none is like it."""
+    folded = {one.casefold(): one for one in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
 
 class Conflict(Refused):
     """What contradicts the state that it meets, such as a tag that is taken."""
@@ -110,6 +131,18 @@ class Throttled(Refused):
 
 class QuotaExceeded(Refused):
     """No more submissions of the team today; `wait` is the number of seconds until midnight UTC."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._seen = datetime.now(timezone.utc)
+
+    @property
+    def resets_at(self) -> datetime:
+        """The moment from which the team may submit again, in UTC."""
+        return (self._seen + timedelta(seconds=self.wait or 0.0)).replace(microsecond=0)
+
+    def __str__(self) -> str:
+        return f"{self.detail} ({self.resets_at:%Y-%m-%d %H:%M} UTC)"
 
 
 class BadFile(Refused):

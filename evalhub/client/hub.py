@@ -1,18 +1,25 @@
-"""The way to a server: `connect()` for programs that wait, `connect_async()` for those that await."""
+"""The way to a server: `connect()`. Programs that await have `connect_async()` of `asynchronous.py`."""
 
 from __future__ import annotations
 
+import logging
+import re
 import uuid
 from typing import Any
 
 import httpx
 
-from .answers import Answer, Listed
+from .answers import Answer, Chart, Listed
 from .collection import Collection
 from .config import Config, read_config
+from .errors import NotFound
 from .runs import Run, find_run
-from .sending import AsyncSender, Call, Sender, Steps, send
+from .sending import Call, Sender, Steps, Watcher, send
+from .sessions import Sessions, SessionSet
+from .sources import read_source
 from .version import VERSION
+
+_log = logging.getLogger("evalhub_client")
 
 # The server closes what was silent for five seconds; a request must not meet it on the way.
 _LIMITS = httpx.Limits(keepalive_expiry=2)
@@ -21,18 +28,25 @@ _LIMITS = httpx.Limits(keepalive_expiry=2)
 class Hub:
     """A server with all that it is asked for. Nothing is sent before a method is called."""
 
+    # What answers are made into.
+    run_class, set_class = Run, SessionSet
+    collection_class, sessions_class = Collection, Sessions
+
     def __init__(
         self, config: Config, *, timeout: float = 30.0, retry_for: float = 300.0, transport: Any = None
     ) -> None:
         self.config, self.url, self.retry_for = config, config.url, retry_for
         self._options: dict[str, Any] = {
             "base_url": f"{config.url}/api/v1/",
-            "headers": {"User-Agent": f"evalhub-client/{VERSION}", "Accept": "application/json"},
+            "headers": {
+                "User-Agent": f"evalhub-client/{VERSION}", "X-Evalhub-Client": VERSION, "Accept": "application/json",
+            },
             "timeout": timeout, "limits": _LIMITS, "transport": transport, "follow_redirects": False,
         }  # fmt: skip
         if config.token:
             self._options["headers"]["Authorization"] = f"Bearer {config.token}"
         self._sender = self._made_sender()
+        self._warned = False
 
     def _made_sender(self) -> Any:
         return Sender(lambda: httpx.Client(**self._options))
@@ -48,6 +62,10 @@ class Hub:
 
     def close(self) -> Any:
         return self._sender.close()
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """Tell somebody of the files that are sent from now on."""
+        self._sender.watcher = watcher
 
     def me(self) -> Answer:
         """Return who the token belongs to: `username`, `teams`, `token`."""
@@ -71,7 +89,7 @@ class Hub:
 
     def collection(self, slug: str | None = None) -> Collection:
         """Return a collection by its short name, or the configured one; nothing is asked for."""
-        return Collection(self, slug or self.config.collection)
+        return self.collection_class(self, slug or self.config.collection)
 
     def create_collection(self, slug: str, *, name: str = "", **fields: Any) -> Collection:
         """Make a collection: `team`, `visibility`, `blind`, `documents`, `measures`, ..."""
@@ -82,19 +100,51 @@ class Hub:
         return self._run(find_run(self, collection or self.config.collection, name))  # type: ignore[no-any-return]
 
     def request(
-        self, method: str, path: str, *, params: Any = None, json: Any = None, key: str = "", **files: Any
-    ) -> Any:
+        self,
+        method: str,
+        path: str,
+        *,
+        params: dict[str, Any] | None = None,
+        json: Any = None,
+        fields: dict[str, str] | None = None,
+        files: dict[str, Any] | None = None,
+        key: str = "",
+    ) -> httpx.Response:
         """Send any request below `/api/v1/`, with the retries of all others; return the answer of httpx.
 
-        A POST is sent again after a lost answer only where it has a `key` of its own.
+        The body is `json`, or a form of `fields` and `files` (paths, bytes or open files). A POST is sent again after a
+        lost answer only where it has a `key` of its own.
         """
-        return self._run(self._ask(Call(method.upper(), path.lstrip("/"), params or {}, json, files=files, key=key)))
+        address, mark, query = path.lstrip("/").partition("?")
+        # Every address ends with a slash, but for those of charts; a request without it is redirected.
+        if not address.endswith("/") and "." not in address.rpartition("/")[2]:
+            address += "/"
+        sources = {name: read_source(file) for name, file in (files or {}).items()}
+        call = Call(method.upper(), address + mark + query, params or {}, json, fields or {}, sources, key)
+        return self._run(self._ask(call))  # type: ignore[no-any-return]
 
     def _run(self, steps: Steps[Any]) -> Any:
         return self._sender.run(steps)
 
     def _ask(self, call: Call) -> Steps[httpx.Response]:
-        return send(call, self.retry_for)
+        try:
+            return (yield from send(call, self.retry_for, self._heard))
+        except NotFound as error:
+            # Of the collections that the caller sees, the name that was meant.
+            if error.detail.startswith("there is no collection"):
+                slugs = [row["slug"] for row in (yield from self._pages("collections/", {"limit": 200}))["results"]]
+                raise error.meant(call.path.split("/")[1], slugs) from None
+            raise
+
+    def _heard(self, response: httpx.Response, seconds: float) -> None:
+        """Log an answer, and say once where the server serves this client no more."""
+        request, told_id = response.request, response.headers.get("X-Request-ID")
+        told = (request.method, request.url, response.status_code, 1000 * seconds, told_id)
+        _log.info("%s %s %s %.0f ms, request %s", *told)
+        least = response.headers.get("X-Evalhub-Least-Client", "")
+        if not self._warned and _numbers(least) > _numbers(VERSION):
+            self._warned = True
+            _log.warning("the server at %s serves evalhub-client %s and newer; this is %s", self.url, least, VERSION)
 
     def _json(self, path: str, params: dict[str, Any] | None = None) -> Steps[dict[str, Any]]:
         asked = {name: _text(value) for name, value in (params or {}).items() if value is not None}
@@ -104,40 +154,33 @@ class Hub:
     def _answer(self, path: str, params: dict[str, Any] | None = None) -> Steps[Answer]:
         return Answer((yield from self._json(path, params)))
 
+    def _chart(self, path: str, name: str, form: str, parameters: dict[str, Any]) -> Steps[Chart]:
+        asked = {parameter: _text(value) for parameter, value in parameters.items() if value is not None}
+        return Chart((yield from self._ask(Call("GET", f"{path}{name}.{form}", asked))).content, form)
+
     def _bytes(self, path: str) -> Steps[bytes]:
         return (yield from self._ask(Call("GET", path))).content
 
     def _listed(self, path: str) -> Steps[Listed]:
         return Listed((yield from self._pages(path, {"limit": 200})))
 
-    def _pages(self, path: str, params: dict[str, Any], rows: int | None = None) -> Steps[dict[str, Any]]:
+    def _pages(
+        self, path: str, params: dict[str, Any], rows: int | None = None, of: str = "results"
+    ) -> Steps[dict[str, Any]]:
         """Return the first page of a list with the rows of all others, or with the first `rows`."""
         body = yield from self._json(path, params)
         page = body
-        while page.get("next") and (rows is None or len(body["results"]) < rows):
-            page = yield from self._json(path, {**params, "offset": len(body["results"])})
-            if not page["results"]:
+        while page.get("next") and (rows is None or len(body[of]) < rows):
+            page = yield from self._json(path, {**params, "offset": len(body[of])})
+            if not page[of]:
                 break
-            body["results"] += page["results"]
-        body["results"] = body["results"][:rows]
+            body[of] += page[of]
+        body[of] = body[of][:rows]
         return body
 
     def _created(self, fields: dict[str, Any]) -> Steps[Collection]:
         yield from self._ask(Call("POST", "collections/", json=fields, key=uuid.uuid4().hex))
-        return Collection(self, fields["slug"])
-
-
-class AsyncHub(Hub):
-    """The same names; what asks the server is awaited: `run = await hub.collection("c").submit(path)`."""
-
-    def _made_sender(self) -> Any:
-        return AsyncSender(lambda: httpx.AsyncClient(**self._options))
-
-    async def __aenter__(self) -> AsyncHub:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._sender.close()
+        return self.collection_class(self, fields["slug"])
 
 
 def _text(value: Any) -> Any:
@@ -147,13 +190,23 @@ def _text(value: Any) -> Any:
     return ",".join(map(str, value)) if isinstance(value, list | tuple | set) else value
 
 
-def connect(url: str | None = None, token: str | None = None, *, profile: str | None = None, **options: Any) -> Hub:
-    """Return the server of the configuration, or that of `url`; `timeout`, `retry_for` and `transport` are options."""
-    return Hub(read_config(url=url, token=token, profile=profile), **options)
+def _numbers(version: str) -> list[int]:
+    """Return the numbers of a version, to be compared; [] for what is none."""
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
 
 
-def connect_async(
-    url: str | None = None, token: str | None = None, *, profile: str | None = None, **options: Any
-) -> AsyncHub:
-    """Return the same for programs that await."""
-    return AsyncHub(read_config(url=url, token=token, profile=profile), **options)
+def connect(
+    url: str | None = None,
+    token: str | None = None,
+    *,
+    profile: str | None = None,
+    timeout: float = 30.0,
+    retry_for: float = 300.0,
+    transport: httpx.BaseTransport | None = None,
+) -> Hub:
+    """Return the server of the configuration, or that of `url`.
+
+    `timeout` is in seconds and for each answer; what fails for a moment is sent again for at most `retry_for` seconds.
+    """
+    config = read_config(url=url, token=token, profile=profile)
+    return Hub(config, timeout=timeout, retry_for=retry_for, transport=transport)

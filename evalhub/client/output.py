@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from .answers import text_of
-from .errors import EvalHubError
+from .errors import EvalHubError, suggestion
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv")
 # A spreadsheet runs a text that begins so.
@@ -21,25 +21,28 @@ class BadFormat(EvalHubError):
     """A format or field that there is not."""
 
 
-def rendered(rows: list[dict[str, Any]], asked: str) -> str:
+def rendered(rows: list[dict[str, Any]], asked: str, *, upright: bool = False) -> str:
     """Return rows in a format such as `table`, `csv` or `json(tag,AP)`; BadFormat for what there is not.
 
-    Every format but `table` has numbers in full.
+    Every format but `table` has numbers in full. An `upright` table has a line for each field of each row.
     """
-    match = _ASKED.fullmatch(asked.strip())
-    if not match or match[1] not in FORMATS:
-        raise BadFormat(f"unknown format {asked!r}; use {', '.join(FORMATS)}, or name fields, as in 'json(tag,AP)'")
+    match = check_format(asked)
     names = list(dict.fromkeys(name for row in rows for name in row))
     if match[2] is not None:
-        wanted = _fields(match[2])
+        wanted = names_in(match[2])
         if unknown := [name for name in wanted if rows and name not in names]:
-            raise BadFormat(f"there is no field {', '.join(unknown)}; the fields are {', '.join(names)}")
+            near = suggestion(unknown[0], names)
+            raise BadFormat(f"there is no field {', '.join(unknown)}; the fields are {', '.join(names)}{near}")
         names = wanted
     kept = [{name: row.get(name) for name in names} for row in rows]
     if match[1] == "json":
         return json.dumps(kept, indent=2, default=str) + "\n"
     if match[1] == "jsonl":
         return "".join(json.dumps(row, default=str) + "\n" for row in kept)
+    if match[1] == "table" and upright:
+        width = max(map(len, names), default=0)
+        lines = [f"{name.ljust(width)}  {text_of(_cell(row[name]))}" for row in kept for name in names]
+        return "".join(f"{line.rstrip()}\n" for line in lines)
     if match[1] == "table":
         return _table(names, kept)
     out = io.StringIO()
@@ -49,7 +52,16 @@ def rendered(rows: list[dict[str, Any]], asked: str) -> str:
     return out.getvalue()
 
 
-def _fields(text: str) -> list[str]:
+def check_format(asked: str) -> re.Match[str]:
+    """Return the parts of a format; BadFormat for one that there is not."""
+    match = _ASKED.fullmatch(asked.strip())
+    if match and match[1] in FORMATS:
+        return match
+    near = suggestion(match[1] if match else asked, FORMATS)
+    raise BadFormat(f"unknown format {asked!r}; use {', '.join(FORMATS)}, or name fields, as in 'json(tag,AP)'{near}")
+
+
+def names_in(text: str) -> list[str]:
     """Return the names between commas; commas within brackets, as of nDCG(b=2,dis='jk'), belong to a name."""
     names, depth = [""], 0
     for letter in text:

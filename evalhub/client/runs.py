@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from .answers import Answer, Means, Values
+from .answers import Answer, Chart, Curves, Listed, Means, Values
 from .errors import Ambiguous, EvaluationFailed, NotFound, TimedOut, seconds_of
 from .sending import Call, Pause, Steps
 
@@ -18,8 +18,10 @@ _SAY_AFTER = 10.0
 _log = logging.getLogger("evalhub_client")
 
 
-class Run(Answer):
-    """A run as the server told of it last; `refresh` and `wait` ask again. Of `hub.aio` its methods are awaited."""
+class Submission(Answer):
+    """What runs and session sets have in common: a state that changes, a file, an end."""
+
+    _kind = ""
 
     def __init__(self, hub: Any, raw: dict[str, Any]) -> None:
         super().__init__(raw)
@@ -34,7 +36,7 @@ class Run(Answer):
     @property
     def page(self) -> str:
         """The address of its page."""
-        return f"{self._hub.url}/runs/{self.raw['id']}/"
+        return f"{self._hub.url}/{self._kind}/{self.raw['id']}/"
 
     def rows(self) -> list[dict[str, Any]]:
         status = self.raw["status"]
@@ -44,15 +46,56 @@ class Run(Answer):
         return [{**flat, "position": queue.get("position"), "waits_for": queue.get("waits_for")}]
 
     def __repr__(self) -> str:
-        return f"Run({self.raw['team']}/{self.raw['tag']}, {self.state})"
+        return f"{type(self).__name__}({self.raw['team']}/{self.raw['tag']}, {self.state})"
+
+    def refresh(self) -> Any:
+        """Ask for its state anew."""
+        return self._hub._run(self._refreshed())
+
+    def wait(self, timeout: float = 600.0) -> Any:
+        """Wait until it is evaluated, or received where that is all that is told; EvaluationFailed or TimedOut."""
+        return self._hub._run(self._waited(timeout))
+
+    def file(self) -> bytes:
+        """Return the submitted file, decompressed."""
+        return self._hub._run(self._hub._bytes(f"{self._path}file/"))  # type: ignore[no-any-return]
+
+    def withdraw(self) -> None:
+        """Withdraw it: it leaves the leaderboard, and its tag is free again."""
+        return self._hub._run(self._withdrawn())  # type: ignore[no-any-return]
+
+    delete = withdraw
+
+    @property
+    def _path(self) -> str:
+        return f"{self._kind}/{self.raw['id']}/"
+
+    def _refreshed(self) -> Steps[Any]:
+        self.raw = yield from self._hub._json(self._path)
+        return self
+
+    def _waited(self, timeout: float) -> Steps[Any]:
+        yield from wait_for(self._hub, [self], timeout)
+        if self.state in ("failed", "cancelled"):
+            raise EvaluationFailed(self)
+        return self
+
+    def _withdrawn(self) -> Steps[None]:
+        yield from self._hub._ask(Call("DELETE", self._path))
+
+
+class Run(Submission):
+    """A run as the server told of it last; `refresh` and `wait` ask again."""
+
+    _kind = "runs"
 
     def refresh(self) -> Run:
         """Ask for its state anew."""
-        return self._hub._run(self._refreshed())  # type: ignore[no-any-return]
+        return super().refresh()  # type: ignore[no-any-return]
 
     def wait(self, timeout: float = 600.0) -> Run:
         """Wait until it is evaluated, or received where that is all that is told; EvaluationFailed or TimedOut."""
-        return self._hub._run(self._waited(timeout))  # type: ignore[no-any-return]
+        return super().wait(timeout)  # type: ignore[no-any-return]
 
     def means(self, *measures: str) -> Means:
         """Return the means of measures, or of those that the collection has computed for every run."""
@@ -62,60 +105,73 @@ class Run(Answer):
         """Return the values by topic."""
         return self._hub._run(self._values(measures))  # type: ignore[no-any-return]
 
-    def ranking(self, topic: str, **parameters: Any) -> Answer:
+    def ranking(self, topic: str, **parameters: Any) -> Listed:
         """Return the ranking of a topic as it is evaluated, with levels and gains."""
-        return self._hub._run(self._hub._answer(f"runs/{self.id}/ranking/", {"topic": topic, **parameters}))  # type: ignore[no-any-return]
+        return self._hub._run(self._ranked(topic, parameters))  # type: ignore[no-any-return]
 
-    def curve(self, *measures: str, **parameters: Any) -> Answer:
-        """Return measures at every rank."""
-        asked = {"measures": ",".join(measures), **parameters} if measures else parameters
-        return self._hub._run(self._hub._answer(f"runs/{self.id}/curve/", asked))  # type: ignore[no-any-return]
+    def curve(self, *measures: str, **parameters: Any) -> Curves:
+        """Return measures at every rank: `depth`, `ranks`, `confidence`, `readings`, ..."""
+        return self._hub._run(self._curves(measures, parameters))  # type: ignore[no-any-return]
 
-    def file(self) -> bytes:
-        """Return the submitted file, decompressed."""
-        return self._hub._run(self._hub._bytes(f"runs/{self.id}/file/"))  # type: ignore[no-any-return]
+    def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
+        """Return a chart, which a notebook shows: `curve`, `precision-recall`, `distribution`, `topics`, `ranking`.
 
-    def withdraw(self) -> None:
-        """Withdraw it: it leaves the leaderboard, and its tag is free again."""
-        self._hub._run(self._hub._ask(Call("DELETE", f"runs/{self.id}/")))
+        `form` is svg, png, pdf, or json for Vega-Lite.
+        """
+        return self._hub._run(self._hub._chart(f"{self._path}charts/", name, form, parameters))  # type: ignore[no-any-return]
 
-    def _refreshed(self) -> Steps[Run]:
-        self.raw = yield from self._hub._json(f"runs/{self.id}/")
-        return self
-
-    def _waited(self, timeout: float) -> Steps[Run]:
-        yield from wait_for(self._hub, [self], timeout)
-        if self.state in ("failed", "cancelled"):
-            raise EvaluationFailed(self)
-        return self
+    def known(self) -> bytes:
+        """Return the file of the documents that its user knew; NotFound where it came without one."""
+        return self._hub._run(self._hub._bytes(f"{self._path}known/"))  # type: ignore[no-any-return]
 
     def _values(self, measures: Sequence[str]) -> Steps[Values]:
-        asked = {"measures": ",".join(measures)} if measures else {}
-        return Values((yield from self._hub._json(f"runs/{self.id}/values/", asked)))
+        asked = {"measures": list(measures)} if measures else {}
+        return Values((yield from self._hub._json(f"{self._path}values/", asked)))
 
     def _means(self, measures: Sequence[str]) -> Steps[Means]:
         return Means((yield from self._values(measures)).raw)
 
+    def _ranked(self, topic: str, parameters: dict[str, Any]) -> Steps[Listed]:
+        asked = {"topic": topic, **parameters}
+        return Listed((yield from self._hub._json(f"{self._path}ranking/", asked)), "documents")
 
-def wait_for(hub: Any, runs: Sequence[Run], timeout: float) -> Steps[None]:
-    """Ask for the states of runs until none is on its way, 200 in one request; TimedOut with those that still are.
+    def _curves(self, measures: Sequence[str], parameters: dict[str, Any]) -> Steps[Curves]:
+        asked = {**({"measures": list(measures)} if measures else {}), **parameters}
+        return Curves((yield from self._hub._json(f"{self._path}curve/", asked)))
+
+
+def states_of(hub: Any, made: Sequence[Submission]) -> Steps[float]:
+    """Ask for the states of runs, 200 in one request, or of session sets one by one; return the server's hint, the
+    seconds after which to ask again, or 0. What the server shows no more was withdrawn: its state is `cancelled`.
+    """
+    hint = 0.0
+    for one in made:
+        if one._kind != "runs":
+            response = yield from hub._ask(Call("GET", one._path))
+            one.raw = response.json()
+            hint = max(hint, seconds_of(response) or 0.0)
+    runs = [one for one in made if one._kind == "runs"]
+    for first in range(0, len(runs), _AT_ONCE):
+        asked = runs[first : first + _AT_ONCE]
+        response = yield from hub._ask(Call("GET", "runs/", {"id": ",".join(run.raw["id"] for run in asked)}))
+        states = {state.pop("id"): state for state in response.json()["runs"]}
+        gone = {"state": "cancelled", "code": "run_deleted", "reason": "the run was withdrawn", "queue": None}
+        for run in asked:
+            run.raw["status"] = {**run.raw["status"], **states.get(run.raw["id"], gone)}
+        hint = max(hint, seconds_of(response) or 0.0)
+    return hint
+
+
+def wait_for(hub: Any, runs: Sequence[Submission], timeout: float) -> Steps[None]:
+    """Ask for the states of runs until none is on its way; TimedOut with those that still are.
 
     The first looks come quickly, as most evaluations are done in a fraction of a second; later ones when the server
-    says so. What the server shows no more was withdrawn: its state is `cancelled`.
+    says so.
     """
     start, pause, said = time.monotonic(), _FIRST_LOOK, False
     waiting = [run for run in runs if run.state in ON_THE_WAY]
     while waiting:
-        hint = 0.0
-        for first in range(0, len(waiting), _AT_ONCE):
-            asked = waiting[first : first + _AT_ONCE]
-            call = Call("GET", "runs/", {"id": ",".join(run.raw["id"] for run in asked)})
-            response = yield from hub._ask(call)
-            states = {state.pop("id"): state for state in response.json()["runs"]}
-            gone = {"state": "cancelled", "code": "run_deleted", "reason": "the run was withdrawn", "queue": None}
-            for run in asked:
-                run.raw["status"] = {**run.raw["status"], **states.get(run.raw["id"], gone)}
-            hint = max(hint, seconds_of(response) or 0.0)
+        hint = yield from states_of(hub, waiting)
         waiting = [run for run in waiting if run.state in ON_THE_WAY]
         waited = time.monotonic() - start
         nobody = [run for run in waiting if (run.raw["status"]["queue"] or {}).get("waits_for") == "no_worker_alive"]
@@ -135,16 +191,18 @@ def find_run(hub: Any, collection: str, name: str, team: str | None = None) -> S
     """Return the run of an id, an address, `tag` or `team/tag`; Ambiguous where several teams have the tag."""
     found = run_id_in(name)
     if found:
-        return Run(hub, (yield from hub._json(f"runs/{found}/")))
+        return hub.run_class(hub, (yield from hub._json(f"runs/{found}/")))  # type: ignore[no-any-return]
     if not collection:
         raise Ambiguous(f"{name!r} is not an id; name the collection whose run has this tag")
     slug, _, tag = name.rpartition("/")
     team = slug or team
     asked = {"tag": tag, "limit": 200, **({"team": team} if team else {})}
     listed = yield from hub._pages(f"collections/{collection}/runs/", asked)
-    runs = [Run(hub, raw) for raw in listed["results"] if raw["tag"] == tag]
+    runs: list[Run] = [hub.run_class(hub, raw) for raw in listed["results"] if raw["tag"] == tag]
     if not runs:
-        raise NotFound(404, {"code": "not_found", "detail": f"collection {collection} has no run {name!r}"})
+        missing = NotFound(404, {"code": "not_found", "detail": f"collection {collection} has no run {name!r}"})
+        listed = yield from hub._pages(f"collections/{collection}/runs/", {"limit": 200}, 200)
+        raise missing.meant(tag, [raw["tag"] for raw in listed["results"]])
     if len(runs) > 1:
         teams = ", ".join(sorted(f"{run.team}/{run.tag}" for run in runs))
         raise Ambiguous(f"several runs are called {tag!r}: {teams}; name one of them so")

@@ -14,12 +14,13 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import IO, Any, Protocol, TypeVar
 
 import httpx
 
 from .errors import Refused, Unavailable, error_of, seconds_of
-from .sources import Source
+from .sources import Source, size_of
 
 Result = TypeVar("Result")
 Steps = Generator[Any, Any, Result]
@@ -64,6 +65,21 @@ class Attempt:
     call: Call
 
 
+class Counted:
+    """A file that tells how many of its bytes were read, for a bar of progress."""
+
+    def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
+        self._file, self._told = file, told
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._file.read(size)
+        self._told(self._file.tell())
+        return piece
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 @dataclass(frozen=True)
 class Pause:
     """Sleep for so many seconds."""
@@ -79,15 +95,17 @@ class Together:
     limit: int
 
 
-def send(call: Call, retry_for: float) -> Steps[httpx.Response]:
+def send(call: Call, retry_for: float, heard: Callable[[httpx.Response, float], None]) -> Steps[httpx.Response]:
     """Send a request until it is answered, for at most `retry_for` seconds; the error of the last try otherwise.
 
-    Between tries it waits a random time that grows, or as long as the server asks for.
+    Between tries it waits a random time that grows, or as long as the server asks for. `heard` is told of each answer
+    and of the seconds that it took.
     """
     deadline, tries = time.monotonic() + retry_for, 0
     while True:
         wait = 0.0
         failed: Refused | Unavailable
+        start = time.monotonic()
         try:
             response: httpx.Response = yield Attempt(call)
         except _HOPELESS as error:
@@ -95,6 +113,7 @@ def send(call: Call, retry_for: float) -> Steps[httpx.Response]:
         except httpx.TransportError as error:
             failed = Unavailable(f"no answer from the server: {error or type(error).__name__}")
         else:
+            heard(response, time.monotonic() - start)
             if response.status_code < 300:
                 return response
             failed = error_of(response, call.source)
@@ -116,21 +135,38 @@ def _may_repeat(call: Call, failed: Refused | Unavailable, tries: int) -> bool:
     return failed.status is None or failed.status in _AGAIN or (failed.status == 500 and tries <= _TWICE)
 
 
-def _arguments(call: Call, stack: ExitStack) -> dict[str, Any]:
+def _arguments(call: Call, stack: ExitStack, watcher: Watcher | None) -> dict[str, Any]:
     """Return what httpx takes, with every file opened anew."""
     sent: dict[str, Any] = {"params": call.params or None, "headers": {}}
     if call.key:
         sent["headers"]["Idempotency-Key"] = call.key
     if call.files:
-        opened = {name: (source.name, stack.enter_context(source.open())) for name, source in call.files.items()}
+        opened = {}
+        for name, source in call.files.items():
+            file: Any = stack.enter_context(source.open())
+            if watcher:
+                file = Counted(file, partial(watcher.sent, source.name, size_of(source)))
+            opened[name] = (source.name, file)
         sent["files"], sent["data"] = opened, call.fields
     elif call.json is not None:
         sent["json"] = call.json
     return sent
 
 
+class Watcher(Protocol):
+    """Is told of files on their way; by several threads at once."""
+
+    def sent(self, name: str, size: int, so_far: int) -> None:
+        """Of `size` bytes of a file so many were sent."""
+
+    def ended(self, name: str, state: str) -> None:
+        """A file became a run, or was refused."""
+
+
 class Sender:
     """Runs operations with `httpx.Client`."""
+
+    watcher: Watcher | None = None
 
     def __init__(self, make: Callable[[], httpx.Client]) -> None:
         self._make = make
@@ -167,7 +203,8 @@ class Sender:
             with ThreadPoolExecutor(max(1, step.limit)) as threads:
                 return list(threads.map(self._or_error, step.operations))
         with ExitStack() as stack:
-            return self.client.request(step.call.method, step.call.path, **_arguments(step.call, stack))
+            arguments = _arguments(step.call, stack, self.watcher)
+            return self.client.request(step.call.method, step.call.path, **arguments)
 
     def _or_error(self, steps: Steps[Any]) -> Any:
         try:
@@ -182,6 +219,8 @@ class Sender:
 
 class AsyncSender:
     """Runs operations with `httpx.AsyncClient`."""
+
+    watcher: Watcher | None = None
 
     def __init__(self, make: Callable[[], httpx.AsyncClient]) -> None:
         self._make = make
@@ -221,7 +260,8 @@ class AsyncSender:
 
             return await asyncio.gather(*map(one, step.operations), return_exceptions=True)
         with ExitStack() as stack:
-            return await self.client.request(step.call.method, step.call.path, **_arguments(step.call, stack))
+            arguments = _arguments(step.call, stack, self.watcher)
+            return await self.client.request(step.call.method, step.call.path, **arguments)
 
     async def close(self) -> None:
         if self._client is not None:

@@ -13,6 +13,7 @@ import math
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _PIECE = 1024 * 1024
 _NO_TAG = re.compile(r"[^A-Za-z0-9._-]+")
 _TOPIC, _DOCUMENT = ("qid", "query_id", "q_id", "topic", "topic_id"), ("docno", "doc_id", "docid")
 _ILL = re.compile(r"\s")
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,13 @@ class Source:
                 yield file
 
 
+def size_of(source: Source) -> int:
+    """Return the number of bytes that are sent of a file."""
+    if isinstance(source.body, io.BytesIO):
+        return source.body.getbuffer().nbytes
+    return Path(source.body.name).stat().st_size
+
+
 def read_source(given: Any, tag: str | None = None) -> Source:
     """Return what is to be sent of a run of any shape; BadSource for what is none."""
     if isinstance(given, Source):
@@ -77,6 +86,13 @@ def read_source(given: Any, tag: str | None = None) -> Source:
     if not name:
         raise BadSource("a run that comes without a file has no name; give it a tag, as in submit(results, tag='bm25')")
     return _of_bytes(io.BytesIO("".join(six_columns(by_topic(given), name)).encode()), f"{name}.run", name)
+
+
+def read_file(given: Any) -> Source:
+    """Return what is to be sent of judgements, topics, session logs: a path, bytes or a file; BadSource for others."""
+    if not isinstance(given, str | os.PathLike | bytes | bytearray | memoryview) and not hasattr(given, "read"):
+        raise BadSource(f"a {type(given).__name__} is not a file; give a path, bytes or an open file")
+    return read_source(given)
 
 
 def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
@@ -121,7 +137,7 @@ def _unpacked(body: IO[bytes], name: str) -> tuple[str, str]:
             while piece:
                 digest.update(piece)
                 piece = file.read(_PIECE)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BadSource(f"{name} is not a whole gzip file: {error}") from error
     return own, digest.hexdigest()
 
@@ -137,15 +153,33 @@ def _first_tag(start: bytes) -> str:
 
 def tag_of_file(path: Path) -> str:
     """Return the tag that a file gives its run, of its first lines alone; BadSource for what cannot be read."""
+    return _named(_first_tag(_start_of(path)), path.name)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a file may be a run, by its first line that is no comment: five columns or more, a rank or a score in
+    its place. What its other lines hold is the server's to say, and so is what is packed by zstandard."""
+    start = _start_of(path)
+    if start.startswith(_ZSTD):
+        return True
+    for line in start.splitlines():
+        columns = line.split()
+        if columns and not columns[0].startswith(b"#"):
+            return len(columns) >= 5 and any(_NUMBER.fullmatch(column) for column in columns[3:5])
+    return False
+
+
+def _start_of(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked; BadSource for what cannot be read."""
     try:
         with path.open("rb") as file:
             start = file.read(_COMPRESSED_FROM)
         if start.startswith(_GZIP):
             with gzip.open(path, "rb") as unpacked:
                 start = unpacked.read(_COMPRESSED_FROM)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BadSource(f"{path} cannot be read: {error}") from error
-    return _named(_first_tag(start), path.name)
+    return start
 
 
 def _named(own: str, name: str) -> str:

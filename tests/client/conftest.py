@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import Hub, runs, sending
+from evalhub.client import Hub, account_commands, cli, commands, runs, sending
 from evalhub.client.config import Config
 
 URL = "https://hub.example"
+CONFIG = Config(URL, "evh_1_x", "default")
 
 
 class Clock:
@@ -31,7 +32,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (sending, runs):
+    for module in (sending, runs, commands):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -40,7 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def hub_of(clock: Clock) -> Callable[..., Hub]:
     """Makes a client of a function from requests to responses, or to errors."""
 
-    def make(answer: Callable[[httpx.Request], Any], **options: Any) -> Hub:
+    def make(answer: Callable[[httpx.Request], Any], *, config: Config = CONFIG, **options: Any) -> Hub:
         def handler(request: httpx.Request) -> httpx.Response:
             request.read()
             given = answer(request)
@@ -48,9 +49,24 @@ def hub_of(clock: Clock) -> Callable[..., Hub]:
                 raise given
             return given
 
-        return Hub(Config(URL, "evh_1_x", "default"), transport=httpx.MockTransport(handler), **options)
+        return Hub(config, transport=httpx.MockTransport(handler), **options)
 
     return make
+
+
+@pytest.fixture
+def evh(hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Any]:
+    """Runs a command against a function; returns status, standard output and standard error."""
+
+    def run(answer: Callable[[httpx.Request], Any], *arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(commands, "hub_of", lambda args: hub_of(answer, retry_for=0.0))
+        # Of `evh login`, whose address and token are not those of the file.
+        monkeypatch.setattr(account_commands, "Hub", lambda config: hub_of(answer, config=config))
+        status = cli.run(list(arguments))
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
 
 
 def problem(status: int, code: str = "x", **headers: str) -> httpx.Response:

@@ -112,6 +112,23 @@ def test_two_files_of_one_tag_are_refused_before_anything_is_sent(hub_of: Callab
     assert server.keys == {}
 
 
+def test_files_that_are_no_runs_are_refused_before_anything_is_sent(hub_of: Callable[..., Hub], folder: Path) -> None:
+    (folder / "README").write_text("These are our runs of the year.\n")
+    (folder / "table.csv").write_text("topic,AP\n1,0.5\n")
+    (folder / "score.run").write_text("# k1: 0.9\n\n1 Q0 d 1 high tag\n")
+    server = FakeServer()
+    with pytest.raises(BadSource, match=r"first line of these is not that of a run: \S+README, \S+table.csv$"):
+        submit(hub_of(server), folder)
+    assert server.keys == {}
+
+
+def test_a_batch_ends_with_what_concerns_all_of_it(hub_of: Callable[..., Hub], folder: Path) -> None:
+    for refusal in (problem(401), problem(403, "missing_scope"), problem(404)):
+        batch = submit(hub_of(FakeServer(**{"run-1": refusal})), folder, parallel=1)
+        assert (len(batch.runs), len(batch.refused), len(batch.unsent)) == (1, 0, 4)
+        (folder.parent / "journal").unlink()
+
+
 def test_waiting_ends_with_the_time_there_is(hub_of: Callable[..., Hub], folder: Path) -> None:
     server = FakeServer()
     with pytest.raises(TimedOut, match="run-0") as caught:

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from evalhub.client import Hub, cli, commands
 from evalhub.client.output import BadFormat, rendered
 from tests.client.conftest import problem, raw_run
 from tests.client.test_batches import FakeServer
@@ -39,26 +38,13 @@ def test_json_is_one_list() -> None:
             rendered(ROWS, asked)
 
 
-@pytest.fixture
-def evh(hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Any]:
-    """Runs a command against a function; returns status, standard output and standard error."""
-
-    def run(answer: Callable[[httpx.Request], Any], *arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(commands, "hub_of", lambda args: hub_of(answer, retry_for=0.0))
-        status = cli.run(list(arguments))
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("answer", "status"),
     [
         (httpx.ConnectError("refused"), 1), (problem(500), 1), (problem(503), 1), (problem(429, "throttled"), 1),
         (problem(400, "unknown_measure"), 2), (problem(401), 3), (problem(403, "missing_scope"), 3),
         (problem(403, "blind"), 4), (problem(404), 4), (problem(422, "bad_score"), 5), (problem(413), 5),
-        (problem(429, "quota_exceeded"), 6), (problem(409, "tag_taken"), 9),
+        (problem(429, "quota_exceeded", **{"Retry-After": "60"}), 6), (problem(409, "tag_taken"), 9),
     ],
 )  # fmt: skip
 def test_the_status_says_what_went_wrong(evh: Any, answer: Any, status: int) -> None:
@@ -72,7 +58,41 @@ def test_wrong_options_and_help(evh: Any) -> None:
     assert evh(None, "nothing")[0] == 2
     status, out, _ = evh(None, "--help")
     assert (status, "130 interrupted" in out) == (0, True)
-    assert evh(None, "completion", "bash")[1].startswith("complete -W 'login")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("leaderbord", "c"), "did you mean 'leaderboard'?"),
+        (("leaderboard", "c", "--mesure", "AP"), "did you mean '--measure'?"),
+        (("submit", "c", "f", "--if-taken", "sufix"), "did you mean 'suffix'?"),
+        (("qrels", "c", "uplod", "f"), "did you mean 'upload'?"),
+        (("completion", "powershell"), "choose from bash, zsh, fish"),
+        (("whoami", "--format", "jsn"), "did you mean 'json'?"),
+        (("whoami", "--format", "json(usr)"), "did you mean 'user'?"),
+    ],
+)
+def test_a_refusal_names_what_may_be_meant(evh: Any, arguments: tuple[str, ...], says: str) -> None:
+    me = {"username": "alice", "teams": [], "token": None}
+    status, out, err = evh(lambda request: httpx.Response(200, json=me), *arguments)
+    assert (status, out) == (2, "")
+    assert says in err
+
+
+def test_a_collection_and_a_run_that_may_be_meant(evh: Any) -> None:
+    def server(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/collections/"):
+            rows = [{"slug": "robust04"}, {"slug": "dl19"}]
+        elif "/collections/robust4/" in request.url.path:
+            return httpx.Response(404, json={"code": "not_found", "detail": "there is no collection 'robust4'"})
+        else:
+            rows = [] if "tag" in request.url.params else [raw_run("bm25"), raw_run("dense", number=2)]
+        return httpx.Response(200, json={"count": len(rows), "next": None, "results": rows})
+
+    status, _, err = evh(server, "leaderboard", "robust4")
+    assert (status, "there is no collection 'robust4'; did you mean 'robust04'?" in err) == (4, True)
+    status, _, err = evh(server, "values", "bm52", "-c", "robust04")
+    assert (status, "has no run 'bm52'; did you mean 'bm25'?" in err) == (4, True)
 
 
 def test_a_run_is_submitted_and_its_id_printed(evh: Any, tmp_path: Path) -> None:
@@ -89,7 +109,10 @@ def test_a_run_is_submitted_and_its_id_printed(evh: Any, tmp_path: Path) -> None
 def test_the_worst_of_a_batch_is_its_status(evh: Any, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.run").write_text("1 Q0 a 1 1.0 run\n")
-    for code, refusal in ((5, problem(422, "bad_score")), (6, problem(429, "quota_exceeded")), (1, problem(502))):
+    for code, refusal in (
+        (5, problem(422, "bad_score")), (6, problem(429, "quota_exceeded")), (1, problem(502)), (3, problem(401)),
+        (9, problem(409, "tag_taken")),
+    ):  # fmt: skip
         sent = ("submit", "c", str(tmp_path), "--journal", str(tmp_path / f".{code}"), "--parallel", "1")
         status, out, err = evh(FakeServer(b=refusal), *sent)
         assert status == code

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from evalhub.client import BadConfig
+from evalhub.client import BadConfig, config
 from evalhub.client.config import config_file, read_config, write_profile
 
 TOKEN = "evh_01234567_secret"
@@ -51,9 +52,11 @@ def test_a_token_of_a_profile_goes_to_its_host_only(environment: dict[str, str],
         assert read(environment, tmp_path, url=other).token == ""
 
 
-def test_the_token_of_another_product_is_not_sent(environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_token_of_another_product_is_not_sent(environment: dict[str, str], tmp_path: Path, caplog: Any) -> None:
     environment |= {"EVH_URL": "https://a", "EVALHUB_TOKEN": "sha256~other"}
-    assert read(environment, tmp_path).token == ""
+    with caplog.at_level("INFO", "evalhub_client"):
+        assert read(environment, tmp_path).token == ""
+    assert "EVALHUB_TOKEN is not used" in caplog.text
     environment["EVALHUB_TOKEN"] = TOKEN
     assert read(environment, tmp_path).token == TOKEN
 
@@ -98,8 +101,10 @@ def test_the_file_is_its_owners_alone(environment: dict[str, str], tmp_path: Pat
     assert "others can read" in capsys.readouterr().err
     keep(environment, "lab", token="")
     assert read(environment, tmp_path, profile="lab").token == ""
-    with pytest.raises(BadConfig, match="no profile 'nobody'"):
+    with pytest.raises(BadConfig, match=r"no profile 'nobody'.*evh login --profile nobody makes it"):
         read(environment, tmp_path, profile="nobody")
+    with pytest.raises(BadConfig, match=r"no profile 'lap'.*did you mean 'lab'"):
+        read({**environment, "EVH_PROFILE": "lap"}, tmp_path)
 
 
 def test_a_command_gives_the_token(environment: dict[str, str], tmp_path: Path) -> None:
@@ -113,4 +118,22 @@ def test_a_command_gives_the_token(environment: dict[str, str], tmp_path: Path) 
 def test_without_an_address_it_says_what_to_do(environment: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match="evh login"):
         read(environment, tmp_path)
-    assert config_file({"XDG_CONFIG_HOME": "/x"}) == Path("/x/evh/config.ini")
+
+
+def test_the_file_is_where_each_system_keeps_such_files() -> None:
+    assert config_file({"XDG_CONFIG_HOME": "/x"}, "linux") == Path("/x/evh/config.ini")
+    assert config_file({}, "darwin") == Path.home() / ".config/evh/config.ini"
+    roaming = "C:\\Users\\alice\\AppData\\Roaming"
+    assert config_file({"APPDATA": roaming, "XDG_CONFIG_HOME": "/x"}, "win32") == Path(roaming) / "evh" / "config.ini"
+    assert config_file({}, "win32") == Path.home() / "AppData/Roaming/evh/config.ini"
+    assert config_file({"EVH_CONFIG": "D:\\evh.ini"}, "win32") == Path("D:\\evh.ini")
+
+
+def test_a_command_of_windows_keeps_its_backslashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(
+        config.subprocess, "run", lambda words, **how: seen.append(words) or SimpleNamespace(stdout="x")
+    )
+    for platform in ("win32", "linux"):
+        config._asked("C:\\tools\\pass.exe show evh", platform)
+    assert seen == [["C:\\tools\\pass.exe", "show", "evh"], ["C:toolspass.exe", "show", "evh"]]

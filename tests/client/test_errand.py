@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalhub.client import AsyncHub, BadFile, Hub
+from evalhub.client import AsyncHub, BadFile, Hub, NotFound, Refused, cli
 from evalhub.client.config import Config
+from tests.client.many import send_under_kills
 from tests.reliability.servers import ROOT, Server, embedded_server
 
 pytestmark = pytest.mark.slow
@@ -81,6 +81,127 @@ def test_the_example_of_the_documentation_prints_what_it_says(place: tuple[Serve
     assert done.stdout == printed.removeprefix("\n")
 
 
+LOG = """{"session_id": "s1", "topic_id": "1", "system": "A", "queries": [{"documents": ["a", "z"]}]}
+{"session_id": "s2", "topic_id": "2", "system": "B", "queries": [{"documents": ["x"]}, {"documents": ["c"]}]}
+"""
+TOPICS = b'{"_id": "1", "text": "cats"}\n{"_id": "2", "text": "dogs", "narrative": "Only dogs."}\n'
+
+
+def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> None:
+    with Hub(place[1]) as hub:
+        full = hub.create_collection("full", team=hub.me().teams[0]["slug"], measures=["AP"])
+        assert full.upload_qrels(QRELS.encode(), dry_run=True).iteration == "ignore"
+        assert full.qrels().rows() == []
+        full.upload_qrels(QRELS.encode(), note="first")
+        full.upload_qrels(b"1 0 a 1\n", activate=False)
+        assert full.qrels(1).info().note == "first"
+        assert full.qrels(2).file() == b"1 0 a 1\n"
+        assert full.qrels(2).activate().active
+        assert full.qrels(1).activate().active
+        assert full.upload_topics(TOPICS, dry_run=True).topics == 2
+        assert full.topics().rows() == []
+        assert full.upload_topics(TOPICS).format == "jsonl"
+        assert [row["title"] for row in full.topics().rows()] == ["cats", "dogs"]
+        run = full.submit(BM25, tag="bm25", known=b"1 a\n").wait(60)
+        assert run.known() == b"1 a\n"
+        assert [row["level"] for row in run.ranking("1").rows()] == [1, 0]
+        assert run.curve("P", depth=2).rows()[1]["mean"] == pytest.approx((0.5 + 0.5 + 0) / 3)
+        assert run.chart("curve", measure="P")._repr_svg_().startswith("<svg")  # type: ignore[union-attr]
+        frame = pytest.importorskip("pandas").DataFrame(
+            [(topic, doc, score) for topic, ranking in DENSE.items() for doc, score in ranking.items()],
+            columns=["qid", "docno", "score"],
+        )
+        dense = full.submit(frame, tag="frame").wait(60)
+        assert full.compare(run, dense, measures=["AP"], tests=["sign"]).to_frame()["wins"].tolist() == [2]
+        assert dense.means("AP")["AP"] == pytest.approx(2.5 / 3, abs=1e-12)
+        dense.withdraw()
+        assert [made.tag for made in full.runs()] == ["bm25"]
+        with pytest.raises(NotFound, match="no run 'bm2'; did you mean 'bm25'"):
+            full.run("bm2")
+        with pytest.raises(Refused, match=r"did you mean '?nDCG@10"):
+            run.means("ndgc@10")
+        made = full.sessions.submit(LOG.encode(), tag="log").wait(60)
+        assert full.sessions.submit(LOG.encode(), dry_run=True).systems == ["A", "B"]
+        assert {row["system"] for row in full.sessions.values("log", "nsDCG@3").rows()} == {"A", "B"}
+        assert [row["system"] for row in full.sessions.leaderboard("nsDCG@3").rows()] == ["A", "B"]
+        assert made.file() == LOG.encode()
+
+
+def write_files(tmp_path: Path) -> None:
+    """What is uploaded by the commands: four runs, one file that is bad below its first line."""
+    (tmp_path / "qrels").write_text(QRELS)
+    (tmp_path / "topics").write_bytes(TOPICS)
+    (tmp_path / "log").write_text(LOG)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for tag, run in (("bm25", BM25), ("dense", DENSE), ("third", BM25), ("fourth", DENSE)):
+        rows = [f"{topic} Q0 {doc} 1 {score} {tag}" for topic, docs in run.items() for doc, score in docs.items()]
+        (folder / f"{tag}.run").write_text("\n".join(rows) + "\n")
+    (folder / "bad.run").write_text("1 Q0 a 1 1.0 bad\n1 Q0 b 2 high bad\n")
+
+
+def test_every_command_writes_what_its_schema_says(
+    place: tuple[Server, Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A whole errand of the command, in one process; each answer is checked by docs/client.schema.json."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schemas = json.loads((ROOT / "docs/client.schema.json").read_text())
+    checked: set[str] = set()
+    for name, value in (("EVH_URL", place[1].url), ("EVH_TOKEN", place[1].token), ("EVH_CONFIG", str(tmp_path / "x"))):
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    def evh(schema: str, *arguments: str, status: int = 0) -> Any:
+        found = cli.run([*arguments, "--format", "json"])
+        out, err = capsys.readouterr()
+        assert found == status, err
+        rows = json.loads(out)
+        definition = {"$defs": schemas["$defs"], **schemas["$defs"][schema]}
+        jsonschema.Draft202012Validator(definition, format_checker=jsonschema.FormatChecker()).validate(rows)
+        checked.add(schema)
+        return rows
+
+    write_files(tmp_path)
+    evh("whoami", "whoami")
+    evh("collections create", "collections", "create", "told", "-m", "AP", "-m", "nDCG@10", "--documents", "1000")
+    assert "told" in {row["slug"] for row in evh("collections", "collections")}
+    assert evh("collections show", "collections", "show", "told")[0]["documents"] == 1000
+    evh("qrels upload --dry-run", "qrels", "told", "upload", "qrels", "--dry-run")
+    evh("qrels upload", "qrels", "told", "upload", "qrels", "--note", "first")
+    evh("qrels activate", "qrels", "told", "activate", "1")
+    assert [row["note"] for row in evh("qrels", "qrels", "told")] == ["first"]
+    evh("topics upload", "topics", "told", "upload", "topics")
+    assert evh("topics", "topics", "told", "list")[1] == {"topic_id": "2", "title": "dogs"}
+    dry = evh("submit --dry-run", "submit", "told", "runs", "--dry-run", status=5)
+    assert [row["tag"] for row in dry if row["error"]] == [None]
+    sent = evh("submit", "submit", "told", "runs", "--wait", status=5)
+    assert [(row["tag"], row["topics"]) for row in sent] == [
+        ("bm25", "2/3"), ("dense", "3/3"), ("fourth", "3/3"), ("third", "2/3"),
+    ]  # fmt: skip
+    assert {row["state"] for row in evh("status", "status", "told")} == {"evaluated"}
+    evh("watch", "watch", "told")
+    evh("values", "values", "bm25", "-c", "told")
+    assert evh("values --per-topic", "values", "bm25", "-c", "told", "--per-topic", "-m", "AP")[1]["AP"] == 0.5
+    board = evh("leaderboard", "leaderboard", "told", "--statistics", "all", "--baseline", "bm25", "--sort", "AP")
+    assert [(row["rank"], row["tag"]) for row in board] == [(1, "dense"), (1, "fourth"), (3, "bm25"), (3, "third")]
+    evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
+    evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
+    evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")
+    evh("sessions submit", "sessions", "told", "submit", "log", "--tag", "log", "--wait")
+    evh("sessions", "sessions", "told")
+    evh("sessions values", "sessions", "told", "values", "log")
+    evh("sessions values --per-session", "sessions", "told", "values", "log", "--per-session", "--system", "A")
+    evh("sessions leaderboard", "sessions", "told", "leaderboard", "-m", "nsDCG@3")
+    assert checked == set(schemas["$defs"])
+    # And what writes files.
+    assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0
+    assert [one["tag"] for one in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == ["bm25"]
+    assert cli.run(["topics", "told", "upload", "pulled/topics.jsonl"]) == 0
+    capsys.readouterr()
+    assert cli.run(["qrels", "told", "pull"]) == 0
+    assert capsys.readouterr().out == QRELS
+
+
 def test_an_errand_of_a_program_that_awaits(place: tuple[Server, Config]) -> None:
     async def errand() -> Any:
         async with AsyncHub(place[1]) as hub:
@@ -92,46 +213,7 @@ def test_an_errand_of_a_program_that_awaits(place: tuple[Server, Config]) -> Non
 
 
 def test_a_batch_survives_the_kill_of_its_sender_and_of_the_server(tmp_path: Path) -> None:
-    """Each run is there once, after the second call of the same command."""
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    for number in range(RUNS):
-        (folder / f"run-{number:02}.run").write_text(f"1 Q0 a 1 {number + 1}.0 test\n2 Q0 c{number} 1 1.0 test\n")
-    with embedded_server(tmp_path / "data") as server:
-        environment = {
-            **os.environ,
-            "EVH_URL": server.url,
-            "EVH_TOKEN": server.token,
-            "EVH_CONFIG": str(tmp_path / "none"),
-        }
-        with Hub(Config(server.url, server.token, "default")) as hub:
-            hub.create_collection("tiny", team=hub.me().teams[0]["slug"], measures=["AP"])
-            (tmp_path / "qrels").write_text(QRELS)
-            hub.collection("tiny").upload_qrels(tmp_path / "qrels")
-        command = [sys.executable, "-m", "evalhub.client", "submit", "tiny", str(folder), "--wait", "--quiet"]
-        command += ["--journal", str(tmp_path / "journal"), "--parallel", "2"]
-        sender = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
-        wait_for_lines(tmp_path / "journal", 20)
-        sender.kill()
-        sender.wait()
-        sender = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        wait_for_lines(tmp_path / "journal", 60)
-        os.killpg(server.processes[0].pid, signal.SIGKILL)
-        server.processes[0].wait()
-        server.start("evalhub", "serve", "--bind", server.url.removeprefix("http://"))
-        output, _ = sender.communicate(timeout=180)
-        assert sender.returncode == 0
-        with Hub(Config(server.url, server.token, "default")) as hub:
-            runs = hub.collection("tiny").runs()
-        assert sorted(run.tag for run in runs) == [f"run-{number:02}" for number in range(RUNS)]
-        assert {run.state for run in runs} == {"evaluated"}
-        assert sorted(output.split()) == sorted(run.id for run in runs)
-
-
-def wait_for_lines(path: Path, lines: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if path.exists() and path.read_bytes().count(b"\n") >= lines:
-            return
-        time.sleep(0.01)
-    raise TimeoutError(f"{path} has not {lines} lines")
+    """Each run is there once, after the second call of the same command; tests/client/many.py is the long form."""
+    kills = {15: "client", 30: "server"}
+    found = send_under_kills(tmp_path, runs=RUNS, topics=2, documents=3, kills=kills, parallel=2)
+    assert found.faults(RUNS) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,15 @@ def test_what_is_sent_again(hub_of: Callable[..., Hub], first: Any, reads: int, 
         assert (None in keys) == (seen[0].method == "GET")
         # The boundary of a form is another one each time; the file within is the same.
         assert all(RUN in request.content for request in seen if request.method == "POST")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_what_may_be_done_twice_is_sent_again(hub_of: Callable[..., Hub], method: str) -> None:
+    for first, _, expected in TABLE:
+        answer, seen = failing(first)
+        with contextlib.suppress(Refused, Unavailable):
+            hub_of(answer).request(method, "collections/c/")
+        assert len(seen) == expected, first
 
 
 def test_two_submissions_have_two_keys(hub_of: Callable[..., Hub]) -> None:

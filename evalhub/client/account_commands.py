@@ -1,0 +1,116 @@
+"""What the commands of accounts do, and those of whatever has no command of its own."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from . import commands
+from .commands import say, show
+from .config import Config, checked_url, profile_of, read_config, write_profile
+from .errors import WrongOption
+from .hub import Hub
+from .runs import run_id_in
+from .statuses import DONE
+
+
+def login(args: argparse.Namespace) -> int:
+    """Ask for a token without showing it, see whose it is, and keep it in the file of profiles."""
+    profile = profile_of(args.profile)
+    url = checked_url(args.url, insecure=args.insecure) if args.url else read_config(profile=args.profile).url
+    if args.token_file:
+        token = read_config(url=url, token_file=args.token_file).token
+    elif sys.stdin.isatty():
+        say(f"Create a token at {url}/tokens/ and paste it here; it is not shown.")
+        token = getpass.getpass("Token: ").strip()
+    else:
+        token = sys.stdin.readline().strip()
+    if not token:
+        raise WrongOption("no token was given; create one on the page of your tokens, and paste it when asked")
+    with Hub(Config(url, token, profile)) as hub:
+        me = hub.me()
+    values = {"url": url, "token": token, "insecure": "true" if args.insecure else ""}
+    path = write_profile(profile, values)
+    teams = ", ".join(f"{team['slug']} ({team['role']})" for team in me.teams)
+    scopes, expires = ", ".join(me.token["scopes"]), me.token["expires_at"] or "never"
+    say(f"Logged in to {url} as {me.username}. Teams: {teams}. Scopes: {scopes}. Expires: {expires}. Kept in {path}.")
+    for name in ("EVH_URL", "EVH_TOKEN"):
+        if os.environ.get(name):
+            say(f"{name} is set and comes before the profile; unset it to use what was kept.")
+    return DONE
+
+
+def logout(args: argparse.Namespace) -> int:
+    """Forget the token of a profile; with --revoke the server forgets it, too."""
+    profile = profile_of(args.profile)
+    if args.revoke:
+        # That of the profile: a token of the environment is another one.
+        kept = read_config(profile=profile, environment={**os.environ, "EVH_TOKEN": "", "EVALHUB_TOKEN": ""})
+        with Hub(kept) as hub:
+            hub.request("DELETE", f"tokens/{hub.me().token['key']}/")
+    path = write_profile(profile, {"token": ""})
+    say(f"The token of profile {profile} is {'revoked and ' if args.revoke else ''}gone from {path}.")
+    return DONE
+
+
+def whoami(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        me = hub.me()
+        token = me.token or {}
+        teams = " ".join(f"{team['slug']}:{team['role']}" for team in me.teams)
+        scopes = " ".join(token.get("scopes", []))
+        row = {"url": hub.url, "user": me.username, "teams": teams, "token": token.get("key"), "scopes": scopes}
+        show(args, [{**row, "expires_at": token.get("expires_at")}], hub, upright=True)
+    return DONE
+
+
+def open_page(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        page = hub.collection(args.name).page
+        if run_id_in(args.name) or args.collection:
+            page = hub.run(args.name, args.collection).page
+    sys.stdout.write(f"{page}\n")
+    webbrowser.open(page)
+    return DONE
+
+
+def api(args: argparse.Namespace) -> int:
+    """Send any request, with the token and the retries of all others, and write what it is answered."""
+    fields = dict(_pair("-f", pair) for pair in args.field)
+    files = {}
+    for pair in args.file:
+        name, text = _pair("-F", pair)
+        if not text.startswith("@"):
+            raise WrongOption(f"-F {pair}: write it as K=@FILE; a field that is no file is -f K=V")
+        files[name] = sys.stdin.buffer.read() if text == "@-" else Path(text[1:])
+    body = None
+    if args.input:
+        text = sys.stdin.read() if args.input == "-" else Path(args.input).read_text(encoding="utf-8")
+        try:
+            body = json.loads(text)
+        except ValueError as error:
+            raise WrongOption(f"--input {args.input} is not JSON: {error}") from error
+    reading = args.method.upper() in ("GET", "HEAD", "DELETE") or body is not None
+    sent: dict[str, Any] = {"params": fields if reading else None, "files": files, "key": args.key}
+    if files:
+        sent["fields"] = fields
+    elif not reading:
+        body = fields
+    path = args.path.partition("/api/v1/")[2] or args.path
+    with commands.hub_of(args) as hub:
+        response = hub.request(args.method, path, json=body, **sent)
+    sys.stdout.buffer.write(response.content + (b"" if response.content.endswith(b"\n") else b"\n"))
+    return DONE
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise WrongOption(f"{option} {text}: write it as K=V")
+    return name, value

@@ -1,0 +1,61 @@
+"""Exit statuses of the command: the same for every error, whichever command meets it. 0 is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .errors import (
+    Ambiguous,
+    BadConfig,
+    BadFile,
+    BadSource,
+    Blind,
+    Conflict,
+    EvalHubError,
+    EvaluationFailed,
+    NotAllowed,
+    NotAuthenticated,
+    NotFound,
+    QuotaExceeded,
+    Refused,
+    Throttled,
+    TimedOut,
+    WrongOption,
+)
+from .output import BadFormat
+
+DONE, FAILED, WRONG, UNKNOWN, MISSING, REFUSED, LIMITED, NOT_EVALUATED, LATE, CONFLICT = range(10)
+INTERRUPTED = 130
+
+# The first that fits.
+_STATUSES: tuple[tuple[type[EvalHubError], int], ...] = (
+    (BadFormat, WRONG),
+    (WrongOption, WRONG),
+    (Ambiguous, WRONG),
+    (BadConfig, UNKNOWN),
+    (NotAuthenticated, UNKNOWN),
+    (Blind, MISSING),
+    (NotAllowed, UNKNOWN),
+    (NotFound, MISSING),
+    (BadFile, REFUSED),
+    (BadSource, REFUSED),
+    (QuotaExceeded, LIMITED),
+    (EvaluationFailed, NOT_EVALUATED),
+    (TimedOut, LATE),
+    (Conflict, CONFLICT),
+    (Throttled, FAILED),
+    (Refused, WRONG),
+)
+# Of several errors the first of these: what ended a batch comes before what is wrong with single files.
+_WORST = (LIMITED, FAILED, UNKNOWN, MISSING, WRONG, REFUSED, CONFLICT)
+
+
+def status_of(error: EvalHubError) -> int:
+    """Return the exit status of an error: 1 where nothing better is known."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), FAILED)
+
+
+def worst_of(errors: Iterable[EvalHubError]) -> int:
+    """Return the exit status of several errors, 0 for none."""
+    found = {status_of(error) for error in errors}
+    return next((status for status in _WORST if status in found), FAILED if found else DONE)

@@ -1,0 +1,211 @@
+"""What takes its time: watching, following a folder, a quota that is used up, progress; and downloads."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from evalhub.client import Hub, QuotaExceeded, metadata, progress
+from evalhub.client.metadata import command_line, gather_metadata
+from tests.client.conftest import Clock, problem, raw_run
+from tests.client.test_batches import FakeServer
+
+RUNS = [raw_run("bm25"), raw_run("dense", "evaluated", number=2), raw_run("lost", "failed", number=3)]
+
+
+def listing(*states: str) -> Callable[[httpx.Request], httpx.Response]:
+    """A server of RUNS; the first of them has these states, one after the other."""
+    left = iter(states)
+
+    def server(request: httpx.Request) -> httpx.Response:
+        if "id" not in request.url.params:
+            return httpx.Response(200, json={"count": 3, "next": None, "results": json.loads(json.dumps(RUNS))})
+        state = {**RUNS[0]["status"], "state": next(left), "id": RUNS[0]["id"]}
+        return httpx.Response(200, json={"runs": [state], "missing": []})
+
+    return server
+
+
+def test_watching_ends_when_nothing_is_on_its_way(evh: Any) -> None:
+    for named in (("c",), ("-c", "c"), ("c", "--team", "lab")):
+        status, out, err = evh(listing("queued", "evaluating", "evaluated"), "watch", *named, "--format", "json(state)")
+        # The third of them failed.
+        assert status == 7
+        assert [row["state"] for row in json.loads(out)] == ["evaluated", "evaluated", "failed"]
+        assert err.splitlines() == [
+            "1 evaluated, 1 failed, 1 queued", "1 evaluated, 1 evaluating, 1 failed", "2 evaluated, 1 failed",
+        ]  # fmt: skip
+
+
+def test_watching_ends_with_the_time_there_is(evh: Any) -> None:
+    status, _, err = evh(listing(*["queued"] * 9), "watch", "c", "--timeout", "5")
+    assert (status, "bm25; the evaluation goes on" in err) == (8, True)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_table_is_drawn_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    table = progress.Table(out)
+    table.show("a\nb\n", "2 queued")
+    table.show("\n".join(f"run {number}" for number in range(60)), "60 queued")
+    table.clear()
+    assert out.getvalue().startswith("a\nb\n2 queued\n\x1b[3A\x1b[Jrun 0\n")
+    assert "... and 38 more\n60 queued\n\x1b[24A\x1b[J" in out.getvalue()
+    monkeypatch.setenv("CI", "true")
+    assert not progress.wanted(out)
+    assert not progress.wanted(io.StringIO(), {})
+
+
+@pytest.mark.parametrize("rich", [False, True])
+def test_progress_is_told_of_every_file(
+    hub_of: Callable[..., Hub], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rich: bool
+) -> None:
+    """Lines where rich is not installed, bars where it is: both count every byte of a file."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    if rich:
+        pytest.importorskip("rich")
+    else:
+        monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.run").write_text("1 Q0 a 1 1.0 run\n" * 3000)
+    out = Terminal()
+    hub = hub_of(FakeServer(b=problem(422, "bad_score")))
+    with progress.progress(hub, 2, out=out):
+        hub.collection("c").submit_all(tmp_path, journal=None, parallel=1, timeout=0.0)
+    if rich:
+        assert "b.run: refused" in out.getvalue()
+    else:
+        assert out.getvalue() == "1/2 a.run: queued, 51.0 KB sent\n2/2 b.run: refused, 51.0 KB sent\n"
+    assert hub._sender.watcher is None
+
+
+def test_files_that_appear_are_submitted_when_they_stop_growing(
+    evh: Any, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    grown = folder / "late.run"
+    server = FakeServer()
+
+    def steps() -> Iterator[None]:
+        (folder / "a.run").write_text("1 Q0 a 1 1.0 run\n")
+        yield
+        grown.write_text("1 Q0 a 1 1.0 run\n")
+        yield
+        # It is still being written.
+        assert len(server.keys) == 1
+        grown.write_text("1 Q0 a 1 1.0 run\n2 Q0 b 1 1.0 run\n")
+        (folder / "README").write_text("what this is\n")
+        yield
+        assert len(server.keys) == 1
+        yield
+        raise KeyboardInterrupt
+
+    looks = steps()
+    monkeypatch.setattr(clock, "sleep", lambda seconds: next(looks))
+    status, out, err = evh(server, "submit", "c", str(folder), "--follow", "--journal", str(tmp_path / "journal"))
+    assert status == 130
+    assert [line.split("\t")[0::2] for line in out.splitlines()] == [
+        ["queued", raw_run("a", number=0)["id"]],
+        ["refused", f"nothing was sent, as the first line of these is not that of a run: {folder / 'README'}"],
+        ["queued", raw_run("late", number=1)["id"]],
+    ]
+    assert "Ctrl-C" in err
+
+
+def test_a_quota_is_waited_for(hub_of: Callable[..., Hub], clock: Clock, caplog: Any) -> None:
+    answers = iter([problem(429, "quota_exceeded", **{"Retry-After": "3600"}), httpx.Response(202, json=RUNS[0])])
+    seen: list[httpx.Request] = []
+    hub = hub_of(lambda request: seen.append(request) or next(answers))
+    assert hub.collection("c").submit(b"1 Q0 a 1 1.0 x\n", tag="x", wait_for_quota=True).tag == "bm25"
+    assert clock.slept == [3605.0]
+    assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
+    assert "UTC) Waiting for it." in caplog.text
+    with pytest.raises(QuotaExceeded, match=r"\(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)") as caught:
+        hub_of(lambda request: problem(429, "quota_exceeded", **{"Retry-After": "60"})).me()
+    assert caught.value.resets_at.utcoffset().total_seconds() == 0  # type: ignore[union-attr]
+
+
+def test_everything_of_a_collection_is_written_into_a_folder(evh: Any, tmp_path: Path) -> None:
+    body = b"1 Q0 a 1 1.0 bm25\n"
+    run = raw_run("bm25", "evaluated", sha256=hashlib.sha256(body).hexdigest(), known_sha256="x")
+    topic = {"topic_id": "1", "title": "cats", "fields": {"description": "About cats"}}
+    answers: dict[str, Any] = {
+        "collections/c/": {"slug": "c", "topics": 1, "active_qrels": 2},
+        "collections/c/runs/": {"count": 1, "next": None, "results": [run]},
+        "collections/c/topics/": {"count": 1, "next": None, "results": [topic]},
+        f"runs/{run['id']}/values/": {"means": {}, "topics": []},
+        f"runs/{run['id']}/file/": body,
+        f"runs/{run['id']}/known/": b"{}",
+        "collections/c/qrels/2/file/": b"1 0 a 1\n",
+    }
+
+    def server(request: httpx.Request) -> httpx.Response:
+        found = answers[request.url.path.removeprefix("/api/v1/")]
+        return httpx.Response(200, **({"content": found} if isinstance(found, bytes) else {"json": found}))
+
+    folder = tmp_path / "all"
+    assert evh(server, "pull", "c", "--to", str(folder))[:2] == (0, "")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert sorted(manifest["files"]) == [
+        "qrels-2.qrels", "runs/lab/bm25.known", "runs/lab/bm25.run", "runs/lab/bm25.values.json", "topics.jsonl",
+    ]  # fmt: skip
+    for name, told in manifest["files"].items():
+        content = (folder / name).read_bytes()
+        assert told == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    kept = json.loads((folder / "topics.jsonl").read_text())
+    assert kept == {"_id": "1", "title": "cats", "description": "About cats"}
+    # A file that arrived damaged, and a name that leads out of the folder.
+    answers[f"runs/{run['id']}/file/"] = body[:-3]
+    assert evh(server, "pull", "c", "--to", str(folder))[0] == 1
+    run["tag"] = "../../x"
+    assert evh(server, "pull", "c", "--to", str(folder))[0] == 1
+    assert not (tmp_path / "x.run").exists()
+
+
+def test_metadata_tells_the_commit_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"rev-parse": "0123abc", "status": " M a.py"}
+    monkeypatch.setattr(metadata, "_git", lambda *arguments: told[arguments[0]])
+    secret = ["--token", "abc", "--api-key=xyz", "https://me:pw@host/x", "evh_1234567890_s"]
+    found = gather_metadata(["train.py", "--lr", "0.1", *secret])
+    assert (found["git_commit"], found["git_dirty"]) == ("0123abc", True)
+    assert found["command"] == "train.py --lr 0.1 --token ... --api-key=... https://...@host/x ..."
+    assert found["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert "numpy" in found["packages"]
+    monkeypatch.setattr(metadata, "_git", lambda *arguments: "")
+    assert "git_commit" not in gather_metadata(["x"])
+    assert command_line(["a", "--password", "--x", "1"]) == "a --password --x 1"
+
+
+def test_metadata_is_sent_with_the_run(evh: Any, hub_of: Callable[..., Hub], tmp_path: Path) -> None:
+    sent: list[bytes] = []
+
+    def server(request: httpx.Request) -> httpx.Response:
+        sent.append(request.content)
+        return httpx.Response(202, json=RUNS[0])
+
+    path = tmp_path / "bm25.run"
+    path.write_text("1 Q0 a 1 1.0 x\n")
+    assert evh(server, "submit", "c", str(path), "--meta", "auto", "--meta", "k1=0.9", "--meta", "model=1a")[0] == 0
+    assert b'"k1": 0.9, "model": "1a"}' in sent[0]
+    assert b'"evalhub_client": ' in sent[0]
+    hub_of(server).collection("c").submit(path, metadata="auto")
+    assert b'"command": ' in sent[1]
+    assert evh(server, "submit", "c", str(path), "--meta", "k1")[0] == 2
+    with pytest.raises(ValueError, match="'auto'"):
+        hub_of(server).collection("c").submit(path, metadata="all")  # type: ignore[call-overload]
