@@ -20,8 +20,8 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
 	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
-.PHONY: demo serve admin test quick test-services test-both chaos attack damage fuzz check audit bench docs screenshots calibrate
-.PHONY: image-test wheel-test versions clean
+.PHONY: demo serve admin test quick test-services test-both chaos attack damage fuzz check audit bench docs screenshots
+.PHONY: calibrate image-test wheel-test client-test versions clean
 
 demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -91,6 +91,10 @@ image-test: $(VENV)/.test  ## build the Docker image with buildah and evaluate a
 
 wheel-test: $(VENV)/.test  ## build the wheel and use it as it installs itself, in an environment and a folder of its own
 	$(BIN)/python -m tests.reliability.wheel
+
+client-test: $(VENV)/.test  ## 1,000 runs sent while server and client are killed; the client's wheel beside another one
+	$(BIN)/python -m tests.client.many
+	$(BIN)/python -m tests.client.environments
 
 VERSIONS ?= 3.12 3.13 3.14
 versions:  ## the fast tests on each of VERSIONS that is installed here, every one in an environment of its own

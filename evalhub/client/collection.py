@@ -224,9 +224,9 @@ class Collection:
         if known is not None:
             files["known"] = read_file(known)
         base, team = source.tag, team or self._hub.config.team or None
-        if if_taken == "skip" and source.sha256:
-            asked = {"sha256": source.sha256, **({"team": team} if team else {})}
-            for run in (yield from self._runs(asked)):
+        # Where the team is not named, the server finds the run by the file that it is sent.
+        if if_taken == "skip" and source.sha256 and team:
+            for run in (yield from self._runs({"sha256": source.sha256, "team": team})):
                 if run.tag == base:
                     return run
         number, key = 1, key or uuid.uuid4().hex
