@@ -169,7 +169,9 @@ def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> S
     identity = json.dumps([hub.url, collection.slug, how["team"], how["fields"], str(path.resolve()), content])
     known = notes.find(identity)
     if "run" in known:
-        return hub.run_class(hub, known["run"])  # type: ignore[no-any-return]
+        found: Run = hub.run_class(hub, known["run"])
+        found.there = True
+        return found
     key = known.get("key") or uuid.uuid4().hex
     if "key" not in known:
         notes.note(identity, key=key)

@@ -18,6 +18,12 @@ from .version import VERSION
 _EPILOG = """exit status: 0 done; 1 an error of the server or network, after all tries; 2 wrong options;
 3 not logged in or not allowed; 4 not there, or blind; 5 a file was refused; 6 the quota is used up; 7 an evaluation
 failed; 8 timed out while waiting; 9 a conflict, such as a tag that is taken; 130 interrupted"""
+# What helps on the command line.
+_ADVICE = {
+    "not_authenticated": " Run evh login.",
+    "authentication_failed": " Run evh login.",
+    "tag_taken": ", or --if-taken suffix",
+}
 _RUN = "id, address, tag or team/tag"
 
 
@@ -279,7 +285,7 @@ def run(arguments: list[str]) -> int:
     try:
         status: int = args.function(args)
     except EvalHubError as error:
-        sys.stderr.write(f"evh: {error}\n")
+        sys.stderr.write(f"evh: {error}{_ADVICE.get(getattr(error, 'code', ''), '')}\n")
         return status_of(error)
     except BrokenPipeError:
         # Whoever read has enough; nothing is left to be written at the end.

@@ -16,6 +16,7 @@ from .metadata import Metadata, metadata_of
 from .output import names_in
 from .runs import Run, find_run
 from .sending import Call, Pause, Steps
+from .sessions import Sessions
 from .sources import Source, read_file, read_source
 
 _MOST_SUFFIXES = 100
@@ -23,6 +24,8 @@ _MOST_SUFFIXES = 100
 _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix")
+# The same file under the same tag is answered with the run that there is.
+_THERE = 200
 # Clocks differ by seconds.
 _AFTER_MIDNIGHT = 5.0
 _log = logging.getLogger("evalhub_client")
@@ -34,7 +37,7 @@ class Collection:
     def __init__(self, hub: Any, slug: str) -> None:
         self._hub, self.slug = hub, slug
         self.path = f"collections/{slug}/"
-        self.sessions = hub.sessions_class(hub, slug)
+        self.sessions: Sessions = hub.sessions_class(hub, slug)
 
     def __repr__(self) -> str:
         return f"Collection({self.slug})"
@@ -228,6 +231,7 @@ class Collection:
         if if_taken == "skip" and source.sha256 and team:
             for run in (yield from self._runs({"sha256": source.sha256, "team": team})):
                 if run.tag == base:
+                    run.there = True
                     return run
         number, key = 1, key or uuid.uuid4().hex
         while True:
@@ -246,7 +250,11 @@ class Collection:
                 yield Pause(error.wait + _AFTER_MIDNIGHT)
             else:
                 found = response.json()
-                return Check(found) if fields.get("dry_run") else self._hub.run_class(self._hub, found)
+                if fields.get("dry_run"):
+                    return Check(found)
+                made = self._hub.run_class(self._hub, found)
+                made.there = response.status_code == _THERE
+                return made
 
     def _submission(
         self, files: dict[str, Source], tag: str, team: str | None, fields: dict[str, Any], key: str

@@ -51,6 +51,8 @@ def show(
         return
     asked = args.format or (hub.config.format if hub else "")
     asked = asked or ("table" if sys.stdout.isatty() else "tsv")
+    if not rows and check_format(asked)[1] == "table":
+        say("There is nothing to show.")
     sys.stdout.write(rendered(rows, asked, upright=upright))
 
 
@@ -148,6 +150,12 @@ def _report(
     for path, error in errors.items():
         text = str(error)
         say(text if text.startswith(f"{Path(path).name}:") else f"{path}: {text}")
+    if len(runs) + len(errors) > 1 and not args.quiet:
+        there = sum(run.there for run in runs)
+        counts = {"sent": len(runs) - there, "already there": there, "refused or not sent": len(errors)}
+        states = {state: sum(run.state == state for run in runs) for state in dict.fromkeys(run.state for run in runs)}
+        counted = ", ".join(f"{count} {what}" for what, count in {**counts, **states}.items() if count)
+        say(f"{len(runs) + len(errors)} files: {counted}.")
     if errors:
         return worst_of(errors.values())
     return NOT_EVALUATED if any(run.state in _ENDED_BADLY for run in runs) else DONE

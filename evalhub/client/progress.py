@@ -100,11 +100,10 @@ class Table:
             self._last = summary
             return
         self.clear()
-        height = _height()
-        lines = text.splitlines()
+        (width, height), lines = _size(), text.splitlines()
         if len(lines) > height - 2:
             lines = [*lines[: height - 3], f"... and {len(lines) - height + 3} more"]
-        self._out.write("".join(f"{line[: _width()]}\n" for line in [*lines, summary]))
+        self._out.write("".join(f"{line[: width - 1]}\n" for line in [*lines, summary]))
         self._out.flush()
         self._lines = len(lines) + 1
 
@@ -116,12 +115,10 @@ class Table:
         self._lines = 0
 
 
-def _width() -> int:
-    return os.get_terminal_size(sys.stderr.fileno()).columns - 1 if sys.stderr.isatty() else 100
-
-
-def _height() -> int:
-    return os.get_terminal_size(sys.stderr.fileno()).lines if sys.stderr.isatty() else 25
+def _size() -> tuple[int, int]:
+    """Return columns and lines of the terminal; one that does not tell has 0."""
+    found = os.get_terminal_size(sys.stderr.fileno()) if sys.stderr.isatty() else (0, 0)
+    return found[0] or 100, found[1] or 25
 
 
 def in_words(size: int) -> str:

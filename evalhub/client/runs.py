@@ -22,6 +22,8 @@ class Submission(Answer):
     """What runs and session sets have in common: a state that changes, a file, an end."""
 
     _kind = ""
+    # Whether the server, or the journal of a batch, had it already.
+    there = False
 
     def __init__(self, hub: Any, raw: dict[str, Any]) -> None:
         super().__init__(raw)
@@ -193,7 +195,7 @@ def find_run(hub: Any, collection: str, name: str, team: str | None = None) -> S
     if found:
         return hub.run_class(hub, (yield from hub._json(f"runs/{found}/")))  # type: ignore[no-any-return]
     if not collection:
-        raise Ambiguous(f"{name!r} is not an id; name the collection whose run has this tag")
+        raise Ambiguous(f"{name!r} is not an id; name the collection of this tag, on the command line with -c")
     slug, _, tag = name.rpartition("/")
     team = slug or team
     asked = {"tag": tag, "limit": 200, **({"team": team} if team else {})}

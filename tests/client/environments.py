@@ -80,8 +80,7 @@ class Environment:
 
     def megabytes(self) -> float:
         (packages,) = self.folder.glob("lib/python*/site-packages")
-        files = [path for path in packages.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-        return sum(path.stat().st_size for path in files) / 1e6
+        return sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) / 1e6
 
 
 def build(folder: Path) -> Path:
