@@ -199,12 +199,14 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
         for path in [path for path, size in now.items() if size and sizes.get(path) == size]:
             done.add(path)
             try:
-                (row,) = collection.submit_all([path], **how, journal=args.journal, timeout=0.0).rows()
+                batch = collection.submit_all([path], **how, journal=args.journal, timeout=0.0)
             except BadSource as error:
                 row = {"tag": str(path), "state": "refused", "id": "", "error": str(error)}
-            if row["state"] == "unsent":
-                # The quota is used up, or the server is away: the file is looked at again.
-                done.discard(path)
+            else:
+                # The quota is used up, or the server is away: no other file would be taken either.
+                for reason in batch.unsent.values():
+                    raise reason
+                (row,) = batch.rows()
             sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
             sys.stdout.flush()
         sizes = now

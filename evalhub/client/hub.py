@@ -12,7 +12,7 @@ import httpx
 from .answers import Answer, Chart, Listed
 from .collection import Collection
 from .config import Config, read_config
-from .errors import NotFound
+from .errors import Ambiguous, NotFound
 from .runs import Run, find_run
 from .sending import Call, Sender, Steps, Watcher, send
 from .sessions import Sessions, SessionSet
@@ -88,8 +88,14 @@ class Hub:
         return self._run(self._listed("collections/"))  # type: ignore[no-any-return]
 
     def collection(self, slug: str | None = None) -> Collection:
-        """Return a collection by its short name, or the configured one; nothing is asked for."""
-        return self.collection_class(self, slug or self.config.collection)
+        """Return a collection by its short name, or the configured one; nothing is asked for.
+
+        Ambiguous where neither is there.
+        """
+        named = slug or self.config.collection
+        if not named:
+            raise Ambiguous("no collection is named, and none is configured; name one, or set EVH_COLLECTION")
+        return self.collection_class(self, named)
 
     def create_collection(self, slug: str, *, name: str = "", **fields: Any) -> Collection:
         """Make a collection: `team`, `visibility`, `blind`, `documents`, `measures`, ..."""

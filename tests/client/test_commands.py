@@ -79,6 +79,13 @@ def test_a_refusal_names_what_may_be_meant(evh: Any, arguments: tuple[str, ...],
     assert says in err
 
 
+def test_a_collection_has_to_be_named_or_configured(evh: Any, tmp_path: Path) -> None:
+    for command in ("leaderboard", "pull", "status"):
+        status, out, err = evh(None, command)
+        assert (status, out) == (2, ""), command
+        assert "collection" in err
+
+
 def test_a_collection_and_a_run_that_may_be_meant(evh: Any) -> None:
     def server(request: httpx.Request) -> httpx.Response:
         if request.url.path.endswith("/collections/"):

@@ -128,6 +128,16 @@ def test_files_that_appear_are_submitted_when_they_stop_growing(
     assert "Ctrl-C" in err
 
 
+def test_following_ends_where_no_file_is_taken(evh: Any, tmp_path: Path) -> None:
+    for status, refusal in ((6, problem(429, "quota_exceeded")), (3, problem(401)), (1, problem(503))):
+        (tmp_path / "a.run").write_text("1 Q0 a 1 1.0 run\n")
+        found, out, err = evh(
+            FakeServer(a=refusal), "submit", "c", str(tmp_path), "--follow", "--journal", f"{tmp_path}/.j"
+        )
+        assert (found, out) == (status, "")
+        assert "happened" in err
+
+
 def test_a_quota_is_waited_for(hub_of: Callable[..., Hub], clock: Clock, caplog: Any) -> None:
     answers = iter([problem(429, "quota_exceeded", **{"Retry-After": "3600"}), httpx.Response(202, json=RUNS[0])])
     seen: list[httpx.Request] = []
