@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
+from django.http import QueryDict
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
-from runs.api.parameters import parameters_read
+from runs.api.parameters import parameters_read, refusals
 from runs.models import Collection, Run
 from tests.conftest import GOOD, POOR
 from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
@@ -102,6 +104,25 @@ def test_the_nearest_parameter_is_named(anonymous: APIClient, submit: Any, path:
     assert answer.status_code == 400
     assert answer.json()["detail"].startswith(message)
     assert answer.json()["code"] == "unknown_parameter"
+
+
+def test_the_nearest_parameter_is_named_at_every_address() -> None:
+    """With a letter doubled, in capitals, and without an end."""
+    tried = 0
+    for pattern in patterns():
+        view = getattr(pattern.callback, "cls", None)
+        if view is None or str(pattern.name) in (*PAGES, "schema", "api-docs"):
+            continue
+        made = view()
+        made.request, made.args, made.kwargs = None, (), {}
+        for method in MATRIX[str(pattern.name)]:
+            known = parameters_read(made, method)
+            for name in known:
+                for wrong in {name[0] + name, name.upper(), name[:-1] if len(name) > 4 else name.title()} - set(known):
+                    (refusal,) = refusals(QueryDict(f"{wrong}=1"), known)
+                    assert re.search(r"did you mean '(\w+)'\?$", refusal.message)[1] in known  # type: ignore[index]
+                    tried += 1
+    assert tried > 1000
 
 
 VALUES = {
