@@ -21,7 +21,7 @@ NEEDED = $(BIN)/python -c 'import sys, tomllib; \
 	print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 
 .PHONY: demo serve admin test quick test-services test-both chaos attack damage fuzz check audit bench docs screenshots
-.PHONY: calibrate image-test wheel-test client-test versions clean
+.PHONY: calibrate integrations image-test wheel-test client-test versions clean
 
 demo: $(VENV)/.run  ## a simulated collection, its leaderboard and its site (SERVE=0: end after the printout)
 	@EVALHUB_DATA=$(or $(EVALHUB_DATA),.evalhub/demo) $(BIN)/evalhub demo --bind $(BIND) $(if $(filter 0,$(SERVE)),--no-serve)
@@ -46,6 +46,9 @@ test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of
 
 test-both: $(VENV)/.test  ## make test and make test-services, of tests that are collected once
 	EVALHUB_TEST_ON=both $(TEST) $(T)
+
+integrations: $(VENV)/.test  ## the client with the real libraries, each in an environment of its own, or those of ONLY: make integrations ONLY=ranx
+	$(BIN)/python -m tests.integrations $(ONLY)
 
 chaos: $(VENV)/.test  ## the long form of the kill tests, half an hour: on SQLite, then on a PostgreSQL and a Redis of its own
 	$(BIN)/python -m tests.reliability.chaos --on sqlite --seed $(SEED) --submissions 2000 --kills 300 --freezes 50

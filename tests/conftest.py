@@ -42,6 +42,10 @@ hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, m
 hypothesis.settings.load_profile("evalhub")
 
 
+# They need libraries that are not here: `make integrations` runs them.
+collect_ignore = ["integrations"]
+
+
 def pytest_configure() -> None:
     """SQLite's test database is in memory, one for each process; only Django's own backend is known for it.
 

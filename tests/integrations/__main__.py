@@ -1,0 +1,99 @@
+"""Run the client's tests with the real libraries: `make integrations`, or `make integrations ONLY="ranx beir"`.
+
+Each library is installed with the client's wheel into an environment of its own, .evalhub/integrations/NAME, where
+nothing of the server is; libraries that need the same large packages share one. A server is started for the tests,
+which reach it as a user does, by EVH_URL and EVH_TOKEN. Models and collections are made by the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.reliability.servers import ROOT, Server, embedded_server
+
+HERE = Path(__file__).resolve().parent
+PLACE = ROOT / ".evalhub/integrations"
+# What is installed into each environment, with the client and pytest.
+ENVIRONMENTS: dict[str, tuple[str, ...]] = {
+    "ranx": ("ranx==0.3.21", "pyarrow"),
+}
+# The tests of test_NAME.py run in this environment.
+INTEGRATIONS: dict[str, str] = {
+    "ranx": "ranx",
+}
+# Models and data sets are never looked for elsewhere.
+OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "WANDB_MODE": "disabled"}
+
+
+def build(folder: Path) -> Path:
+    """Build the client's wheel into a folder."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
+    subprocess.run([*command, str(ROOT / "evalhub/client")], check=True, cwd=folder)
+    (wheel,) = folder.glob("evalhub_client-*.whl")
+    return wheel
+
+
+def install(name: str, wheel: Path) -> Path:
+    """Make the environment, or bring it up to date; returns its Python.
+
+    Libraries are installed when their list has changed, the client every time.
+    """
+    folder, requirements = PLACE / name, "\n".join(ENVIRONMENTS[name])
+    python, noted = folder / "bin/python", folder / "requirements.txt"
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if not noted.exists() or noted.read_text() != requirements:
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([*pip, "pytest>=9", str(wheel), *ENVIRONMENTS[name]], check=True)
+        noted.write_text(requirements)
+    subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel)], check=True)
+    return python
+
+
+def run(name: str, python: Path, server: Server, options: list[str]) -> bool:
+    """Run the tests of an integration in a folder of their own; whether they passed."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("EVALHUB_", "EVH_", "PYTHON"))}
+    real_data = {key: value for key, value in os.environ.items() if key == "EVALHUB_REAL_DATA"}
+    with tempfile.TemporaryDirectory(prefix=f"evalhub-{name}-") as home:
+        place = {"HOME": home, "EVH_CONFIG": f"{home}/none", "PATH": f"{python.parent}{os.pathsep}{kept['PATH']}"}
+        hub = {"EVH_URL": server.url, "EVH_TOKEN": server.token}
+        command = [str(python), "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--confcutdir", str(HERE)]
+        command += ["-p", "no:cacheprovider", *options, str(HERE / f"test_{name}.py")]
+        done = subprocess.run(command, env={**kept, **real_data, **OFFLINE, **place, **hub}, cwd=home, check=False)
+    return done.returncode == 0
+
+
+def main() -> None:
+    """Run the integrations that are named, or all; ends with status 1 where one of them failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.integrations", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(INTEGRATIONS))
+    parser.add_argument("-k", metavar="EXPRESSION", help="the tests with these words in their names")
+    parser.add_argument("-s", action="store_true", help="show what the tests print")
+    args = parser.parse_args()
+    if unknown := sorted(set(args.names) - set(INTEGRATIONS)):
+        parser.error(f"there is no integration {', '.join(unknown)}; there are {', '.join(INTEGRATIONS)}")
+    options = [*(["-k", args.k] if args.k else []), *(["-s"] if args.s else [])]
+    results = {}
+    with tempfile.TemporaryDirectory(prefix="evalhub-integrations-") as folder:
+        wheel = build(Path(folder))
+        names = args.names or list(INTEGRATIONS)
+        # Installing takes minutes and may fail: no server stands idle meanwhile.
+        pythons = {name: install(name, wheel) for name in dict.fromkeys(INTEGRATIONS[one] for one in names)}
+        with embedded_server(Path(folder) / "data") as server:
+            server.token = server.token or server.make_admin()
+            for name in names:
+                start = time.monotonic()
+                passed = run(name, pythons[INTEGRATIONS[name]], server, options)
+                results[name] = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - start:.0f} s"
+    for name, result in results.items():
+        sys.stdout.write(f"{name}: {result}\n")
+    sys.exit(any(result.startswith("FAILED") for result in results.values()))
+
+
+if __name__ == "__main__":
+    main()
