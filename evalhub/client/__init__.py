@@ -18,6 +18,7 @@ from .answers import (
     Chart,
     Check,
     Comparison,
+    Coverage,
     Curves,
     Difference,
     Listed,
@@ -58,8 +59,8 @@ __version__ = version.VERSION
 __all__ = [
     "Ambiguous", "Answer", "AsyncCollection", "AsyncHub", "AsyncRun", "AsyncSessionSet", "AsyncSessions", "BadConfig",
     "BadFile", "BadSignature", "BadSource", "Batch", "Blind", "Board", "Chart", "Check", "Collection", "Comparison",
-    "Conflict", "Curves", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed", "Means", "NotAllowed",
-    "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Run", "SessionBoard", "SessionSet",
-    "SessionValues", "Sessions", "Throttled", "TimedOut", "Unavailable", "Values", "__version__", "connect",
-    "connect_async", "gather_metadata", "webhooks",
+    "Conflict", "Coverage", "Curves", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed", "Means",
+    "NotAllowed", "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Run", "SessionBoard",
+    "SessionSet", "SessionValues", "Sessions", "Throttled", "TimedOut", "Unavailable", "Values", "__version__",
+    "connect", "connect_async", "gather_metadata", "webhooks",
 ]  # fmt: skip

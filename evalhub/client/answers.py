@@ -5,11 +5,14 @@ A field that a newer server adds is there without a newer client.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from html import escape
 from importlib import import_module
 from typing import Any
 
+# The measure that says how many documents a topic has: none where a run has not answered it.
+RETRIEVED = "NumRet"
 _SHOWN = 50
 _CELL = "padding: 0 .5em; text-align: right;"
 _SOURCE = ("collection", "run", "qrels", "scores", "test", "correction", "topics")
@@ -82,8 +85,8 @@ class Check(Answer):
 class Means(Answer, Mapping[str, "float | None"]):
     """The means of a run by measure, with its `coverage`: a mapping; None is a mean that does not exist."""
 
-    def __getitem__(self, measure: str) -> float | None:
-        mean: float | None = self.raw["means"][measure]["mean"]
+    def __getitem__(self, measure: Any) -> float | None:
+        mean: float | None = self.raw["means"][str(measure)]["mean"]
         return mean
 
     def __iter__(self) -> Iterator[str]:
@@ -106,9 +109,9 @@ class Values(Answer, Mapping[str, "float | None"]):
     def measures(self) -> list[str]:
         return list(self.raw["means"])
 
-    def of(self, measure: str) -> dict[str, float | None]:
+    def of(self, measure: Any) -> dict[str, float | None]:
         """Return the values of one of the measures by topic."""
-        return {topic["topic_id"]: topic["values"][measure] for topic in self.raw["topics"]}
+        return {topic["topic_id"]: topic["values"][str(measure)] for topic in self.raw["topics"]}
 
     def __getitem__(self, topic: str) -> float | None:
         return self.of(self.measures[0])[topic]
@@ -121,6 +124,35 @@ class Values(Answer, Mapping[str, "float | None"]):
 
     def rows(self) -> list[dict[str, Any]]:
         return [{"topic": topic["topic_id"], **topic["values"]} for topic in self.raw["topics"]]
+
+
+class Coverage(Answer):
+    """The means of a run over every judged topic, as EvalHub has them, and over the topics that it answers, as BEIR,
+    MTEB and pytrec_eval have them. `str()` is a sentence for each measure whose two means are of different topics."""
+
+    def __init__(self, raw: dict[str, Any], tag: str) -> None:
+        super().__init__(raw)
+        self.tag = tag
+
+    def rows(self) -> list[dict[str, Any]]:
+        answered = [topic["values"] for topic in self.raw["topics"] if topic["values"][RETRIEVED]]
+        counts = {"answered": len(answered), "judged": self.raw["coverage"]["judged"]}
+        rows = []
+        for measure, mean in self.raw["means"].items():
+            # A sum or a geometric mean is not what the other programs print.
+            if measure != RETRIEVED and mean["aggregate"] == "mean":
+                values = [topic[measure] for topic in answered if topic[measure] is not None]
+                of_answered = math.fsum(values) / len(values) if values else None
+                rows.append({"measure": measure, "mean": mean["mean"], "mean_of_answered": of_answered, **counts})
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{self.tag}: BEIR would print {row['measure']} {text_of(row['mean_of_answered'])} "
+            f"({row['answered']} topic{'s' * (row['answered'] != 1)}), EvalHub {text_of(row['mean'])} ({row['judged']})"
+            for row in self.rows()
+            if row["answered"] < row["judged"]
+        )
 
 
 class Placed(Answer):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import account_commands, collection_commands, commands, completion
+from . import account_commands, collection_commands, commands, completion, prediction_commands
 from .errors import EvalHubError, suggestion
 from .output import FORMATS
 from .statuses import INTERRUPTED, status_of
@@ -125,11 +125,16 @@ def _add_accounts(add: Any) -> None:
 
 def _add_collections(add: Any) -> None:
     within = _within(
-        add("collections", collection_commands.list_collections, "list, show or create collections"),
+        add("collections", collection_commands.list_collections, "list, show, create or import collections"),
         collection_commands.list_collections,
     )
     within("list", collection_commands.list_collections, "list those that you can see")
     within("show", collection_commands.show_collection, "show one").add_argument("collection")
+    made = within("import", collection_commands.import_collection, "make or complete one of topics and judgements")
+    made.add_argument("collection")
+    made.add_argument("--ir-datasets", required=True, metavar="ID", help="the dataset; its documents are not read")
+    made.add_argument("--team", help="of a new collection; default: the configured one, or your own")
+    made.add_argument("--visibility", choices=("public", "team", "private"), help="of a new collection")
     made = within("create", collection_commands.create_collection, "create one")
     made.add_argument("collection", help="its short name, as in addresses")
     made.add_argument("--team", help="default: the configured one, or your own")
@@ -203,9 +208,13 @@ def _add_sessions(add: Any) -> None:
 
 
 def _add_runs(add: Any) -> None:
-    made = add("submit", commands.submit, "submit run files, or those of a folder")
-    made.add_argument("collection")
-    made.add_argument("files", nargs="+", metavar="FILE")
+    made = add("submit", prediction_commands.submit, "submit run files, those of a folder, or predictions of a library")
+    made.add_argument("collection", help="left out with --from mteb: `evh submit --from mteb FOLDER`")
+    made.add_argument("files", nargs="*", metavar="FILE")
+    made.add_argument("--from", dest="library", choices=("mteb", "st"), help="FILE holds predictions of MTEB or of"
+                      " sentence-transformers")  # fmt: skip
+    made.add_argument("--collections", metavar="TOML", help='with --from mteb: lines such as SciFact = "scifact"')
+    made.add_argument("--drop-identical", action="store_true", help="leave out documents with the id of their topic")
     made.add_argument("--tag", help="of one run; default: that of the file, or the file's name")
     made.add_argument("--team", help="default: the configured one, or your own")
     made.add_argument("--description", default="")

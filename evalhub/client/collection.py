@@ -65,6 +65,7 @@ class Collection:
         key: str | None = None,
         if_taken: str = "fail",
         wait_for_quota: bool = False,
+        drop_identical: bool = False,
     ) -> Run: ...
 
     @overload
@@ -81,6 +82,7 @@ class Collection:
         key: str | None = None,
         if_taken: str = "fail",
         wait_for_quota: bool = False,
+        drop_identical: bool = False,
     ) -> Check: ...
 
     def submit(
@@ -96,6 +98,7 @@ class Collection:
         key: str | None = None,
         if_taken: str = "fail",
         wait_for_quota: bool = False,
+        drop_identical: bool = False,
     ) -> Any:
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
@@ -104,11 +107,12 @@ class Collection:
         versions of Python and of known packages, and the command line. Where the team has another run of the tag,
         `if_taken` is `fail` (Conflict), `skip` (return that run where it is of the same file) or `suffix` (bm25-2).
         BadFile lists what is wrong with the file. `wait_for_quota` sleeps until midnight UTC where the team's quota is
-        used up.
+        used up. `drop_identical` leaves out documents that have the id of their topic, as BEIR does, and notes their
+        number in the metadata; without it there is a warning where there are such documents.
         """
         fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run}
         how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
-        how["wait_for_quota"] = wait_for_quota
+        how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
         return self._hub._run(self._submitted(source, tag=tag, known=known, **how))
 
     def submit_all(
@@ -145,7 +149,7 @@ class Collection:
         """Return the runs of all pages, newest first: `team`, `tag`, `status`, `sha256`, `submitted_after`."""
         return self._hub._run(self._runs(filters))  # type: ignore[no-any-return]
 
-    def leaderboard(self, *measures: str, rows: int | None = None, **parameters: Any) -> Board:
+    def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> Board:
         """Return the leaderboard: all rows, or the first `rows`. `filter`, `statistics`, `baseline`, `sort`, ..."""
         return self._hub._run(self._leaderboard(measures, rows, parameters))  # type: ignore[no-any-return]
 
@@ -156,7 +160,7 @@ class Collection:
         """
         return self._hub._run(self._compared(runs, parameters, timeout))  # type: ignore[no-any-return]
 
-    def difference(self, a: str | Run, b: str | Run, measure: str | None = None, **parameters: Any) -> Difference:
+    def difference(self, a: str | Run, b: str | Run, measure: Any = None, **parameters: Any) -> Difference:
         """Return two runs topic by topic."""
         return self._hub._run(self._difference([a, b], measure, parameters))  # type: ignore[no-any-return]
 
@@ -221,8 +225,10 @@ class Collection:
         key: str | None,
         if_taken: str,
         wait_for_quota: bool = False,
+        drop_identical: bool = False,
     ) -> Steps[Any]:
-        source = read_source(given, tag)
+        source = read_source(given, tag, drop_identical=drop_identical)
+        fields = _with_identical(fields, source)
         files = {"file": source}
         if known is not None:
             files["known"] = read_file(known)
@@ -272,10 +278,10 @@ class Collection:
         listed = yield from self._hub._pages(f"{self.path}runs/", {"limit": 200, **filters})
         return [self._hub.run_class(self._hub, raw) for raw in listed["results"]]
 
-    def _leaderboard(self, measures: Sequence[str], rows: int | None, parameters: dict[str, Any]) -> Steps[Board]:
+    def _leaderboard(self, measures: Sequence[Any], rows: int | None, parameters: dict[str, Any]) -> Steps[Board]:
         asked = {"limit": min(rows or 200, 200), **parameters}
         if measures:
-            asked["measures"] = ",".join(measures)
+            asked["measures"] = ",".join(map(str, measures))
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
         return Board((yield from self._hub._pages(f"{self.path}leaderboard/", asked, rows)), self.page)
@@ -317,9 +323,7 @@ class Collection:
             found = yield from self._hub._json(f"comparisons/{status['id']}/")
         return Comparison(found, f"{self.page}comparison/")
 
-    def _difference(
-        self, runs: Sequence[str | Run], measure: str | None, parameters: dict[str, Any]
-    ) -> Steps[Difference]:
+    def _difference(self, runs: Sequence[str | Run], measure: Any, parameters: dict[str, Any]) -> Steps[Difference]:
         asked = {"runs": ",".join((yield from self._ids(runs))), **parameters}
         if measure:
             asked["measure"] = measure
@@ -354,6 +358,20 @@ class Qrels:
 
     def _activated(self) -> Steps[Answer]:
         return Answer((yield from self._hub._ask(Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex))).json())
+
+
+def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
+    """Return fields that say how many documents of their topic's own id were left out; warn of those that were not."""
+    if source.dropped:
+        return {**fields, "metadata": {**(fields.get("metadata") or {}), "dropped_identical": len(source.identical)}}
+    if source.identical:
+        _log.warning(
+            "%d topics retrieve the document of their own id, such as %s: BEIR leaves these documents out of its "
+            "figures, and so does submit(..., drop_identical=True)",
+            len(source.identical),
+            source.identical[0],
+        )
+    return fields
 
 
 def _as_list(value: Any) -> Any:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import commands
+from . import commands, ir_datasets
 from .answers import Answer
 from .commands import metadata_in, say, show
 from .errors import Blind, EvalHubError, NotFound
@@ -32,6 +32,13 @@ def list_collections(args: argparse.Namespace) -> int:
 def show_collection(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         show(args, hub.collection(args.collection).info().rows(), hub, upright=True)
+    return DONE
+
+
+def import_collection(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        how = {"team": args.team or hub.config.team or None, "visibility": args.visibility}
+        show(args, [ir_datasets.import_collection(hub, args.collection, args.ir_datasets, **how)], hub)
     return DONE
 
 

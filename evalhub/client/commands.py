@@ -79,13 +79,18 @@ def metadata_in(pairs: list[str]) -> dict[str, Any]:
     return found
 
 
+def said_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options say of every run that is submitted."""
+    how = {"team": args.team, "description": args.description, "metadata": metadata_in(args.meta)}
+    return {**how, "if_taken": args.if_taken, "wait_for_quota": args.wait_for_quota}
+
+
 def submit(args: argparse.Namespace) -> int:
     if args.format:
         check_format(args.format)
     with hub_of(args) as hub:
         collection = hub.collection(args.collection)
-        how: dict[str, Any] = {"team": args.team, "description": args.description, "metadata": metadata_in(args.meta)}
-        how |= {"if_taken": args.if_taken, "wait_for_quota": args.wait_for_quota}
+        how = said_of(args)
         if args.follow:
             return _follow(args, hub, collection, how)
         files = files_of(args.files)
@@ -93,7 +98,10 @@ def submit(args: argparse.Namespace) -> int:
             name = "--tag" if args.tag else "--known"
             raise WrongOption(f"{name} is of one run, and these are {len(files)} files")
         if args.dry_run:
-            return _dry_run(args, hub, files, how)
+            if len(files) > 1:
+                check_files(files)
+            how |= {"tag": args.tag, "known": args.known}
+            return dry_run(args, hub, [(str(path), collection, path, how) for path in files])
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
         with progress(hub, len(files), args.quiet):
@@ -103,32 +111,36 @@ def submit(args: argparse.Namespace) -> int:
                 sending: dict[str, Any] = {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
                 batch = collection.submit_all(files, **how, **sending, timeout=0.0)
                 runs, errors = batch.runs, {**batch.refused, **batch.unsent}
-        # Of a server that is away nothing more is asked: what was sent is listed.
-        waits = args.wait and not any(isinstance(error, Unavailable) for error in errors.values())
-        late = DONE
-        if waits:
-            try:
-                hub._run(wait_for(hub, runs, args.timeout))
-            except TimedOut as error:
-                say(f"evh: {error}")
-                late = LATE
-        return _report(args, hub, runs, errors, means=waits) or late
+        return wait_and_report(args, hub, runs, errors)
 
 
-def _dry_run(args: argparse.Namespace, hub: Hub, files: list[Path], how: dict[str, Any]) -> int:
-    if len(files) > 1:
-        check_files(files)
-    rows, errors = [], []
-    for path in files:
-        names = ("tag", "lines", "topics", "documents")
-        row: dict[str, Any] = {"file": str(path), **dict.fromkeys(names), "warnings": None, "error": None}
+def wait_and_report(args: argparse.Namespace, hub: Hub, runs: list[Run], errors: dict[str, EvalHubError]) -> int:
+    """Wait for what was submitted if that is asked for, and write what came of it."""
+    # Of a server that is away nothing more is asked: what was sent is listed.
+    waits = args.wait and not any(isinstance(error, Unavailable) for error in errors.values())
+    late = DONE
+    if waits:
         try:
-            found = hub.collection(args.collection).submit(path, tag=args.tag, known=args.known, dry_run=True, **how)
+            hub._run(wait_for(hub, runs, args.timeout))
+        except TimedOut as error:
+            say(f"evh: {error}")
+            late = LATE
+    return _report(args, hub, runs, errors, means=waits) or late
+
+
+def dry_run(args: argparse.Namespace, hub: Hub, sending: list[tuple[str, Any, Any, dict[str, Any]]]) -> int:
+    """Check runs, each a name, a collection, a source and options, and write a row for each."""
+    rows, errors = [], []
+    for name, collection, source, how in sending:
+        names = ("tag", "lines", "topics", "documents")
+        row: dict[str, Any] = {"file": name, **dict.fromkeys(names), "warnings": None, "error": None}
+        try:
+            found = collection.submit(source, dry_run=True, **how)
         except (BadFile, BadSource) as error:
             errors.append(error)
             row["error"] = str(error)
         else:
-            row |= {name: found.raw[name] for name in names}
+            row |= {field: found.raw[field] for field in names}
             row["warnings"] = " ".join(sorted(found.warnings["counts"]))
         rows.append(row)
     show(args, rows, hub)
@@ -180,6 +192,8 @@ def _figures(hub: Hub, runs: list[Run]) -> dict[str, dict[str, Any]]:
     figures = {}
     for run in done:
         means: Means = run.means()
+        if means.coverage["answered"] < means.coverage["judged"]:
+            say(str(run.coverage(*means)).partition("\n")[0])
         figures[run.id] = _figure(dict(means), means.coverage, run.means(_JUDGED)[_JUDGED])
     return figures
 

@@ -16,7 +16,7 @@ from .errors import Ambiguous, NotFound
 from .runs import Run, find_run
 from .sending import Call, Sender, Steps, Watcher, send
 from .sessions import Sessions, SessionSet
-from .sources import read_source
+from .sources import read_file
 from .version import VERSION
 
 _log = logging.getLogger("evalhub_client")
@@ -99,6 +99,8 @@ class Hub:
 
     def create_collection(self, slug: str, *, name: str = "", **fields: Any) -> Collection:
         """Make a collection: `team`, `visibility`, `blind`, `documents`, `measures`, ..."""
+        if "measures" in fields:
+            fields["measures"] = [str(measure) for measure in fields["measures"]]
         return self._run(self._created({"slug": slug, "name": name or slug, **fields}))  # type: ignore[no-any-return]
 
     def run(self, name: str, collection: str | None = None) -> Run:
@@ -125,7 +127,7 @@ class Hub:
         # Every address ends with a slash, but for those of charts; a request without it is redirected.
         if not address.endswith("/") and "." not in address.rpartition("/")[2]:
             address += "/"
-        sources = {name: read_source(file) for name, file in (files or {}).items()}
+        sources = {name: read_file(file) for name, file in (files or {}).items()}
         call = Call(method.upper(), address + mark + query, params or {}, json, fields or {}, sources, key)
         return self._run(self._ask(call))  # type: ignore[no-any-return]
 
@@ -189,11 +191,11 @@ class Hub:
         return self.collection_class(self, fields["slug"])
 
 
-def _text(value: Any) -> Any:
+def _text(value: Any) -> str:
     """Return a parameter as an address has it: lists with commas, truth in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple | set) else value
+    return ",".join(map(str, value)) if isinstance(value, list | tuple | set) else str(value)
 
 
 def _numbers(version: str) -> list[int]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from .answers import Answer, Chart, Curves, Listed, Means, Values
+from .answers import RETRIEVED, Answer, Chart, Coverage, Curves, Listed, Means, Values
 from .errors import Ambiguous, EvaluationFailed, NotFound, TimedOut, seconds_of
 from .sending import Call, Pause, Steps
 
@@ -99,19 +99,26 @@ class Run(Submission):
         """Wait until it is evaluated, or received where that is all that is told; EvaluationFailed or TimedOut."""
         return super().wait(timeout)  # type: ignore[no-any-return]
 
-    def means(self, *measures: str) -> Means:
-        """Return the means of measures, or of those that the collection has computed for every run."""
+    def means(self, *measures: Any) -> Means:
+        """Return the means of measures, or of those that the collection has computed for every run.
+
+        Here and elsewhere a measure is its name, or a measure of ir_measures.
+        """
         return self._hub._run(self._means(measures))  # type: ignore[no-any-return]
 
-    def values(self, *measures: str) -> Values:
+    def values(self, *measures: Any) -> Values:
         """Return the values by topic."""
         return self._hub._run(self._values(measures))  # type: ignore[no-any-return]
+
+    def coverage(self, *measures: Any) -> Coverage:
+        """Return the means beside those that BEIR, MTEB and pytrec_eval print, over the answered topics alone."""
+        return self._hub._run(self._covered(measures))  # type: ignore[no-any-return]
 
     def ranking(self, topic: str, **parameters: Any) -> Listed:
         """Return the ranking of a topic as it is evaluated, with levels and gains."""
         return self._hub._run(self._ranked(topic, parameters))  # type: ignore[no-any-return]
 
-    def curve(self, *measures: str, **parameters: Any) -> Curves:
+    def curve(self, *measures: Any, **parameters: Any) -> Curves:
         """Return measures at every rank: `depth`, `ranks`, `confidence`, `readings`, ..."""
         return self._hub._run(self._curves(measures, parameters))  # type: ignore[no-any-return]
 
@@ -126,18 +133,22 @@ class Run(Submission):
         """Return the file of the documents that its user knew; NotFound where it came without one."""
         return self._hub._run(self._hub._bytes(f"{self._path}known/"))  # type: ignore[no-any-return]
 
-    def _values(self, measures: Sequence[str]) -> Steps[Values]:
+    def _values(self, measures: Sequence[Any]) -> Steps[Values]:
         asked = {"measures": list(measures)} if measures else {}
         return Values((yield from self._hub._json(f"{self._path}values/", asked)))
 
-    def _means(self, measures: Sequence[str]) -> Steps[Means]:
+    def _means(self, measures: Sequence[Any]) -> Steps[Means]:
         return Means((yield from self._values(measures)).raw)
+
+    def _covered(self, measures: Sequence[Any]) -> Steps[Coverage]:
+        asked = [str(measure) for measure in measures] or list((yield from self._means(())))
+        return Coverage((yield from self._values([*asked, RETRIEVED])).raw, self.tag)
 
     def _ranked(self, topic: str, parameters: dict[str, Any]) -> Steps[Listed]:
         asked = {"topic": topic, **parameters}
         return Listed((yield from self._hub._json(f"{self._path}ranking/", asked)), "documents")
 
-    def _curves(self, measures: Sequence[str], parameters: dict[str, Any]) -> Steps[Curves]:
+    def _curves(self, measures: Sequence[Any], parameters: dict[str, Any]) -> Steps[Curves]:
         asked = {**({"measures": list(measures)} if measures else {}), **parameters}
         return Curves((yield from self._hub._json(f"{self._path}curve/", asked)))
 

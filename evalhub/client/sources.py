@@ -1,4 +1,4 @@
-"""Runs as they come: a path, bytes, a file, a dictionary, a table, scored documents, a ranx Run.
+"""Runs as they come: a path, bytes, a file, a dictionary, a table, scored documents, a ranx Run or a file of one.
 
 They are told apart by their shape, so that no library is imported for it. What is no file yet is written in the six
 columns of trec_eval, in the order in which EvalHub evaluates it: score descending, then doc_id descending bytewise.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import math
 import os
 import re
@@ -16,7 +17,8 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,7 +26,9 @@ from .errors import BadSource
 
 # What programs write as the tag of every run, in lower case; none of these says which run it is.
 GENERIC = frozenset(("pyterrier", "anserini", "pyserini", "faiss", "run", "test", "standard", "q0", "0", "ranx"))
-_ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec")
+# Files of ranx; the first can be read without it.
+_RANX = (".json", ".lz4", ".parquet")
+_ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", *_RANX)
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _COMPRESSED_FROM = 64 * 1024
 _IN_MEMORY = 16 * 1024 * 1024
@@ -40,13 +44,17 @@ class Source:
     """A file ready to be sent, as often as it takes: `open` gives it from its beginning.
 
     `tag` names the run: what its user says, or the tag in the file, or the file's name where that tag is a generic one.
-    `sha256` is that of the decompressed bytes, "" where it is not known.
+    `sha256` is that of the decompressed bytes, "" where it is not known. `identical` has the topics for which a
+    document of the topic's own id is retrieved, which no file is searched for; `dropped` says whether these documents
+    were left out.
     """
 
     name: str
     body: IO[bytes]
     tag: str
     sha256: str
+    identical: tuple[str, ...] = ()
+    dropped: bool = False
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -65,34 +73,80 @@ def size_of(source: Source) -> int:
     return Path(source.body.name).stat().st_size
 
 
-def read_source(given: Any, tag: str | None = None) -> Source:
-    """Return what is to be sent of a run of any shape; BadSource for what is none."""
+def read_source(given: Any, tag: str | None = None, *, drop_identical: bool = False) -> Source:
+    """Return what is to be sent of a run of any shape; BadSource for what is none.
+
+    `drop_identical` leaves out documents whose id is that of the topic, as BEIR does before it evaluates.
+    """
     if isinstance(given, Source):
         return given
+    named = None
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         if not path.is_file():
             raise BadSource(f"{path}: there is no such file")
-        with path.open("rb") as file:
-            return _of_bytes(file, path.name, tag)
-    if isinstance(given, bytes | bytearray | memoryview):
-        return _of_bytes(io.BytesIO(given), "run", tag)
-    if hasattr(given, "read"):
-        return _of_bytes(given, Path(str(getattr(given, "name", "run"))).name, tag)
+        if path.suffix.lower() in _RANX:
+            given, named = _of_ranx(path), tag_of_name(path.name)
+        else:
+            given = path
+    plain = isinstance(given, bytes | bytearray | memoryview | Path) or hasattr(given, "read")
+    if plain and drop_identical:
+        raise BadSource("drop_identical is for results that are a dictionary, a table or rows, not for a run file")
+    if isinstance(given, Path):
+        with given.open("rb") as file:
+            return _of_bytes(file, given.name, tag)
+    if plain:
+        body = given if hasattr(given, "read") else io.BytesIO(given)
+        return _of_bytes(body, Path(str(getattr(given, "name", "run"))).name, tag)
+    return _of_results(given, tag, named, drop_identical)
+
+
+def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: bool) -> Source:
+    """Write results as a run file; `named` is what their file is called, if they have one."""
     if type(given).__module__.partition(".")[0] == "ranx" and hasattr(given, "to_dict"):
-        tag = tag or getattr(given, "name", None)
+        named = named or getattr(given, "name", None)
         given = given.to_dict()
-    name = tag if tag and tag.lower() not in GENERIC else None
-    if not name:
+    name = tag or named or ""
+    if not name or name.lower() in GENERIC:
         raise BadSource("a run that comes without a file has no name; give it a tag, as in submit(results, tag='bm25')")
-    return _of_bytes(io.BytesIO("".join(six_columns(by_topic(given), name)).encode()), f"{name}.run", name)
+    results = by_topic(given)
+    identical = tuple(topic for topic, ranking in results.items() if topic in ranking)
+    if drop_identical:
+        for topic in identical:
+            del results[topic][topic]
+        if not any(results.values()):
+            raise BadSource("no document is left: each has the id of its topic")
+    source = _of_bytes(io.BytesIO("".join(six_columns(results, name)).encode()), f"{name}.run", name)
+    return replace(source, identical=identical, dropped=drop_identical)
+
+
+def _of_ranx(path: Path) -> Any:
+    """Return the run of a file that ranx has written."""
+    if path.suffix.lower() == ".json":
+        try:
+            return json.loads(path.read_bytes())
+        except ValueError as error:
+            raise BadSource(f"{path} is not the JSON of a run: {error}") from error
+    try:
+        kind = import_module("ranx").Run
+    except ImportError as error:
+        raise BadSource(f"{path} can be read where ranx is installed: pip install ranx ({error})") from error
+    try:
+        return kind.from_parquet(str(path)) if path.suffix.lower() == ".parquet" else kind.from_file(str(path))
+    except Exception as error:  # whatever the readers of ranx raise
+        raise BadSource(f"ranx cannot read {path}: {error}") from error
 
 
 def read_file(given: Any) -> Source:
     """Return what is to be sent of judgements, topics, session logs: a path, bytes or a file; BadSource for others."""
     if not isinstance(given, str | os.PathLike | bytes | bytearray | memoryview) and not hasattr(given, "read"):
         raise BadSource(f"a {type(given).__name__} is not a file; give a path, bytes or an open file")
-    return read_source(given)
+    if not isinstance(given, str | os.PathLike):
+        return read_source(given)
+    if not Path(given).is_file():
+        raise BadSource(f"{given}: there is no such file")
+    with Path(given).open("rb") as file:
+        return read_source(file)
 
 
 def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
@@ -153,12 +207,16 @@ def _first_tag(start: bytes) -> str:
 
 def tag_of_file(path: Path) -> str:
     """Return the tag that a file gives its run, of its first lines alone; BadSource for what cannot be read."""
+    if path.suffix.lower() in _RANX:
+        return tag_of_name(path.name)
     return _named(_first_tag(_start_of(path)), path.name)
 
 
 def is_run(path: Path) -> bool:
     """Whether a file may be a run, by its first line that is no comment: five columns or more, a rank or a score in
     its place. What its other lines hold is the server's to say, and so is what is packed by zstandard."""
+    if path.suffix.lower() in _RANX:
+        return True
     start = _start_of(path)
     if start.startswith(_ZSTD):
         return True
@@ -197,7 +255,7 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
     """Return a dictionary, a table or scored documents as {topic: {document: score}}; BadSource for what is none."""
     if isinstance(given, Mapping):
         rows: Iterable[tuple[Any, Any, Any]] = (
-            (topic, document, score) for topic, ranking in given.items() for document, score in dict(ranking).items()
+            (topic, document, score) for topic, ranking in given.items() for document, score in _ranking(topic, ranking)
         )
     elif hasattr(given, "columns"):
         rows = zip(*(list(given[_column(given, names)]) for names in (_TOPIC, _DOCUMENT, ("score",))), strict=True)
@@ -223,6 +281,12 @@ def by_topic(given: Any) -> dict[str, dict[str, float]]:
     if not found:
         raise BadSource("the run has no documents")
     return found
+
+
+def _ranking(topic: Any, ranking: Any) -> Iterable[tuple[Any, Any]]:
+    if not isinstance(ranking, Mapping):
+        raise BadSource(f"topic {topic}: {type(ranking).__name__} is not a dictionary of scores by document")
+    return ranking.items()
 
 
 def _column(table: Any, names: tuple[str, ...]) -> str:

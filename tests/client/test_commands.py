@@ -166,3 +166,67 @@ def test_a_tag_of_several_teams_is_refused_with_the_list(evh: Any) -> None:
     page = httpx.Response(200, json={"count": 3, "next": None, "results": runs})
     status, _, err = evh(lambda request: page, "values", "bm25", "-c", "c")
     assert (status, "guests/bm25, lab/bm25" in err) == (2, True)
+
+
+def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> None:
+    results = {"q1": {"q1": 3.0, "d1": 2.0}, "q2": {"d2": 1.0}}
+    lines = [
+        {"query_id": query, "results": [{"corpus_id": doc, "score": score} for doc, score in ranking.items()]}
+        for query, ranking in results.items()
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    meta = {"model_name": "lab/e5", "revision": "no_revision_available"}
+    for task in ("SciFact", "NFCorpus"):
+        kept = {"mteb_model_meta": meta, "default": {"test": results}}
+        (tmp_path / f"{task}_predictions.json").write_text(json.dumps(kept))
+    (tmp_path / "map.toml").write_text('SciFact = "scifact"\n')
+    sent: list[httpx.Request] = []
+
+    def server(request: httpx.Request) -> httpx.Response:
+        request.read()
+        sent.append(request)
+        return FakeServer()(request)
+
+    of_mteb = ("submit", "--from", "mteb", str(tmp_path), "--collections", str(tmp_path / "map.toml"))
+    status, out, err = evh(server, *of_mteb, "--meta", "seed=1", "--drop-identical", "--format", "json(tag)")
+    assert (status, json.loads(out)) == (0, [{"tag": "lab-e5"}])
+    assert err == f"Not in {tmp_path / 'map.toml'}, so not sent: NFCorpus/default/test.\n"
+    assert sent[0].url.path == "/api/v1/collections/scifact/runs/"
+    assert b'"mteb_task": "SciFact"' in sent[0].content
+    assert b'"seed": 1, "dropped_identical": 1' in sent[0].content
+    assert b"q1 Q0 d1 1 2.0 lab-e5\nq2" in sent[0].content
+    of_st = ("submit", "c", str(tmp_path / "p.jsonl"), "--from", "st")
+    assert evh(server, *of_st, "--tag", "mpnet", "--quiet")[0] == 0
+    assert b"q1 Q0 q1 1 3.0 mpnet\n" in sent[1].content
+    assert evh(lambda request: problem(422, "bad_score"), *of_st, "--tag", "mpnet")[0] == 5
+    for wrong in (of_st, of_mteb[:-2], ("submit", "c"), ("submit", "c", "f.run", "--drop-identical")):
+        assert evh(server, *wrong)[0] == 2
+    assert len(sent) == 2
+
+
+def test_what_other_programs_print_is_told_where_topics_are_missing(evh: Any, tmp_path: Path) -> None:
+    (tmp_path / "bm25.run").write_text("1 Q0 a 1 1.0 run\n")
+    asked: list[str] = []
+
+    def server(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/values/"):
+            return httpx.Response(202, json=raw_run("bm25", "evaluated"))
+        asked.append(request.url.params.get("measures", ""))
+        names = asked[-1].split(",") if asked[-1] else ["AP", "RR"]
+        means = {name: {"mean": 0.5, "aggregate": "mean"} for name in names}
+        values = {"1": {**dict.fromkeys(names, 1.0), "NumRet": 1.0}, "2": {**dict.fromkeys(names, 0.0), "NumRet": 0.0}}
+        topics = [{"topic_id": topic, "values": found} for topic, found in values.items()]
+        coverage = {"answered": 1, "judged": 2}
+        return httpx.Response(200, json={"means": means, "topics": topics, "coverage": coverage})
+
+    status, out, err = evh(
+        server, "submit", "c", str(tmp_path / "bm25.run"), "--wait", "--format", "tsv(tag,AP,topics)"
+    )
+    assert (status, out) == (0, "tag\tAP\ttopics\nbm25\t0.5\t1/2\n")
+    assert err == "bm25: BEIR would print AP 1.0000 (1 topic), EvalHub 0.5000 (2)\n"
+    assert asked == ["", "AP,RR,NumRet", "Judged@10"]
+
+
+def test_an_import_names_its_dataset(evh: Any) -> None:
+    status, _, err = evh(None, "collections", "import", "c")
+    assert (status, "required: --ir-datasets" in err) == (2, True)

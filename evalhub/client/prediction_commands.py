@@ -1,0 +1,61 @@
+"""What `evh submit` does: run files, or with --from the predictions that evaluation libraries left on the disk."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from . import commands
+from .commands import dry_run, say, wait_and_report
+from .errors import EvalHubError, QuotaExceeded, Unavailable, WrongOption
+from .hub import Hub
+from .predictions import Prediction, read_map, read_mteb, read_sentence_transformers
+from .runs import Run
+
+
+def submit(args: argparse.Namespace) -> int:
+    """Submit files or folders, or what MTEB or sentence-transformers left."""
+    if args.library:
+        with commands.hub_of(args) as hub:
+            return _submit_predictions(args, hub, commands.said_of(args))
+    if args.collections or args.drop_identical:
+        raise WrongOption("--collections and --drop-identical are for predictions, with --from mteb or --from st")
+    if not args.files:
+        raise WrongOption("name the files or folders to submit: evh submit C FILE...")
+    return commands.submit(args)
+
+
+def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any]) -> int:
+    """MTEB's folder stands where a collection does else."""
+    if args.known or args.follow:
+        raise WrongOption("--known and --follow are for run files, not for predictions")
+    if args.library == "mteb":
+        if args.files or args.tag or not args.collections:
+            raise WrongOption("write evh submit --from mteb FOLDER --collections map.toml; tags are the models' names")
+        predictions, left = read_mteb(args.collection, read_map(args.collections))
+        if left:
+            say(f"Not in {args.collections}, so not sent: {', '.join(left)}.")
+    else:
+        if len(args.files) != 1 or not args.tag:
+            raise WrongOption(
+                "write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has"
+            )
+        results = read_sentence_transformers(args.files[0])
+        predictions = [Prediction(args.files[0], args.collection, args.tag, results, {})]
+    sending = []
+    for one in predictions:
+        about = {**how, "tag": one.tag, "drop_identical": args.drop_identical}
+        about["metadata"] = {**one.metadata, **how["metadata"]}
+        sending.append((one.name, hub.collection(one.collection), one.results, about))
+    if args.dry_run:
+        return dry_run(args, hub, sending)
+    runs: list[Run] = []
+    errors: dict[str, EvalHubError] = {}
+    for name, collection, results, about in sending:
+        try:
+            runs.append(collection.submit(results, **about))
+        except EvalHubError as error:
+            errors[name] = error
+            if args.stop or isinstance(error, QuotaExceeded | Unavailable):
+                break
+    return wait_and_report(args, hub, runs, errors)
