@@ -21,11 +21,20 @@ HERE = Path(__file__).resolve().parent
 PLACE = ROOT / ".evalhub/integrations"
 # What is installed into each environment, with the client and pytest.
 ENVIRONMENTS: dict[str, tuple[str, ...]] = {
+    # This torch has a build without GPU; a newer one would be taken with gigabytes of it.
+    "embeddings": ("torch==2.13.0", "sentence-transformers[train]==6.2.0", "mteb>=2.26,<2.27", "beir==2.2.0"),
+    "ir_datasets": ("ir-datasets==0.6.3", "ir-measures==0.4.3"),
+    "pyserini": ("ir-measures==0.4.3", "pytrec-eval-terrier==0.5.11"),
     "ranx": ("ranx==0.3.21", "pyarrow"),
 }
 # The tests of test_NAME.py run in this environment.
 INTEGRATIONS: dict[str, str] = {
+    "beir": "embeddings",
+    "ir_datasets": "ir_datasets",
+    "mteb": "embeddings",
+    "pyserini": "pyserini",
     "ranx": "ranx",
+    "sentence_transformers": "embeddings",
 }
 # Models and data sets are never looked for elsewhere.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "WANDB_MODE": "disabled"}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +14,7 @@ from typing import Any
 import evalhub_client as evh
 import pytest
 
+PAGES = Path(__file__).parents[2] / "docs/integrations"
 Judgements = dict[str, dict[str, int]]
 
 
@@ -34,3 +39,31 @@ def collection_of(hub: evh.Hub, tmp_path: Path) -> Callable[..., evh.Collection]
         return made
 
     return make
+
+
+@pytest.fixture
+def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Does what a page of docs/integrations says, and compares what it prints: blocks of Python, each with the block
+    after it, and commands after `$ ` with the lines that follow them."""
+
+    def run(page: str) -> None:
+        monkeypatch.chdir(tmp_path)
+        names: dict[str, Any] = {"__name__": "__main__"}
+        text = (PAGES / page).read_text(encoding="utf-8")
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        ran = 0
+        for number, (language, block) in enumerate(blocks):
+            if language == "python":
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    exec(compile(block, page, "exec"), names)
+                assert printed.getvalue() == blocks[number + 1][1], block
+                ran += 1
+            for command in re.findall(r"^\$ (.*\n(?:(?!\$ ).*\n)*)", block, re.MULTILINE) if not language else ():
+                line, _, expected = command.partition("\n")
+                done = subprocess.run(line, shell=True, check=False, stdout=-1, stderr=subprocess.STDOUT, text=True)
+                assert done.stdout == expected, line
+                ran += 1
+        assert ran
+
+    return run

@@ -1,0 +1,57 @@
+"""Pyserini and Anserini: run files as they write them, and trec_eval's own library beside EvalHub's values."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+
+QRELS = {"1": {"a": 2, "b": 1, "c": 0}, "2": {"a": 1, "d": 2}, "3": {"e": 1}}
+# Ties, a topic without an answer, and levels of which only 2 is relevant to MS MARCO.
+RUN = {"1": {"b": 3.0, "a": 3.0, "c": 3.0, "x": 1.0}, "2": {"a": 2.0, "d": 1.0}}
+
+
+def file_of(run: dict[str, dict[str, float]], tag: str) -> str:
+    """The file of a run in the order of its dictionaries, as a searcher writes it."""
+    ranked = [(topic, enumerate(ranking.items(), 1)) for topic, ranking in run.items()]
+    return "".join(
+        f"{topic} Q0 {doc} {rank} {score:.6f} {tag}\n" for topic, rows in ranked for rank, (doc, score) in rows
+    )
+
+
+def test_two_runs_of_one_generic_tag_are_two_runs(collection_of: Callable[..., Any], tmp_path: Path) -> None:
+    """What Pyserini writes with --output has the tag Anserini, whatever was searched."""
+    (tmp_path / "run.robust.bm25.txt").write_text(file_of(RUN, "Anserini"))
+    (tmp_path / "run.robust.bm25-rm3.txt.gz").write_bytes(
+        gzip.compress(file_of({"1": {"a": 1.0}}, "Anserini").encode())
+    )
+    batch = collection_of(QRELS).submit_all(tmp_path, journal=None, timeout=60)
+    assert [run.tag for run in batch.runs] == ["run.robust.bm25", "run.robust.bm25-rm3"]
+
+
+def test_the_three_causes(collection_of: Callable[..., Any]) -> None:
+    """Coverage, ties and the level of relevance, each against trec_eval's code."""
+    collection = collection_of(QRELS)
+    run = collection.submit(file_of(RUN, "Anserini").encode(), tag="bm25").wait(60)
+    theirs = pytrec_eval.RelevanceEvaluator(QRELS, {"map", "ndcg_cut.10"}).evaluate(RUN)
+    ours = run.values("AP", "nDCG@10")
+    for topic, values in theirs.items():
+        assert (ours.of("AP")[topic], ours.of("nDCG@10")[topic]) == pytest.approx(
+            (values["map"], values["ndcg_cut_10"]), abs=1e-12
+        )
+    (row,) = run.coverage("AP").rows()
+    assert row["mean_of_answered"] == pytest.approx(sum(values["map"] for values in theirs.values()) / 2, abs=1e-12)
+    assert row["mean"] == pytest.approx(sum(values["map"] for values in theirs.values()) / 3, abs=1e-12)
+    strict = pytrec_eval.RelevanceEvaluator(QRELS, {"map"}, relevance_level=2).evaluate(RUN)
+    level = run.values("AP(rel=2)")
+    assert {topic: level[topic] for topic in strict} == pytest.approx(
+        {topic: one["map"] for topic, one in strict.items()}
+    )
+    # In the order of the file b is first, in trec_eval's c.
+    ranked = {topic: {doc: -float(rank) for rank, doc in enumerate(ranking)} for topic, ranking in RUN.items()}
+    assert collection.submit(ranked, tag="as-written").wait(60).values("RR")["1"] == 1.0
+    assert run.values("RR")["1"] == 0.5
