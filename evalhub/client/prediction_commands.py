@@ -30,9 +30,9 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
     if args.known or args.follow:
         raise WrongOption("--known and --follow are for run files, not for predictions")
     if args.library == "mteb":
-        if args.files or args.tag or not args.collections:
-            raise WrongOption("write evh submit --from mteb FOLDER --collections map.toml; tags are the models' names")
-        predictions, left = read_mteb(args.collection, read_map(args.collections))
+        if args.files or not args.collections:
+            raise WrongOption("write evh submit --from mteb FOLDER --collections map.toml")
+        predictions, left = read_mteb(args.collection, read_map(args.collections), args.tag)
         if left:
             say(f"Not in {args.collections}, so not sent: {', '.join(left)}.")
     else:

@@ -14,8 +14,9 @@ from .sources import tag_of_name
 
 _OF_MTEB = "_predictions.json"
 _META = "mteb_model_meta"
-# What MTEB calls the revision of a model that has none.
+# What MTEB calls the revision of a model that has none, and a model without a name.
 _NO_REVISION = ("", "no_revision_available")
+_NO_NAME = "no_model_name/available"
 _REVISION_LETTERS = 7
 
 Results = dict[str, dict[str, float]]
@@ -68,12 +69,15 @@ def read_map(path: str | Path) -> dict[str, str]:
     return found
 
 
-def read_mteb(folder: str | Path, collections: dict[str, str]) -> tuple[list[Prediction], list[str]]:
+def read_mteb(
+    folder: str | Path, collections: dict[str, str], tag: str | None = None
+) -> tuple[list[Prediction], list[str]]:
     """Return a run for each task of `collections` that MTEB has left predictions of, and the names of the others.
 
     `collections` has the tasks by `task`, where it has one subset and one split, else by `task/subset` or
     `task/subset/split`. The files may be in folders of their own, one for each model. The tag of a run is the model's
-    name with the beginning of its revision. Raise BadSource for a name that means several runs or none.
+    name with the beginning of its revision, unless another is given. Raise BadSource for a name that means several runs
+    or none, and for a model without a name.
     """
     made: list[Prediction] = []
     names: dict[Path, list[str]] = {}
@@ -85,7 +89,7 @@ def read_mteb(folder: str | Path, collections: dict[str, str]) -> tuple[list[Pre
             names.setdefault(path.parent, []).append(part)
             for name in (name for name in collections if f"{part}/".startswith(f"{name}/")):
                 about |= {"mteb_task": task, "mteb_subset": subset, "mteb_split": split}
-                made.append(Prediction(name, collections[name], _tag_of(about), results, about))
+                made.append(Prediction(name, collections[name], tag or _tag_of(about, path), results, about))
                 met.add(part)
     if not names:
         raise BadSource(f"{folder} has no file *{_OF_MTEB}; mteb.evaluate(..., prediction_folder=...) writes them")
@@ -113,8 +117,10 @@ def _parts_of(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Results]]:
         raise BadSource(f"{path} is not a file of predictions as MTEB 2 writes them: {error!r}") from error
 
 
-def _tag_of(about: dict[str, Any]) -> str:
+def _tag_of(about: dict[str, Any], path: Path) -> str:
     revision = about["revision"]
+    if about["model"] == _NO_NAME:
+        raise BadSource(f"{path} does not say which model it is of: MTEB found no name; give a tag")
     known = "" if revision in _NO_REVISION else f"-{revision[:_REVISION_LETTERS]}"
     return tag_of_name(about["model"])[: 64 - len(known)] + known
 

@@ -26,7 +26,7 @@ from .errors import BadSource
 
 # What programs write as the tag of every run, in lower case; none of these says which run it is.
 GENERIC = frozenset(("pyterrier", "anserini", "pyserini", "faiss", "run", "test", "standard", "q0", "0", "ranx"))
-# Files of ranx; the first can be read without it.
+# Files of ranx; of these only the second is read with it.
 _RANX = (".json", ".lz4", ".parquet")
 _ENDINGS = (".gz", ".zst", ".run", ".res", ".txt", ".trec", *_RANX)
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -121,20 +121,21 @@ def _of_results(given: Any, tag: str | None, named: str | None, drop_identical: 
 
 
 def _of_ranx(path: Path) -> Any:
-    """Return the run of a file that ranx has written."""
+    """Return the run of a file that ranx has written; the one in Parquet is a table of pandas."""
     if path.suffix.lower() == ".json":
         try:
             return json.loads(path.read_bytes())
         except ValueError as error:
             raise BadSource(f"{path} is not the JSON of a run: {error}") from error
+    needed, kind = ("pandas", "read_parquet") if path.suffix.lower() == ".parquet" else ("ranx", "Run")
     try:
-        kind = import_module("ranx").Run
+        reader = getattr(import_module(needed), kind)
     except ImportError as error:
-        raise BadSource(f"{path} can be read where ranx is installed: pip install ranx ({error})") from error
+        raise BadSource(f"{path} can be read where {needed} is installed: pip install {needed} ({error})") from error
     try:
-        return kind.from_parquet(str(path)) if path.suffix.lower() == ".parquet" else kind.from_file(str(path))
-    except Exception as error:  # whatever the readers of ranx raise
-        raise BadSource(f"ranx cannot read {path}: {error}") from error
+        return reader.from_file(str(path)) if needed == "ranx" else reader(path)
+    except Exception as error:  # whatever the readers raise
+        raise BadSource(f"{path} cannot be read: {error}") from error
 
 
 def read_file(given: Any) -> Source:

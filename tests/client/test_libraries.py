@@ -21,7 +21,7 @@ from evalhub.client import sentence_transformers as training
 from evalhub.client.predictions import read_map, read_mteb, read_sentence_transformers
 from evalhub.client.sources import read_source, tag_of_file
 from tests.client.conftest import problem, raw_run
-from tests.client.test_sources import bytes_of
+from tests.client.test_sources import Table, bytes_of
 
 RESULTS = {"1": {"1": 9.0, "a": 2.0}, "2": {"b": 1.0}, "3": {"3": 1.0}}
 
@@ -100,6 +100,11 @@ def test_files_of_ranx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = SimpleNamespace(Run=SimpleNamespace(from_file=lambda path: kind()))
     monkeypatch.setitem(sys.modules, "ranx", library)
     assert read_source(packed).tag == "dense"
+    monkeypatch.setitem(
+        sys.modules, "pandas", SimpleNamespace(read_parquet=lambda path: Table("q_id", "doc_id", "score"))
+    )
+    packed.rename(tmp_path / "dense.parquet")
+    assert bytes_of(read_source(tmp_path / "dense.parquet")).startswith(b"2 Q0 \xc3\xa4 1 1.5 dense\n")
 
 
 def test_predictions_of_sentence_transformers(tmp_path: Path) -> None:
@@ -146,6 +151,11 @@ def test_predictions_of_mteb(tmp_path: Path) -> None:
     ):
         with pytest.raises(BadSource, match=says):
             read_mteb(folder, wrong)
+    path = folder / "SciFact_predictions.json"
+    path.write_text(path.read_text().replace("intfloat/e5-small", "no_model_name/available"))
+    with pytest.raises(BadSource, match="does not say which model it is of"):
+        read_mteb(folder, collections)
+    assert {one.tag for one in read_mteb(folder, collections, "mine")[0]} == {"mine"}
     (folder / "STS_predictions.json").write_text("[1, 2]")
     with pytest.raises(BadSource, match=r"STS_predictions.* is not a file of predictions"):
         read_mteb(folder, collections)
