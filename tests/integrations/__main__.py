@@ -8,6 +8,7 @@ which reach it as a user does, by EVH_URL and EVH_TOKEN. Models and collections 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests.reliability.servers import ROOT, Server, embedded_server
 
 HERE = Path(__file__).resolve().parent
 PLACE = ROOT / ".evalhub/integrations"
+SOURCE = ROOT / "evalhub/client"
 # What is installed into each environment, with the client and pytest.
 ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     # This torch has a build without GPU; a newer one would be taken with gigabytes of it.
@@ -41,27 +43,32 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFL
 
 
 def build(folder: Path) -> Path:
-    """Build the client's wheel into a folder."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
-    subprocess.run([*command, str(ROOT / "evalhub/client")], check=True, cwd=folder)
+    """Build the client's wheel into a folder, where it is not there yet."""
+    if not list(folder.glob("evalhub_client-*.whl")):
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
+        subprocess.run([*command, str(SOURCE)], check=True, cwd=folder)
     (wheel,) = folder.glob("evalhub_client-*.whl")
     return wheel
 
 
-def install(name: str, wheel: Path) -> Path:
-    """Make the environment, or bring it up to date; returns its Python.
-
-    Libraries are installed when their list has changed, the client every time.
-    """
-    folder, requirements = PLACE / name, "\n".join(ENVIRONMENTS[name])
-    python, noted = folder / "bin/python", folder / "requirements.txt"
+def install(name: str, folder: Path) -> Path:
+    """Make the environment, or bring into it what has changed: its libraries, the client. Returns its Python."""
+    place, requirements = PLACE / name, "\n".join(ENVIRONMENTS[name])
+    python = place / "bin/python"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if not noted.exists() or noted.read_text() != requirements:
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([*pip, "pytest>=9", str(wheel), *ENVIRONMENTS[name]], check=True)
-        noted.write_text(requirements)
-    subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel)], check=True)
+    if _noted(place, "requirements") != requirements:
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        subprocess.run([*pip, "pytest>=9", str(build(folder)), *ENVIRONMENTS[name]], check=True)
+        (place / "requirements").write_text(requirements)
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCE.glob("*.*")))).hexdigest()
+    if _noted(place, "client") != digest:
+        subprocess.run([*pip, "--no-deps", "--force-reinstall", str(build(folder))], check=True)
+        (place / "client").write_text(digest)
     return python
+
+
+def _noted(place: Path, name: str) -> str:
+    return (place / name).read_text() if (place / name).exists() else ""
 
 
 def run(name: str, python: Path, server: Server, options: list[str]) -> bool:
@@ -89,10 +96,9 @@ def main() -> None:
     options = [*(["-k", args.k] if args.k else []), *(["-s"] if args.s else [])]
     results = {}
     with tempfile.TemporaryDirectory(prefix="evalhub-integrations-") as folder:
-        wheel = build(Path(folder))
         names = args.names or list(INTEGRATIONS)
         # Installing takes minutes and may fail: no server stands idle meanwhile.
-        pythons = {name: install(name, wheel) for name in dict.fromkeys(INTEGRATIONS[one] for one in names)}
+        pythons = {name: install(name, Path(folder)) for name in dict.fromkeys(INTEGRATIONS[one] for one in names)}
         with embedded_server(Path(folder) / "data") as server:
             server.token = server.token or server.make_admin()
             for name in names:

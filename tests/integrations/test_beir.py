@@ -95,3 +95,7 @@ def test_a_topic_that_found_its_own_document_only(collection_of: Callable[..., A
     assert (row["answered"], row["judged"], row["mean"]) == (1, 2, 0.5)
     printed = EvaluateRetrieval.evaluate({query: QRELS[query] for query in few}, copy.deepcopy(few), [10])[0]
     assert printed["NDCG@10"] in (row["mean"], row["mean_of_answered"])
+
+
+def test_the_page_says_what_happens(follow: Callable[[str], None]) -> None:
+    follow("beir.md")

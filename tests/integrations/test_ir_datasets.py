@@ -130,3 +130,7 @@ def test_rounds_of_judging_are_no_subtopics(hub: evh.Hub, capsys: pytest.Capture
     assert imported(capsys, slug, "--ir-datasets", name)["iteration"] == "round"
     (version,) = hub.collection(slug).qrels().rows()
     assert (version["iteration"], version["warnings"]["counts"]["rounds"]) == ("round", 2)
+
+
+def test_the_page_says_what_happens(follow: Callable[[str], None]) -> None:
+    follow("ir-datasets.md")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import evalhub_client as evh
 import mteb
 import pytest
+import torch
 from datasets import Dataset
 from evalhub_client import cli
 from mteb.abstasks.retrieval import AbsTaskRetrieval
@@ -64,7 +66,9 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
     folder = tmp_path_factory.mktemp("predictions")
     tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    torch.manual_seed(7)
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
+    model.model_card_data.model_name, model.model_card_data.base_model_revision = "lab/static", "0123456789abcdef"
     other = {query: dict(list(docs.items())[:1]) for query, docs in QRELS.items()}
     tasks = [task_of("LabTask", default=QRELS), task_of("LabTasks", en=QRELS, other=other)]
     found = mteb.evaluate(model, tasks, prediction_folder=folder, cache=None)
@@ -99,6 +103,7 @@ def test_each_task_is_a_run_with_the_scores_of_mteb(
         assert {one: ours[MEASURES[one]] for one in MEASURES} == pytest.approx(
             {one: scores[name][one] for one in MEASURES}, abs=1e-5
         )
+        assert (run.tag, run.metadata["revision"]) == ("lab-static-0123456", "0123456789abcdef")
         assert run.metadata["mteb_task"] == name.partition("/")[0]
         assert run.metadata["dropped_identical"] == len(QUERIES)
 
@@ -109,3 +114,15 @@ def test_a_name_that_means_two_runs_is_refused(
     (tmp_path / "map.toml").write_text('LabTasks = "c"\n')
     assert cli.run(["submit", "--from", "mteb", str(evaluated[0]), "--collections", str(tmp_path / "map.toml")]) == 5
     assert "LabTasks/en/test, LabTasks/other/test; name each of them" in capsys.readouterr().err
+
+
+def test_the_page_says_what_happens(
+    evaluated: tuple[Path, dict[str, Any]], hub: evh.Hub, tmp_path: Path, follow: Callable[[str], None]
+) -> None:
+    """Its two collections are those of the tasks above."""
+    shutil.copytree(evaluated[0], tmp_path / "predictions")
+    (tmp_path / "map.toml").write_text('LabTask = "lab-task"\n"LabTasks/en" = "lab-tasks-en"\n')
+    qrels = "".join(f"{topic} 0 {doc} 1\n" for topic, docs in QRELS.items() for doc in docs)
+    for slug in ("lab-task", "lab-tasks-en"):
+        hub.create_collection(slug, measures=["nDCG@10"]).upload_qrels(qrels.encode())
+    follow("mteb.md")

@@ -55,3 +55,7 @@ def test_the_three_causes(collection_of: Callable[..., Any]) -> None:
     ranked = {topic: {doc: -float(rank) for rank, doc in enumerate(ranking)} for topic, ranking in RUN.items()}
     assert collection.submit(ranked, tag="as-written").wait(60).values("RR")["1"] == 1.0
     assert run.values("RR")["1"] == 0.5
+
+
+def test_the_page_says_what_happens(follow: Callable[[str], None]) -> None:
+    follow("pyserini.md")

@@ -17,7 +17,6 @@ BM25 = {"1": {"a": 3.0, "b": 2.0, "d": 1.0}, "2": {"x": 3.0, "c": 2.0}, "3": {"z
 MEASURES = {
     "map": "AP", "map@2": "AP@2", "ndcg@10": "nDCG@10", "ndcg_burges@10": "nDCG(gains='exp')@10", "mrr": "RR",
     "precision@2": "P@2", "recall@2": "R@2", "hit_rate@1": "Success@1", "r-precision": "Rprec",
-    "rbp.80": "RBP(p=0.8,rel=1)", "bpref": "Bpref",
 }  # fmt: skip
 
 
@@ -52,3 +51,7 @@ def test_runs_and_judgements_come_back_as_its_objects(collection_of: Callable[..
     assert list(ours.values()) == pytest.approx(list(theirs.values()), abs=1e-12)
     with pytest.raises(evh.EvalHubError, match="shows no judgements"):
         to_ranx_qrels(hub.create_collection(f"{collection.slug}-empty"))
+
+
+def test_the_page_says_what_happens(follow: Callable[[str], None]) -> None:
+    follow("ranx.md")

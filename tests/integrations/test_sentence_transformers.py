@@ -19,7 +19,8 @@ from sentence_transformers.models import StaticEmbedding
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper"]
-CORPUS = {f"d{number}": f"{WORDS[number % 10]} {WORDS[(3 * number + 1) % 10]}" for number in range(30)}
+# The first word twice: no two documents of another relevance have the same words, and so the same score.
+CORPUS = {f"d{number}": " ".join([WORDS[number % 10]] * 2 + [WORDS[(3 * number + 1) % 10]]) for number in range(30)}
 QUERIES = {f"q{number}": WORDS[number] for number in range(8)}
 RELEVANT = {query: {doc for doc, text in CORPUS.items() if text.startswith(word)} for query, word in QUERIES.items()}
 QRELS = {query: dict.fromkeys(sorted(docs), 1) for query, docs in RELEVANT.items()}
@@ -94,3 +95,7 @@ def test_the_scores_are_those_of_the_inner_evaluator(
     assert cli.run(sent) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["nDCG@10"] == pytest.approx(theirs["dev_cosine_ndcg@10"], abs=1e-9)
+
+
+def test_the_page_says_what_happens(follow: Callable[[str], None]) -> None:
+    follow("sentence-transformers.md")
