@@ -107,7 +107,11 @@ def __getattr__(name: str) -> Any:
     """Make the class when it is asked for, with the base class of the library that is installed."""
     if name != "HubEvaluator":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    base = import_module("sentence_transformers.evaluation").SentenceEvaluator
+    try:
+        library = import_module("sentence_transformers.base.evaluation")
+    except ImportError:  # before version 6
+        library = import_module("sentence_transformers.evaluation")
+    base = library.SentenceEvaluator
     made = type(name, (_HubEvaluator, base), {"__module__": __name__, "__doc__": _HubEvaluator.__doc__})
     globals()[name] = made
     return made

@@ -13,9 +13,9 @@ from datasets import Dataset
 from evalhub_client import cli
 from evalhub_client.sentence_transformers import HubEvaluator
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.evaluation import InformationRetrievalEvaluator
-from sentence_transformers.losses import MultipleNegativesRankingLoss
-from sentence_transformers.models import StaticEmbedding
+from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "hazel", "iris", "juniper"]
