@@ -1,8 +1,12 @@
-"""Pyserini and Anserini: run files as they write them, and trec_eval's own library beside EvalHub's values."""
+"""Pyserini and Anserini: run files as they write them, and trec_eval's own library beside EvalHub's values.
+
+Pyserini itself needs Java 21 and is not installed; what it wrote is on its page.
+"""
 
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import pytest
 import pytrec_eval
 
+PAGES = Path(__file__).parents[2] / "docs/integrations"
 QRELS = {"1": {"a": 2, "b": 1, "c": 0}, "2": {"a": 1, "d": 2}, "3": {"e": 1}}
 # Ties, a topic without an answer, and levels of which only 2 is relevant to MS MARCO.
 RUN = {"1": {"b": 3.0, "a": 3.0, "c": 3.0, "x": 1.0}, "2": {"a": 2.0, "d": 1.0}}
@@ -21,6 +26,16 @@ def file_of(run: dict[str, dict[str, float]], tag: str) -> str:
     return "".join(
         f"{topic} Q0 {doc} {rank} {score:.6f} {tag}\n" for topic, rows in ranked for rank, (doc, score) in rows
     )
+
+
+def test_what_pyserini_wrote(collection_of: Callable[..., Any], tmp_path: Path) -> None:
+    """The lines of the page: bears attack in d1 and d4, honey is in d2."""
+    lines = re.findall(r"^\d Q0 .* Anserini\n", (PAGES / "pyserini.md").read_text(), re.MULTILINE)
+    assert len(lines) == 5
+    path = tmp_path / "run.bears.bm25.txt"
+    path.write_text("".join(lines))
+    run = collection_of({"1": {"d1": 1, "d4": 1}, "2": {"d2": 1}}).submit(path).wait(60)
+    assert (run.tag, dict(run.means("AP", "NumRet"))) == ("run.bears.bm25", {"AP": 1.0, "NumRet": 5.0})
 
 
 def test_two_runs_of_one_generic_tag_are_two_runs(collection_of: Callable[..., Any], tmp_path: Path) -> None:
