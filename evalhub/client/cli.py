@@ -209,7 +209,7 @@ def _add_sessions(add: Any) -> None:
 
 def _add_runs(add: Any) -> None:
     made = add("submit", prediction_commands.submit, "submit run files, those of a folder, or predictions of a library")
-    made.add_argument("collection", help="left out with --from mteb: `evh submit --from mteb FOLDER`")
+    made.add_argument("collection", help="with --from mteb the folder; with --from st left out where one is configured")
     made.add_argument("files", nargs="*", metavar="FILE")
     made.add_argument("--from", dest="library", choices=("mteb", "st"), help="FILE holds predictions of MTEB or of"
                       " sentence-transformers")  # fmt: skip

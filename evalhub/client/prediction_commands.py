@@ -36,12 +36,15 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
         if left:
             say(f"Not in {args.collections}, so not sent: {', '.join(left)}.")
     else:
-        if len(args.files) != 1 or not args.tag:
+        # With a configured collection the file may stand alone.
+        slug, path = hub.config.collection, args.collection
+        if args.files:
+            slug, path = args.collection, args.files[0]
+        if len(args.files) > 1 or not slug or not args.tag:
             raise WrongOption(
                 "write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has"
             )
-        results = read_sentence_transformers(args.files[0])
-        predictions = [Prediction(args.files[0], args.collection, args.tag, results, {})]
+        predictions = [Prediction(path, slug, args.tag, read_sentence_transformers(path), {})]
     sending = []
     for one in predictions:
         about = {**how, "tag": one.tag, "drop_identical": args.drop_identical}

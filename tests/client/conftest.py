@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -58,8 +59,10 @@ def hub_of(clock: Clock) -> Callable[..., Hub]:
 def evh(hub_of: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Callable[..., Any]:
     """Runs a command against a function; returns status, standard output and standard error."""
 
-    def run(answer: Callable[[httpx.Request], Any], *arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(commands, "hub_of", lambda args: hub_of(answer, retry_for=0.0))
+    def run(answer: Callable[[httpx.Request], Any], *arguments: str, collection: str = "") -> tuple[int, str, str]:
+        hub = hub_of(answer, retry_for=0.0)
+        hub.config = replace(hub.config, collection=collection or hub.config.collection)
+        monkeypatch.setattr(commands, "hub_of", lambda args: hub)
         # Of `evh login`, whose address and token are not those of the file.
         monkeypatch.setattr(account_commands, "Hub", lambda config: hub_of(answer, config=config))
         status = cli.run(list(arguments))

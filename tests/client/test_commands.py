@@ -199,6 +199,10 @@ def test_predictions_of_libraries_are_submitted(evh: Any, tmp_path: Path) -> Non
     assert evh(server, *of_st, "--tag", "mpnet", "--quiet")[0] == 0
     assert b"q1 Q0 q1 1 3.0 mpnet\n" in sent[1].content
     assert evh(lambda request: problem(422, "bad_score"), *of_st, "--tag", "mpnet")[0] == 5
+    alone = ("submit", str(tmp_path / "p.jsonl"), "--from", "st", "--tag", "mpnet")
+    assert evh(server, *alone)[0] == 2
+    assert evh(server, *alone, collection="dev")[0] == 0
+    assert sent.pop().url.path == "/api/v1/collections/dev/runs/"
     for wrong in (of_st, of_mteb[:-2], ("submit", "c"), ("submit", "c", "f.run", "--drop-identical")):
         assert evh(server, *wrong)[0] == 2
     assert len(sent) == 2
