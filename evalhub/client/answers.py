@@ -6,23 +6,23 @@ A field that a newer server adds is there without a newer client.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from html import escape
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
+from .display import Chart, table_html, text_of
+
 # The measure that says how many documents a topic has: none where a run has not answered it.
 RETRIEVED = "NumRet"
-_SHOWN = 50
-_CELL = "padding: 0 .5em; text-align: right;"
 _SOURCE = ("collection", "run", "qrels", "scores", "test", "correction", "topics")
 
 
 class Answer:
     """One answer. `rows()` gives it as flat dictionaries, `to_frame()` as a table of pandas."""
 
-    def __init__(self, raw: dict[str, Any]) -> None:
+    def __init__(self, raw: dict[str, Any], page: str = "") -> None:
         self.raw = raw
+        self._page = page
 
     def __getattr__(self, name: str) -> Any:
         # Of a copy that is still being made there is no `raw` yet.
@@ -38,8 +38,7 @@ class Answer:
 
     def source(self) -> str:
         """Say where the numbers come from, for the line under a table."""
-        body = {**self.raw, **(self.raw.get("statistics") or {})}
-        known = [(name, body.get(name)) for name in _SOURCE]
+        known = [(name, self.raw.get(name)) for name in _SOURCE]
         return ", ".join(f"{name} {value}" for name, value in known if isinstance(value, str | int))
 
     @property
@@ -55,34 +54,58 @@ class Answer:
         return f"{type(self).__name__}({self.source() or ', '.join(self.raw)})"
 
     def _repr_html_(self) -> str:
-        rows = self.rows()
-        names = list(dict.fromkeys(name for row in rows[:_SHOWN] for name in row))
-        head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in names)
-        body, tier = "", None
-        for row in rows[:_SHOWN]:
-            # A line above the first run of each tier.
-            line = "border-top: 1px solid;" if row.get("tier") != tier else ""
-            tier = row.get("tier")
-            cells = "".join(f'<td style="{_CELL}{line}">{escape(text_of(row.get(name)))}</td>' for name in names)
-            body += f"<tr>{cells}</tr>"
-        more = f" ({len(rows) - _SHOWN} more rows)" if len(rows) > _SHOWN else ""
-        link = f' <a href="{escape(self.page)}">{escape(self.page)}</a>' if self.page.startswith("http") else ""
-        foot = f"<small>{escape(self.source())}{more}{link}</small>"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+        return table_html(self.rows(), self.source(), self.page)
 
 
-def text_of(value: Any) -> str:
-    """Return a value as it is shown: four decimals, nothing for None."""
-    if value is None:
-        return ""
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+class _Drawn(Answer):
+    """An answer that the server draws, too."""
+
+    _first_chart = ""
+
+    def __init__(self, raw: dict[str, Any], page: str = "", charts: Callable[..., Chart] | None = None) -> None:
+        super().__init__(raw, page)
+        self._charts = charts
+
+    def chart(self, name: str | None = None, **parameters: Any) -> Chart:
+        """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
+        if self._charts is None:
+            raise AttributeError("only what a collection was asked for has charts")
+        return self._charts(name or self._first_chart, **parameters)
 
 
 class Check(Answer):
     """What a dry run says of a file: what would be stored, with `warnings`."""
 
 
-class Means(Answer, Mapping[str, "float | None"]):
+class Placed(Answer):
+    """An answer that has a page."""
+
+    def __init__(self, raw: dict[str, Any], page: str = "") -> None:
+        super().__init__(raw)
+        self._page = page
+
+    @property
+    def page(self) -> str:
+        return self._page
+
+
+class Drawn(Placed):
+    """An answer that the server draws, too."""
+
+    _first_chart = ""
+
+    def __init__(self, raw: dict[str, Any], page: str = "", charts: Callable[..., Any] | None = None) -> None:
+        super().__init__(raw, page)
+        self._charts = charts
+
+    def chart(self, name: str | None = None, form: str = "svg", **parameters: Any) -> Chart:
+        """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
+        if self._charts is None:
+            raise AttributeError("only what a collection was asked for has charts")
+        return self._charts(name or self._first_chart, form, **parameters)  # type: ignore[no-any-return]
+
+
+class Means(Placed, Mapping[str, "float | None"]):
     """The means of a run by measure, with its `coverage`: a mapping; None is a mean that does not exist."""
 
     def __getitem__(self, measure: Any) -> float | None:
@@ -102,7 +125,7 @@ class Means(Answer, Mapping[str, "float | None"]):
         return repr(dict(self))
 
 
-class Values(Answer, Mapping[str, "float | None"]):
+class Values(Placed, Mapping[str, "float | None"]):
     """The values of a run by topic, of its first measure: a mapping; None is undefined, which is not 0."""
 
     @property
@@ -155,20 +178,16 @@ class Coverage(Answer):
         )
 
 
-class Placed(Answer):
-    """An answer that has a page."""
+class Board(Drawn):
+    """A leaderboard: `results` has every row of all pages that were asked for. `chart()` draws its means."""
 
-    def __init__(self, raw: dict[str, Any], page: str = "") -> None:
-        super().__init__(raw)
-        self._page = page
+    _first_chart = "means"
 
-    @property
-    def page(self) -> str:
-        return self._page
-
-
-class Board(Placed):
-    """A leaderboard: `results` has every row of all pages that were asked for."""
+    def source(self) -> str:
+        parts = [super().source(), f"{self.raw.get('ranked')} ranked runs"]
+        if made := self.raw.get("statistics"):
+            parts.append(f"{made['test']} test of {made['measure']}, {made['correction'] or 'no further'} correction")
+        return ", ".join(parts)
 
     def rows(self) -> list[dict[str, Any]]:
         return [self._row(row) for row in self.raw["results"]]
@@ -187,8 +206,15 @@ class Board(Placed):
         return {**flat, "state": row["state"], "code": row["code"], "id": row["run"]["id"]}
 
 
-class Comparison(Placed):
-    """Runs compared: a row for every measure, pair and test."""
+class Comparison(Drawn):
+    """Runs compared: a row for every measure, pair and test. `chart()` draws which differ significantly."""
+
+    _first_chart = "significance"
+
+    def source(self) -> str:
+        parts = [super().source(), f"tests {', '.join(self.raw.get('tests', []))}", f"alpha {self.raw.get('alpha')}"]
+        parts += [f"{measure['topics']['used']} topics of {measure['measure']}" for measure in self.raw["measures"]]
+        return ", ".join(part for part in parts if part)
 
     def rows(self) -> list[dict[str, Any]]:
         names = {run["id"]: run["tag"] for run in self.raw["runs"]}
@@ -233,22 +259,6 @@ class Curves(Answer):
                 row = {"measure": curve["measure"], "rank": rank}
                 rows.append(row | {name: curve[name][place] for name in shown})
         return rows
-
-
-class Chart:
-    """A picture: `content` is the file, `form` its format. A notebook shows svg and png."""
-
-    def __init__(self, content: bytes, form: str) -> None:
-        self.content, self.form = content, form
-
-    def __repr__(self) -> str:
-        return f"Chart({self.form}, {len(self.content):,} bytes)"
-
-    def _repr_svg_(self) -> str | None:
-        return self.content.decode() if self.form == "svg" else None
-
-    def _repr_png_(self) -> bytes | None:
-        return self.content if self.form == "png" else None
 
 
 class SessionValues(Answer):

@@ -6,16 +6,19 @@ import json
 import logging
 import uuid
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, overload
+from urllib.parse import urlencode
 
-from .answers import Answer, Board, Chart, Check, Comparison, Difference, Listed
+from .answers import Answer, Board, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
+from .display import Chart
 from .errors import Conflict, EvalHubError, QuotaExceeded, TimedOut
 from .metadata import Metadata, metadata_of
 from .output import names_in
-from .runs import Run, find_run
-from .sending import Call, Pause, Steps
+from .runs import Run, find_run, run_id_in
+from .sending import Call, Pause, Steps, parameters_of
 from .sessions import Sessions
 from .sources import Source, read_file, read_source
 
@@ -28,6 +31,9 @@ _IF_TAKEN = ("fail", "skip", "suffix")
 _THERE = 200
 # Clocks differ by seconds.
 _AFTER_MIDNIGHT = 5.0
+# What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison reads.
+_ON_BOARDS = ("measures", "sort", "order", "filter", "scores")
+_PAGING = ("run", "sort", "limit", "offset")
 _log = logging.getLogger("evalhub_client")
 
 
@@ -165,8 +171,11 @@ class Collection:
         return self._hub._run(self._difference([a, b], measure, parameters))  # type: ignore[no-any-return]
 
     def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
-        """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, ..."""
-        return self._hub._run(self._hub._chart(f"{self.path}charts/", name, form, parameters))  # type: ignore[no-any-return]
+        """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, `orders`, ...
+
+        `form` is svg, png, pdf, or json for Vega-Lite. `runs` and `baseline` are named in any way.
+        """
+        return self._hub._run(self._chart(name, form, parameters))  # type: ignore[no-any-return]
 
     def upload_qrels(
         self,
@@ -284,14 +293,24 @@ class Collection:
             asked["measures"] = ",".join(map(str, measures))
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
-        return Board((yield from self._hub._pages(f"{self.path}leaderboard/", asked, rows)), self.page)
+        found = yield from self._hub._pages(f"{self.path}leaderboard/", asked, rows)
+        kept = {name: asked[name] for name in _ON_BOARDS if name in asked}
+        return Board(found, self.page, partial(self.chart, **kept))
+
+    def _chart(self, name: str, form: str, parameters: dict[str, Any]) -> Steps[Chart]:
+        asked = dict(parameters)
+        if asked.get("runs"):
+            asked["runs"] = yield from self._ids(_as_list(asked["runs"]))
+        if asked.get("baseline"):
+            asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
+        return (yield from self._hub._chart(f"{self.path}charts/", name, form, asked))  # type: ignore[no-any-return]
 
     def _ids(self, runs: Iterable[str | Run]) -> Steps[list[str]]:
         """Return the ids of runs that are named in any way."""
         found = []
         for run in runs:
-            named = run if isinstance(run, Run) else (yield from find_run(self._hub, self.slug, run))
-            found.append(str(named.id))
+            known = run.raw["id"] if isinstance(run, Run) else run_id_in(run)
+            found.append(known or (yield from find_run(self._hub, self.slug, run)).raw["id"])
         return found
 
     def _compared(self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float) -> Steps[Comparison]:
@@ -321,7 +340,12 @@ class Collection:
                 yield Pause(1.0)
                 waited += 1.0
             found = yield from self._hub._json(f"comparisons/{status['id']}/")
-        return Comparison(found, f"{self.page}comparison/")
+        if stored := found.get("comparison"):
+            # What a worker has made has a page and charts of its own.
+            path = f"comparisons/{stored['id']}/"
+            return Comparison(found, f"{self._hub.url}/{path}", partial(self._hub._drawn, f"{path}charts/"))
+        kept = {name: value for name, value in parameters_of(asked).items() if name not in _PAGING}
+        return Comparison(found, f"{self.page}comparison/?{urlencode(kept)}", partial(self.chart, **kept))
 
     def _difference(self, runs: Sequence[str | Run], measure: Any, parameters: dict[str, Any]) -> Steps[Difference]:
         asked = {"runs": ",".join((yield from self._ids(runs))), **parameters}

@@ -9,12 +9,13 @@ from typing import Any
 
 import httpx
 
-from .answers import Answer, Chart, Listed
+from .answers import Answer, Listed
 from .collection import Collection
 from .config import Config, read_config
+from .display import Chart, check_form
 from .errors import Ambiguous, NotFound
 from .runs import Run, find_run
-from .sending import Call, Sender, Steps, Watcher, send
+from .sending import Call, Sender, Steps, Watcher, parameters_of, send
 from .sessions import Sessions, SessionSet
 from .sources import read_file
 from .version import VERSION
@@ -155,16 +156,18 @@ class Hub:
             _log.warning("the server at %s serves evalhub-client %s and newer; this is %s", self.url, least, VERSION)
 
     def _json(self, path: str, params: dict[str, Any] | None = None) -> Steps[dict[str, Any]]:
-        asked = {name: _text(value) for name, value in (params or {}).items() if value is not None}
-        body: dict[str, Any] = (yield from self._ask(Call("GET", path, asked))).json()
+        body: dict[str, Any] = (yield from self._ask(Call("GET", path, parameters_of(params or {})))).json()
         return body
 
     def _answer(self, path: str, params: dict[str, Any] | None = None) -> Steps[Answer]:
         return Answer((yield from self._json(path, params)))
 
     def _chart(self, path: str, name: str, form: str, parameters: dict[str, Any]) -> Steps[Chart]:
-        asked = {parameter: _text(value) for parameter, value in parameters.items() if value is not None}
-        return Chart((yield from self._ask(Call("GET", f"{path}{name}.{form}", asked))).content, form)
+        call = Call("GET", f"{path}{name}.{check_form(form)}", parameters_of(parameters))
+        return Chart((yield from self._ask(call)).content, form, f"{path}{name}")
+
+    def _drawn(self, path: str, name: str, form: str = "svg", **parameters: Any) -> Any:
+        return self._run(self._chart(path, name, form, parameters))
 
     def _bytes(self, path: str) -> Steps[bytes]:
         return (yield from self._ask(Call("GET", path))).content
@@ -189,13 +192,6 @@ class Hub:
     def _created(self, fields: dict[str, Any]) -> Steps[Collection]:
         yield from self._ask(Call("POST", "collections/", json=fields, key=uuid.uuid4().hex))
         return self.collection_class(self, fields["slug"])
-
-
-def _text(value: Any) -> str:
-    """Return a parameter as an address has it: lists with commas, truth in lower case."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple | set) else str(value)
 
 
 def _numbers(version: str) -> list[int]:

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from .answers import text_of
+from .display import text_of
 from .errors import EvalHubError, suggestion
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv")

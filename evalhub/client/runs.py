@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from .answers import RETRIEVED, Answer, Chart, Coverage, Curves, Listed, Means, Values
+from .answers import RETRIEVED, Answer, Coverage, Curves, Listed, Means, Values
+from .display import Chart
 from .errors import Ambiguous, EvaluationFailed, NotFound, TimedOut, seconds_of
 from .sending import Call, Pause, Steps
 
@@ -26,7 +27,7 @@ class Submission(Answer):
     there = False
 
     def __init__(self, hub: Any, raw: dict[str, Any]) -> None:
-        super().__init__(raw)
+        super().__init__(raw, f"{hub.url}/runs/{raw['id']}/")
         self._hub = hub
 
     @property
@@ -122,7 +123,7 @@ class Run(Submission):
         """Return measures at every rank: `depth`, `ranks`, `confidence`, `readings`, ..."""
         return self._hub._run(self._curves(measures, parameters))  # type: ignore[no-any-return]
 
-    def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
+    def chart(self, name: str = "curve", form: str = "svg", **parameters: Any) -> Chart:
         """Return a chart, which a notebook shows: `curve`, `precision-recall`, `distribution`, `topics`, `ranking`.
 
         `form` is svg, png, pdf, or json for Vega-Lite.
@@ -135,10 +136,10 @@ class Run(Submission):
 
     def _values(self, measures: Sequence[Any]) -> Steps[Values]:
         asked = {"measures": list(measures)} if measures else {}
-        return Values((yield from self._hub._json(f"{self._path}values/", asked)))
+        return Values((yield from self._hub._json(f"{self._path}values/", asked)), self.page)
 
     def _means(self, measures: Sequence[Any]) -> Steps[Means]:
-        return Means((yield from self._values(measures)).raw)
+        return Means((yield from self._values(measures)).raw, self.page)
 
     def _covered(self, measures: Sequence[Any]) -> Steps[Coverage]:
         asked = [str(measure) for measure in measures] or list((yield from self._means(())))

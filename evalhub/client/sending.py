@@ -95,6 +95,19 @@ class Together:
     limit: int
 
 
+def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as an address has them: lists with commas, truth in lower case; None is not given."""
+    found = {name: value for name, value in given.items() if value is not None}
+    for name, value in found.items():
+        if isinstance(value, bool):
+            found[name] = str(value).lower()
+        elif isinstance(value, list | tuple | set):
+            found[name] = ",".join(map(str, value))
+        else:
+            found[name] = str(value)
+    return found
+
+
 def send(call: Call, retry_for: float, heard: Callable[[httpx.Response, float], None]) -> Steps[httpx.Response]:
     """Send a request until it is answered, for at most `retry_for` seconds; the error of the last try otherwise.
 

@@ -61,7 +61,7 @@ def test_an_errand(place: tuple[Server, Config]) -> None:
         assert tiny.submit(DENSE, tag="bm25", if_taken="suffix").tag == "bm25-2"
         assert tiny.run("dense").metadata == {"k1": 0.9}
         assert bm25.file().startswith(b"1 Q0 a 1 3.0 bm25\n")
-        assert "<table>" in tiny.leaderboard("AP")._repr_html_()
+        assert "<table" in tiny.leaderboard("AP")._repr_html_()
         with pytest.raises(BadFile, match="run:1: bad_score"):
             tiny.submit(b"1 Q0 a 1 high x\n")
 
@@ -183,7 +183,7 @@ def test_every_command_writes_what_its_schema_says(
     evh("values", "values", "bm25", "-c", "told")
     assert evh("values --per-topic", "values", "bm25", "-c", "told", "--per-topic", "-m", "AP")[1]["AP"] == 0.5
     board = evh("leaderboard", "leaderboard", "told", "--statistics", "all", "--baseline", "bm25", "--sort", "AP")
-    assert [(row["rank"], row["tag"]) for row in board] == [(1, "dense"), (1, "fourth"), (3, "bm25"), (3, "third")]
+    assert sorted((row["rank"], row["tag"]) for row in board) == [(1, "dense"), (1, "fourth"), (3, "bm25"), (3, "third")]
     evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
     evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
     evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")

@@ -53,17 +53,18 @@ ROW: dict[str, Any] = {
 
 def test_a_notebook_shows_a_table_with_its_source() -> None:
     rows = [{**ROW, "statistics": {"tier": tier, "baseline": None}} for tier in (1, 1, 2)]
-    statistics = {"test": "paired_t", "correction": "holm", "topics": 50}
-    raw = {"collection": "c", "qrels": 2, "statistics": statistics, "results": [*rows, *[ROW] * 60]}
+    statistics = {"test": "paired_t", "measure": "AP", "correction": "holm"}
+    raw = {"collection": "c", "qrels": 2, "topics": 50, "ranked": 63, "statistics": statistics}
+    raw["results"] = [*rows, *[ROW] * 60]
     shown = Board(raw, f"{URL}/collections/c/")._repr_html_()
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
     assert "<script" not in shown
     assert "0.3333" in shown
     assert shown.count("<tr>") == 51
-    # One line above each tier, and one below the last.
-    assert shown.count("border-top") == 3 * len(Board(raw).rows()[0])
-    assert "collection c, qrels 2, test paired_t, correction holm, topics 50 (13 more rows)" in shown
+    # A line above the second tier.
+    assert shown.count("border-top") == len(Board(raw).rows()[0])
+    assert "topics 50, 63 ranked runs, paired_t test of AP, holm correction (13 more rows)" in shown
     assert f'<a href="{URL}/collections/c/">' in shown
     assert "<a" not in Board({**raw}, "javascript:alert(1)")._repr_html_()
 

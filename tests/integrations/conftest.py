@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,3 +70,34 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
         assert ran
 
     return run
+
+
+@pytest.fixture
+def check_page(hub: evh.Hub, tmp_path: Path) -> Callable[[str, evh.Collection], None]:
+    """Runs the first example of a page of docs/integrations and compares what it prints with what the page says.
+
+    The example is written for a collection `tiny` and the team alice. With WRITE_PAGES=1 the page is written anew.
+    """
+
+    def check(name: str, collection: evh.Collection) -> None:
+        path = Path(__file__).parents[2] / f"docs/integrations/{name}.md"
+        before, _, after = path.read_text(encoding="utf-8").partition("```python\n")
+        example, between, said, rest = after.split("```", 3)
+        start = f"{before}```python\n{example}```{between}```\n"
+        example = example.replace('"tiny"', f'"{collection.slug}"').replace(
+            "evalhub:tiny", f"evalhub:{collection.slug}"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        told = {collection.slug: "tiny", hub.url: "http://127.0.0.1:8000", hub.me().teams[0]["slug"]: "alice"}
+        printed = done.stdout
+        for found, shown in told.items():
+            printed = printed.replace(found, shown)
+        if os.environ.get("WRITE_PAGES"):
+            path.write_text(f"{start}{printed}```{rest}", encoding="utf-8")
+        else:
+            assert printed == said.removeprefix("\n")
+
+    return check
