@@ -137,17 +137,32 @@ def test_the_engine_needs_numpy_and_scipy_only() -> None:
     assert offences(foreign, within="metrics.engine") == []
 
 
+# What the integrations of the client import; they are imported by users of these libraries only.
+WITH_LIBRARIES = {
+    "evalhub.client.mcp": {"mcp"},
+    "evalhub.client.mlflow": {"mlflow"},
+    "evalhub.client.pyterrier": {"ir_measures", "pandas", "pyterrier"},
+    "evalhub.client.wandb": {"wandb"},
+}
+
+
 def test_the_client_needs_the_standard_library_and_httpx_only() -> None:
     """It is installed where no server is, under another name: its own modules are imported relatively."""
 
     def foreign(module: str, tree: ast.Module) -> Iterator[str]:
+        integration = ".".join(module.split(".")[:3])
+        own = WITH_LIBRARIES.get(integration, set())
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.level == 1:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                named = {(node.module or "").split(".")[0], *(alias.name for alias in node.names if not node.module)}
+                found = {f"evalhub.client.{name}" for name in named} & set(WITH_LIBRARIES)
+                if found and integration not in WITH_LIBRARIES:
+                    yield f"{module} imports {', '.join(found)}"
                 continue
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
-                if name.split(".")[0] not in {*sys.stdlib_module_names, "httpx"}:
+                if name.split(".")[0] not in {*sys.stdlib_module_names, "httpx", *own}:
                     yield f"{module} imports {name}"
 
     assert offences(foreign, within="evalhub.client") == []

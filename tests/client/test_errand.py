@@ -183,7 +183,12 @@ def test_every_command_writes_what_its_schema_says(
     evh("values", "values", "bm25", "-c", "told")
     assert evh("values --per-topic", "values", "bm25", "-c", "told", "--per-topic", "-m", "AP")[1]["AP"] == 0.5
     board = evh("leaderboard", "leaderboard", "told", "--statistics", "all", "--baseline", "bm25", "--sort", "AP")
-    assert sorted((row["rank"], row["tag"]) for row in board) == [(1, "dense"), (1, "fourth"), (3, "bm25"), (3, "third")]
+    assert sorted((row["rank"], row["tag"]) for row in board) == [
+        (1, "dense"),
+        (1, "fourth"),
+        (3, "bm25"),
+        (3, "third"),
+    ]
     evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
     evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
     evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")

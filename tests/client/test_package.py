@@ -27,7 +27,8 @@ def test_the_wheel_works_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("evalhub_client-*.whl")
     held = {name for name in ZipFile(wheel).namelist() if not name.startswith("evalhub_client-")}
-    assert held == {f"evalhub_client/{path.name}" for path in [*SOURCE.glob("*.py*"), SOURCE / "py.typed"]}
+    sources = [*SOURCE.rglob("*.py"), *SOURCE.glob("*.pyi"), SOURCE / "py.typed"]
+    assert held == {f"evalhub_client/{path.relative_to(SOURCE)}" for path in sources}
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     python = environment / "bin/python"

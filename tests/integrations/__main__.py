@@ -27,7 +27,12 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "embeddings": ("torch==2.13.0", "sentence-transformers[train]==6.2.0", "mteb>=2.26,<2.27", "beir==2.2.0"),
     "ir_datasets": ("ir-datasets==0.6.3", "ir-measures==0.4.3"),
     "pyserini": ("ir-measures==0.4.3", "pytrec-eval-terrier==0.5.11"),
+    "mcp": ("mcp==2.3.0",),
+    "mlflow": ("mlflow==3.18.0",),
+    "notebooks": ("pandas==3.1.1", "ipython==9.18.1"),
+    "pyterrier": ("pyterrier==1.1.2",),
     "ranx": ("ranx==0.3.21", "pyarrow"),
+    "wandb": ("wandb==0.31.0",),
 }
 # The tests of test_NAME.py run in this environment.
 INTEGRATIONS: dict[str, str] = {
@@ -35,8 +40,13 @@ INTEGRATIONS: dict[str, str] = {
     "ir_datasets": "ir_datasets",
     "mteb": "embeddings",
     "pyserini": "pyserini",
-    "ranx": "ranx",
     "sentence_transformers": "embeddings",
+    "mcp": "mcp",
+    "mlflow": "mlflow",
+    "notebooks": "notebooks",
+    "pyterrier": "pyterrier",
+    "ranx": "ranx",
+    "wandb": "wandb",
 }
 # Models and data sets are never looked for elsewhere.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "WANDB_MODE": "disabled"}
