@@ -8,13 +8,14 @@ import json
 import os
 import sys
 import webbrowser
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from . import commands
 from .commands import say, show
 from .config import Config, checked_url, profile_of, read_config, write_profile
-from .errors import WrongOption
+from .errors import EvalHubError, WrongOption
 from .hub import Hub
 from .runs import run_id_in
 from .statuses import DONE
@@ -114,3 +115,18 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not sign or not name:
         raise WrongOption(f"{option} {text}: write it as K=V")
     return name, value
+
+
+def mcp(args: argparse.Namespace) -> int:
+    """Answer the questions of a model over standard input and output, until it is closed."""
+    try:
+        module = import_module(".mcp", __package__)
+    except ImportError as error:
+        if error.name != "mcp":
+            raise
+        raise EvalHubError("evh mcp needs another library: pip install 'evalhub-client[mcp]'") from error
+    config = read_config(url=args.url, profile=args.profile, token_file=args.token_file)
+    # Somebody waits for each answer.
+    with Hub(config, retry_for=20.0) as hub:
+        module.server(hub, allow_submit=args.allow_submit).run("stdio")
+    return DONE

@@ -119,6 +119,8 @@ def _add_accounts(add: Any) -> None:
     made.add_argument("--key", default="", help="idempotency key, with which a POST is sent again")
     made = add("open", account_commands.open_page, "open the page of a collection or run", of=True)
     made.add_argument("name", help="a collection, an id of a run, or its tag with -c")
+    made = add("mcp", account_commands.mcp, "a server of the Model Context Protocol over standard input and output")
+    made.add_argument("--allow-submit", action="store_true", help="with a tool that submits files of this folder")
     made = add("completion", lambda args: completion.write(args.shell, parser()), "print what completes commands")
     made.add_argument("shell", choices=completion.SHELLS)
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from evalhub.client import account_commands, cli
 from evalhub.client.output import BadFormat, rendered
 from tests.client.conftest import problem, raw_run
 from tests.client.test_batches import FakeServer
@@ -234,3 +235,12 @@ def test_what_other_programs_print_is_told_where_topics_are_missing(evh: Any, tm
 def test_an_import_names_its_dataset(evh: Any) -> None:
     status, _, err = evh(None, "collections", "import", "c")
     assert (status, "required: --ir-datasets" in err) == (2, True)
+
+
+def test_mcp_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def missing(name: str, package: str) -> Any:
+        raise ModuleNotFoundError("No module named 'mcp'", name="mcp")
+
+    monkeypatch.setattr(account_commands, "import_module", missing)
+    assert cli.run(["mcp"]) == 1
+    assert "pip install 'evalhub-client[mcp]'" in capsys.readouterr().err
