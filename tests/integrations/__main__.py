@@ -28,7 +28,7 @@ ENVIRONMENTS: dict[str, tuple[str, ...]] = {
     "ir_datasets": ("ir-datasets==0.6.3", "ir-measures==0.4.3"),
     "pyserini": ("ir-measures==0.4.3", "pytrec-eval-terrier==0.5.11"),
     "mcp": ("mcp==2.3.0",),
-    "mlflow": ("mlflow==3.18.0",),
+    "mlflow": ("mlflow==3.17.2",),
     "notebooks": ("pandas==3.1.1", "ipython==9.18.1"),
     "pyterrier": ("pyterrier==1.1.2",),
     "ranx": ("ranx==0.3.21", "pyarrow"),

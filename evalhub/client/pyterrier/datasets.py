@@ -15,7 +15,7 @@ from ..errors import EvalHubError, NotFound
 from ..hub import connect
 
 # Lists of datasets are asked of every provider: one that is away must not hold them up.
-_PATIENCE = {"timeout": 5.0, "retry_for": 0.0}
+_PATIENCE: dict[str, Any] = {"timeout": 5.0, "retry_for": 0.0}
 _log = logging.getLogger("evalhub_client")
 
 
