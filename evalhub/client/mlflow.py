@@ -48,7 +48,8 @@ def log(run: Run, measures: Sequence[str] = (), prefix: str = "", *, step: int |
 
 def metric_name(measure: str, prefix: str = "") -> str:
     """Return the name that a measure has in MLflow; BadSource for one that MLflow would refuse."""
-    name = prefix + _REFUSED.sub("_", measure.replace("@", "_at_")).strip("_")
+    # Several letters that follow each other, as in "=2)@5", become one "_".
+    name = prefix + re.sub("__+", "_", _REFUSED.sub("_", measure.replace("@", "_at_"))).strip("_")
     if len(name) > _LONGEST or name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")):
         raise BadSource(f"MLflow takes no metric {name!r}; use another prefix")
     return name
