@@ -30,7 +30,7 @@ def test_means_are_metrics_and_what_identifies_them_are_tags(run: Any) -> None:
     assert stored.metrics == logged
     assert stored.metrics["test/nDCG_at_10"] == pytest.approx(run.means("nDCG@10")["nDCG@10"], abs=1e-12)
     assert set(stored.metrics) == {
-        "test/nDCG_at_10", "test/AP_rel_2", "test/nDCG_gains_0-1-10_dis_jk_b_2_at_5", "test/IPrec_at_0.1",
+        "test/nDCG_at_10", "test/AP_rel_2", "test/nDCG_gains_0-1-10_dis_jk_at_5", "test/IPrec_at_0.1",
         "test/Judged_at_10", "test/coverage",
     }  # fmt: skip
     assert stored.metrics["test/coverage"] == pytest.approx(2 / 3)
