@@ -17,6 +17,7 @@ from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_squar
 from metrics.engine.significance.effect_sizes import (
     cliff_delta,
     cohen_d,
+    detectable_difference,
     hedges_g,
     relative_difference,
     standardised_difference,
@@ -28,7 +29,7 @@ _SECTION = re.compile(
     re.MULTILINE,
 )
 _LEFT_OUT = ("Shapes", "Raises")
-_EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference, cliff_delta)
+_EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference, detectable_difference, cliff_delta)
 _DESIGN = (
     tiers,
     rank_intervals,

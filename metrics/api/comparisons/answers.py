@@ -113,6 +113,7 @@ class Disagreements(TypedDict):
 
 class ComparedMeasure(TypedDict):
     measure: str
+    lower_is_better: bool
     topics: TopicsUsed
     cautions: list[Caution]
     means: Annotated[list[ComparedMean], "best first"]
@@ -242,6 +243,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         split = Disagreements(count=len(found), pairs=[split_pair(pair) for pair in pairs])
     return ComparedMeasure(
         measure=compared.measure.name,
+        lower_is_better=compared.measure.definition.lower_is_better,
         topics=TopicsUsed(
             used=compared.topics,
             left_out=len(left_out),

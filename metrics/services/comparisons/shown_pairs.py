@@ -83,6 +83,8 @@ class ShownPair:
     wins: int
     ties: int
     losses: int
+    deviation: float
+    detectable: float
     verdicts: list[Verdict]
 
 
@@ -152,6 +154,8 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             sizes.wins.tolist(),
             sizes.ties.tolist(),
             sizes.losses.tolist(),
+            sizes.deviation.tolist(),
+            sizes.detectable.tolist(),
             map(list, zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True)),
         )
 
