@@ -73,7 +73,7 @@ class RunChart(APIView):
     def get(self, request: Request, run: UUID, chart: str, form: str) -> HttpResponse:
         found = scored_run(request, run)
         check_chart(request, RUN_CHART_READS, chart, form, _OF_A_RUN)
-        query = query_of(request)
+        query = query_of(request, found.collection)
         look = look_in(query)
         asked = Asked(found, evaluation_in(query, found), query)
         # A second run named in the request may be withdrawn before the next request.
@@ -104,7 +104,7 @@ class CollectionChart(APIView):
     def get(self, request: Request, collection: str, chart: str, form: str) -> HttpResponse:
         found = scored_collection(request, collection)
         check_chart(request, COLLECTION_CHART_READS, chart, form)
-        query = query_of(request)
+        query = query_of(request, found)
         look = look_in(query)
         # The leaderboard changes with every run: a chart is cached only with the tag of the leaderboard.
         return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query, request.user).draw(look))

@@ -15,9 +15,11 @@ from django.urls import reverse
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.charts.figure import Figure
 from metrics.engine.errors import EvalHubError
+from metrics.questions.run_ids import shown_without_labels
 from metrics.services.queue.status import RunStatus
 from runs.api.parameters import text_of
 from runs.errors import LeftOff
+from runs.models import Collection
 from runs.views import problem_of
 
 # Errors that describe the state of the collection; all others are errors of the request.
@@ -41,9 +43,11 @@ class Problem:
         return self.code in _STATES
 
 
-def query_of(request: HttpRequest) -> Query:
-    """Return the query string as text; repeated lists are joined."""
-    return {"runs": "", **text_of(request.GET)}
+def query_of(request: HttpRequest, collection: Collection | None = None) -> Query:
+    """Return the query string as text; repeated lists are joined, and with the collection that the page is about, runs
+    that are named by labels have their ids."""
+    given = text_of(request.GET)
+    return {"runs": "", **(shown_without_labels(given, collection, request.user) if collection else given)}
 
 
 def changed(query: Query, **changes: str | None) -> str:

@@ -17,8 +17,10 @@ from metrics.engine.measures.definition import (
 )
 from metrics.engine.spelling import closest
 from metrics.engine.what_if import MAX_COMBINATIONS
+from metrics.questions.run_ids import without_labels
 from runs.api.parameters import text_of
 from runs.errors import InvalidInput
+from runs.models import Collection
 
 MAX_LIMIT = 200
 MAX_VERSION = 10**6
@@ -31,9 +33,11 @@ _FLAGS = (*_TRUE, "false", "False", "0")
 _T = TypeVar("_T")
 
 
-def query_of(request: Request) -> dict[str, str]:
-    """Return the query string as text."""
-    return text_of(request.query_params)
+def query_of(request: Request, collection: Collection | None = None) -> dict[str, str]:
+    """Return the query string as text; with the collection it is about, runs that are named by labels have their
+    ids."""
+    given = text_of(request.query_params)
+    return without_labels(given, collection, request.user) if collection else given
 
 
 def measures_in(

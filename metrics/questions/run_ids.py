@@ -1,11 +1,46 @@
-"""Read the ids of runs from a query string."""
+"""Read the runs that a query string names: by their ids, or by labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from runs.errors import InvalidInput
+from runs.models import Collection
+from runs.services.labels import PREFIX, find_labelled
+
+# The parameters that name runs.
+_NAMING = ("runs", "family", "baseline", "run", "other")
+
+
+def without_labels(parameters: Mapping[str, str], collection: Collection, reader: Any) -> dict[str, str]:
+    """Return the parameters with the id of its run in place of every label, so that answers and what is stored name
+    runs by their ids. Raise InvalidInput (`unknown_label`, `ambiguous_label`) for a label that names no run."""
+    given = dict(parameters)
+    for name in _NAMING:
+        if PREFIX in given.get(name, ""):
+            parts = [part.strip() for part in given[name].split(",")]
+            found = [
+                str(find_labelled(collection=collection, reader=reader, text=part, pointer=name))
+                if part.startswith(PREFIX)
+                else part
+                for part in parts
+            ]
+            given[name] = ",".join(found)
+    return given
+
+
+def shown_without_labels(parameters: Mapping[str, str], collection: Collection, reader: Any) -> dict[str, str]:
+    """Return the same for a page, which shows what is wrong with a parameter in its place: a label that names no run
+    stays as it is."""
+    given = dict(parameters)
+    for name in _NAMING:
+        try:
+            given.update(without_labels({name: given[name]} if name in given else {}, collection, reader))
+        except InvalidInput:
+            continue
+    return given
 
 
 def run_ids_in(parameters: Mapping[str, str], name: str = "runs") -> list[str]:
@@ -32,4 +67,7 @@ def _run_id(text: str, name: str) -> str:
     try:
         return str(UUID(text.strip()))
     except ValueError as error:
+        if text.strip().startswith(PREFIX):
+            message = f"{text[:120]} names no run that you see here, or runs of several teams: write {PREFIX}TEAM/NAME"
+            raise InvalidInput(message, code="unknown_label", pointer=name) from error
         raise InvalidInput(f"{text[:40]!r} is not the id of a run", pointer=name) from error

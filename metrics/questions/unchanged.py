@@ -205,6 +205,8 @@ def _answer(
 ) -> Any:
     if fingerprint is None:
         return make()
+    # A label names the run of one of the reader's teams.
+    personal = personal or "label" in request.META.get("QUERY_STRING", "")
     viewer = (*_viewer(request), request.COOKIES.get(settings.CSRF_COOKIE_NAME)) if personal else _viewer(request)
     url = request.build_absolute_uri()
     asked, since = _digest(url, fingerprint), time.monotonic()

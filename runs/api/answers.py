@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 from uuid import UUID
 
 from rest_framework import serializers
@@ -109,6 +109,7 @@ class Run(TypedDict):
     description: str
     metadata: JSONObject
     costs: Annotated[JSONObject, "by name a number, or an object with value, low, high and n"]
+    labels: Annotated[list[str], "names of the labels that name it"]
     ir_metadata: Annotated[dict[str, Any] | None, Kind(JSONObjectField)]
     status: RunStatus
     sha256: Annotated[str, "of the decompressed file"]
@@ -122,6 +123,9 @@ class Run(TypedDict):
     known_documents: int
     known_warnings: FileReport
     created_at: datetime
+    number: NotRequired[
+        Annotated[int, "which of its team's runs here it is, withdrawn ones included; in the answer for one run only"]
+    ]
 
 
 class CheckedRun(TypedDict):
@@ -257,6 +261,7 @@ def run(request: Request, found: models.Run, known: status.RunStatus) -> Run:
         description=found.description,
         metadata=found.metadata,
         costs=found.costs,
+        labels=sorted(label.name for label in found.labels.all()),
         ir_metadata=found.ir_metadata,
         status=run_status(known),
         sha256=found.sha256,

@@ -10,7 +10,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponseBase
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -30,9 +31,10 @@ from runs.api.shapes import shape
 from runs.api.states import tell_when
 from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
 from runs.api.views import FILE, download, either, upload_fields
+from runs.errors import InvalidInput
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
 from runs.services.edits import change_run
-from runs.services.runs import RunUpload
+from runs.services.runs import RunUpload, number_of
 from runs.services.session_sets import SessionSetUpload, change_session_set
 from runs.services.submissions import Upload, submit, withdraw
 
@@ -41,8 +43,8 @@ Made = TypeVar("Made", Run, SessionSet)
 
 @dataclass(frozen=True)
 class Kind(Generic[Made]):
-    """One kind of submission: its model and upload, the fields that can be changed and how, and the answers for an
-    object and for a dry run, each with its shape."""
+    """One kind of submission: its model and upload, the fields that can be changed and how, the answers for an object
+    and for a dry run, each with its shape, the parameters of withdrawing it, and the relations that an answer reads."""
 
     model: type[Made]
     upload: type[Upload[Made]]
@@ -53,6 +55,8 @@ class Kind(Generic[Made]):
     answer: Callable[[Request, Made, RunStatus], Any]
     checked_shape: type[BaseSerializer[Any]]
     checked: Callable[[Made], Any]
+    withdrawn_with: tuple[OpenApiParameter, ...] = ()
+    with_each: tuple[str, ...] = ()
 
     def response(
         self, request: Request, made: Made, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
@@ -80,7 +84,7 @@ class Kind(Generic[Made]):
             "patch": extend_schema(
                 request=self.change_serializer, responses=self.shape, parameters=[conditions.PARAMETER]
             ),
-            "delete": extend_schema(responses={204: None}, parameters=[conditions.PARAMETER]),
+            "delete": extend_schema(responses={204: None}, parameters=[conditions.PARAMETER, *self.withdrawn_with]),
         }
 
     def tag(self, made: Made) -> str:
@@ -98,6 +102,10 @@ RUNS = Kind(
     answer=answers.run,
     checked_shape=shape(answers.CheckedRun),
     checked=answers.checked_run,
+    withdrawn_with=(
+        OpenApiParameter("drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"),
+    ),
+    with_each=("labels",),
 )
 SESSION_SETS = Kind(
     model=SessionSet,
@@ -129,7 +137,7 @@ class SubmissionList(generics.ListAPIView[Any]):
         if not getattr(self, "swagger_fake_view", False):
             found = visible_collection(self.request, self.kwargs["collection"])
             made = self.kind.model.objects.visible_to(self.request.user).filter(collection=found)
-        return made.select_related("team", "collection")
+        return made.select_related("team", "collection").prefetch_related(*self.kind.with_each)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])
@@ -207,9 +215,13 @@ class SubmissionDetail(APIView):
         return response
 
     def delete(self, request: Request, **key: UUID) -> Response:
+        dropping = request.query_params.get("drop_labels", "false")
+        if dropping not in ("true", "false"):
+            message = f"drop_labels={dropping[:40]}: drop_labels is true or false"
+            raise InvalidInput(message, pointer="drop_labels")
         with transaction.atomic():
-            found = locked(request, self.kind, key[self.kind.model.KEY])
-            withdraw(made=found, cancel=cancel_evaluations, origin=origin_of(request))
+            found, origin = locked(request, self.kind, key[self.kind.model.KEY]), origin_of(request)
+            withdraw(made=found, cancel=cancel_evaluations, without_labels=dropping == "true", origin=origin)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -232,6 +244,11 @@ class RunDetail(SubmissionDetail):
     kind = RUNS
     parser_classes = (JSONParser, MergePatchParser)
     problems_of_bodies = (422,)
+
+    def get(self, request: Request, **key: UUID) -> Response:
+        response = super().get(request, **key)
+        response.data["number"] = number_of(key["run"])
+        return response
 
 
 @extend_schema_view(**SESSION_SETS.detail_schema())

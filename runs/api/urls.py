@@ -3,8 +3,9 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.api import accounts, audit, edits, keys, states, submissions, views, webhooks
+from runs.api import accounts, audit, edits, keys, labels, states, submissions, views, webhooks
 from runs.models import ParameterKey
+from runs.models.labels import NAME_RULE
 
 
 class SpaceConverter(StringConverter):
@@ -13,7 +14,14 @@ class SpaceConverter(StringConverter):
     regex = "|".join(ParameterKey.Space.values)
 
 
+class LabelConverter(StringConverter):
+    """Match the names of labels."""
+
+    regex = NAME_RULE
+
+
 register_converter(SpaceConverter, "space")
+register_converter(LabelConverter, "label")
 
 _COLLECTION = "collections/<slug:collection>/"
 
@@ -31,6 +39,8 @@ urlpatterns = [
     path(_COLLECTION + "runs/metadata/", edits.RunsMetadata.as_view(), name="runs-metadata"),
     path(_COLLECTION + "parameters/", keys.ParameterList.as_view(), name="parameters"),
     path(_COLLECTION + "parameters/<space:space>/<path:parameter>/", keys.ParameterDetail.as_view(), name="parameter"),
+    path(_COLLECTION + "labels/", labels.LabelList.as_view(), name="labels"),
+    path(_COLLECTION + "labels/<label:label>/", labels.LabelDetail.as_view(), name="label"),
     path(_COLLECTION + "sessions/", submissions.SessionSetList.as_view(), name="session-sets"),
     path("session-sets/<uuid:session_set>/", submissions.SessionSetDetail.as_view(), name="session-set"),
     path("session-sets/<uuid:session_set>/file/", submissions.SessionSetFile.as_view(), name="session-set-file"),

@@ -15,6 +15,7 @@ from runs.models.answers import RememberedAnswer
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
 from runs.models.install import Install
+from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.runs import Run
@@ -34,6 +35,8 @@ __all__ = [
     "Install",
     "Invitation",
     "InvitationLink",
+    "Label",
+    "LabelMove",
     "Membership",
     "Parameter",
     "ParameterKey",

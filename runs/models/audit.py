@@ -44,6 +44,8 @@ class AuditEvent(models.Model):
         RUN_DELETED = "run.deleted"
         RUN_RESTORED = "run.restored"
         PARAMETER_CHANGED = "parameter.changed"
+        LABEL_MOVED = "label.moved"
+        LABEL_DELETED = "label.deleted"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"

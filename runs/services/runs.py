@@ -125,3 +125,11 @@ def _warn_of_topics(collection: Collection, summary: RunSummary, known: CheckedK
         report.warning(0, "topic_missing", say, len(missing))
     if known:
         warn_of_outside(known.summary.report, known.summary.topics, listed)
+
+
+def number_of(run: UUID) -> int:
+    """Return which of its team's runs in its collection a run is, from 1, withdrawn ones included: how often the team
+    has tried these topics by then."""
+    this = Run.objects.filter(pk=run)
+    same = {"collection__in": this.values("collection"), "team__in": this.values("team")}
+    return Run.objects.filter(**same, created_at__lte=this.values("created_at")[:1]).count()

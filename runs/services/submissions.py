@@ -14,6 +14,7 @@ from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.files import keep_file, stored_path, storing
+from runs.services.labels import drop_labels
 from runs.services.quotas import take_quota
 from runs.services.webhooks.events import run_submitted
 
@@ -120,10 +121,17 @@ def change(*, made: Made, changes: dict[str, Any], enqueue: Callable[[Made], obj
             enqueue(made)
 
 
-def withdraw(*, made: Made, cancel: Callable[[Made], object], origin: Origin = SYSTEM) -> None:
+def withdraw(
+    *, made: Made, cancel: Callable[[Made], object], without_labels: bool = False, origin: Origin = SYSTEM
+) -> None:
     """Withdraw a run or session set: its tag becomes free, and its files are deleted with the last reference. `cancel`
-    is called in the same transaction."""
+    is called in the same transaction.
+
+    Raise Conflict for a run with labels, unless it is to be `without_labels`: then they are deleted.
+    """
     with transaction.atomic():
+        if isinstance(made, Run):
+            drop_labels(run=made, drop=without_labels, user=origin.actor, origin=origin)
         if type(made).objects.filter(pk=made.pk, deleted_at=None).update(deleted_at=timezone.now()):
             _record(made, "deleted", origin, before=_identity(made))
         cancel(made)

@@ -94,6 +94,8 @@ DEAREST: dict[str, str] = {
     "run-history": _RUN + "history/",
     "run-parameters-page": "/runs/{run}/parameters/",
     "describe-parameter": _PAGE + "parameters/describe/",
+    "labels": _BOARD + "labels/?limit=200",
+    "label": _BOARD + "labels/main/",
     "session-sets": _BOARD + "sessions/?limit=200",
     "session-set": _SET,
     "session-set-file": _SET + "file/",

@@ -54,7 +54,7 @@ def test_a_filter_is_read(text: str, tree: Term | None) -> None:
 
 REFUSED = {
     "tem:a": "character 1: there is no field tem: here; did you mean team:? Text with a colon needs quotes",
-    "xyz:a": "character 1: there is no field xyz: here; fields are team:, tag:, status:, after:, before:, own:",
+    "xyz:a": "character 1: there is no field xyz: here; fields are team:, tag:, status:, after:, before:, label:, own:",
     "k1:0.9": "character 1: there is no field k1: here; fields are team:",
     "param.k1:0.9": "character 1: there is no field param.k1: here",
     "a -nDCG@10:0.5": "character 4: there is no field nDCG@10: here",

@@ -18,6 +18,7 @@ from runs.models import (
     Collection,
     Immutable,
     Invitation,
+    Label,
     Membership,
     ParameterKey,
     Qrels,
@@ -100,6 +101,11 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
         lambda api: api.delete("/api/v1/teams/lab/members/bob/"),
     ),
+    "label.moved": (submit, lambda api: api.put(f"{SMALL}labels/main/", {"run": Run.objects.get().pk})),
+    "label.deleted": (
+        lambda api: api.put(f"{SMALL}labels/main/", {"run": submit(api)}),
+        lambda api: api.delete(f"{SMALL}labels/main/"),
+    ),
     "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
     "session_set.changed": (
         lambda api: upload(api, "collections/small/sessions/", SESSIONS),
@@ -128,6 +134,7 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.delete(webhook_address()),
     ),
 }
+OF_COLLECTIONS = ("collection", "topics", "qrels", "run", "session_set", "parameter", "label")
 # Those that only the administration makes, or a worker.
 ADMINISTRATION = {
     "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",
@@ -160,8 +167,7 @@ def test_an_action_leaves_one_event(api: APIClient, bob: User, collection: str, 
     token = ApiToken.objects.get(name="test")
     assert (event.action, event.actor, event.token) == (action, "alice", token.key)
     assert (event.request_id, event.address) == ("request-7", "127.0.0.1")
-    of_one = ("collection", "topics", "qrels", "run", "session_set", "parameter")
-    assert (event.collection is not None) == action.startswith(of_one)
+    assert (event.collection is not None) == action.startswith(OF_COLLECTIONS)
 
 
 @pytest.mark.parametrize("action", [name for name in ACTS if name not in ("collection.created", "qrels.read")])
@@ -184,7 +190,7 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 def state() -> list[Any]:
     models: tuple[Any, ...] = (
-        Collection, Qrels, Run, ParameterKey, Team, Membership, Invitation, ApiToken, Webhook,
+        Collection, Qrels, Run, ParameterKey, Label, Team, Membership, Invitation, ApiToken, Webhook,
     )  # fmt: skip
     hidden = {"last_used_at"}
     return [

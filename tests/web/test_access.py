@@ -38,7 +38,7 @@ PROBES = ("healthz", "readyz", "metrics")
 API = tuple(name for name in MATRIX if name not in (*PAGES, *PROBES))
 # Whose change `submit` opens; every other change is `manage`'s, but asking for a comparison, which is reading.
 SUBMITTED = (
-    "runs", "run", "run-metadata", "runs-metadata", "session-sets", "session-set", "run-evaluations",
+    "runs", "run", "run-metadata", "runs-metadata", "label", "session-sets", "session-set", "run-evaluations",
     "session-evaluations",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.

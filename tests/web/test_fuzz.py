@@ -20,6 +20,7 @@ from tests.web.worlds import (
     make_collection,
     make_comparison,
     make_delivery,
+    make_label,
     make_people,
     make_runs,
     make_session_set,
@@ -50,6 +51,8 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/judgements/", {"qrels": "1,2"}),
     ("collections/{collection}/evaluations/", {}),
     ("collections/{collection}/parameters/", {}),
+    ("collections/{collection}/labels/", {}),
+    ("collections/{collection}/labels/main/", {}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("me/", {}),
@@ -113,6 +116,7 @@ def world(db: None) -> World:
         "key": [spare.key],
         "webhook": [str(delivery.webhook_id)],
         "delivery": [str(delivery.pk)],
+        "label": [make_label(runs[0])],
     }
     return World(people, names)
 

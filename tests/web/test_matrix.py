@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from runs.models import Collection
+from runs.models import Collection, Run
 from tests.conftest import GOOD, QRELS, SESSIONS
 from tests.web.worlds import (
     ROLES,
@@ -51,6 +51,10 @@ MATRIX: dict[str, dict[str, str]] = {
     "qrels":              {"GET":    ALL},
     "qrels-activate":     {"POST":   "401 403 403 200 403 200 403"},
     "qrels-file":         {"GET":    ALL},
+    "labels":             {"GET":    ALL},
+    "label":              {"GET":    "401 200 403 403 403 200 403",
+                           "PUT":    "401 200 403 403 403 200 403",
+                           "DELETE": "401 204 403 403 403 204 403"},
     "run-states":         {"GET":    UNASKED},
     "runs":               {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 403"},
@@ -247,6 +251,9 @@ BLIND: dict[str, dict[str, str]] = {
     "run":                {"GET":    OWN_RUN,
                            "PATCH":  "401 200 404 403 404 200 403",
                            "DELETE": "401 204 404 403 404 204 403"},
+    "label":              {"GET":    "401 200 404 403 404 200 403",
+                           "PUT":    "401 200 404 403 404 200 403",
+                           "DELETE": "401 204 404 403 404 204 403"},
     "run-file":           {"GET":    OWN_RUN},
     "run-known":          {"GET":    OWN_RUN},
     "run-history":        {"GET":    OWN_RUN},
@@ -345,6 +352,8 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("run-parameters-page", "POST"): lambda: {"parameters": "k1 = 1.2"},
     ("parameter", "PATCH"): lambda: {"unit": "ms"},
     ("describe-parameter", "POST"): lambda: {"space": "param", "name": "k1", "unit": "ms"},
+    # It names the other of the participant's runs now.
+    ("label", "PUT"): lambda: {"run": str(Run.objects.filter(labels=None).latest("created_at").pk)},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "participant"},
     ("member", "PATCH"): lambda: {"role": "owner"},

@@ -16,6 +16,7 @@ from metrics.engine.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import ApiToken, Collection, Delivery, Invitation, Membership, Run, Team, User, Webhook
+from runs.services.labels import move_label
 from runs.services.webhooks.signing import new_secret, seal
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
 
@@ -118,7 +119,16 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "delivery": str(delivery.pk),
         "space": "param",
         "parameter": "k1",
+        "label": make_label(run),
     }
+
+
+def make_label(run: str) -> str:
+    """A label that names the latest other run of the run's team."""
+    this = Run.objects.get(pk=run)
+    others = Run.objects.filter(collection=this.collection, team=this.team, deleted_at=None).exclude(pk=run)
+    named = others.select_related("collection", "team").latest("created_at")
+    return move_label(run=named, name="main", user=None)[0].name
 
 
 def make_session_set(people: People, slug: str) -> str:

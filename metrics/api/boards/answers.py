@@ -114,6 +114,7 @@ class Row(TypedDict):
     ]
     reason: str
     run: RunName
+    labels: Annotated[list[str], "names of the labels that name the run"]
     coverage: Coverage
     judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
     tied_documents: int
@@ -193,6 +194,7 @@ def _row(row: leaderboard.Row, found: standings.Standings | None) -> Row:
         code=row.code,
         reason=row.reason,
         run=run_name(row.run),
+        labels=list(row.labels),
         coverage=coverage(row.evaluation),
         judged_at_10=number(row.judged),
         tied_documents=row.run.tied_documents,

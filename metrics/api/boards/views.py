@@ -45,7 +45,7 @@ class LeaderboardView(APIView):
     @unchanged(of_board, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        parameters = query_of(request)
+        parameters = query_of(request, found)
         query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
         board = read_leaderboard(collection=found, query=query)
         standings = read_standings(board=board, query=asked) if asked else None
@@ -65,7 +65,7 @@ class LeaderboardExport(APIView):
 
         def read() -> tuple[str, str]:
             found = scored_collection(request, collection)
-            parameters = query_of(request)
+            parameters = query_of(request, found)
             query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
             board = read_whole_board(collection=found, query=query)
             standings = read_standings(board=board, query=asked) if asked else None

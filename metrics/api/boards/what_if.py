@@ -68,7 +68,7 @@ class WhatIfView(APIView):
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = what_if_query(query_of(request), found)
+        query = what_if_query(query_of(request, found), found)
         return Response(_answer(found, what_if.ask_what_if(collection=found, query=query)))
 
 

@@ -104,7 +104,7 @@ class DesignView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = design_query(query_of(request), found)
+        query = design_query(query_of(request, found), found)
         return Response(_design(found, design.read_design(collection=found, query=query)))
 
 

@@ -73,7 +73,7 @@ class OrdersView(APIView):
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = orders_query(query_of(request), found)
+        query = orders_query(query_of(request, found), found)
         return Response(_orders(found, orders.compare_orders(collection=found, query=query)))
 
 

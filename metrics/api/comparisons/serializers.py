@@ -12,22 +12,30 @@ from metrics.services.comparisons.comparison import MAX_RUNS
 from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
 from runs.models import Collection
+from runs.services.labels import PREFIX
 
 _MEASURES = 20
+
+
+class RunField(serializers.UUIDField):
+    """A run by its id, or by a label."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data if isinstance(data, str) and data.startswith(PREFIX) else super().to_internal_value(data)
 
 
 class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
     """The parameters of a comparison as a body, with the same defaults as in the address."""
 
     measures = serializers.ListField(child=serializers.CharField(max_length=500), max_length=_MEASURES, required=False)
-    runs = serializers.ListField(child=serializers.UUIDField(), max_length=MAX_RUNS, required=False)
+    runs = serializers.ListField(child=RunField(), max_length=MAX_RUNS, required=False)
     family = serializers.ListField(
-        child=serializers.CharField(max_length=36),
+        child=serializers.CharField(max_length=250),
         max_length=MAX_RUNS,
         required=False,
         help_text="the runs that `runs` were found among, or all",
     )
-    baseline = serializers.UUIDField(required=False)
+    baseline = RunField(required=False)
     tests = serializers.ListField(child=ChoiceField(choices=list(TESTS)), required=False)
     correction = ChoiceField(choices=list(CORRECTIONS), required=False)
     alpha = serializers.FloatField(required=False)

@@ -24,7 +24,7 @@ from metrics.models import Comparison
 from metrics.questions.comparisons import comparison_query, pair_selection, stored_comparison
 from metrics.questions.declared import COMPARISON, PAIRS, parameter
 from metrics.questions.parameters import query_of
-from metrics.questions.run_ids import run_id_in, run_ids_in
+from metrics.questions.run_ids import run_id_in, run_ids_in, without_labels
 from metrics.questions.unchanged import of_collection, unchanged
 from metrics.services.comparisons.shown_pairs import PairSelection
 from metrics.services.comparisons.stored import (
@@ -68,7 +68,7 @@ class ComparisonView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        parameters = query_of(request)
+        parameters = query_of(request, found)
         query = comparison_query(parameters, found)
         selection = pair_selection(parameters, query)
         answer = answer_comparison(collection=found, query=query)
@@ -91,7 +91,7 @@ class ComparisonView(APIView):
             name: ",".join(map(str, value)) if isinstance(value, list) else str(value)
             for name, value in serializer.validated_data.items()
         }
-        query = comparison_query(parameters, found)
+        query = comparison_query(without_labels(parameters, found, request.user), found)
         return _accepted(request, queue_comparison(collection=found, query=query))
 
 
@@ -107,7 +107,7 @@ class StoredComparisonView(APIView):
         if stored.state != Comparison.State.COMPARED:
             return Response(answers.WaitingComparison(comparison=_status(request, stored)))
         answer = _read(request, stored)
-        selection = pair_selection(query_of(request), answer.query)
+        selection = pair_selection(query_of(request, stored.qrels.collection), answer.query)
         begin_results(answer.entrants.pairs.number, selection.limit, answer.query)
         url, told = request.build_absolute_uri(), _status(request, stored)
         return Response(answers.comparison_answer(stored.qrels.collection, answer, selection, url, told))
@@ -124,7 +124,7 @@ class ComparisonExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponseBase:
         found = scored_collection(request, collection)
-        query = comparison_query(query_of(request), found)
+        query = comparison_query(query_of(request, found), found)
         answer = answer_comparison(collection=found, query=query)
         return _accepted(request, answer) if isinstance(answer, Comparison) else _file(request, found, answer, kind)
 
@@ -164,7 +164,7 @@ class StoredComparisonChart(APIView):
     def get(self, request: Request, comparison: UUID, chart: str, form: str) -> HttpResponseBase:
         stored = stored_comparison(request, comparison)
         check_chart(request, dict.fromkeys(ANSWER_CHARTS, _OF_AN_ANSWER), chart, form)
-        query = query_of(request)
+        query = query_of(request, stored.qrels.collection)
         look = look_in(query)
         check_not_failed(stored)
         if stored.state != Comparison.State.COMPARED:
@@ -176,7 +176,7 @@ class StoredComparisonChart(APIView):
 
 def _read(request: Request, stored: Comparison) -> Answer:
     """Return all of a stored comparison, or the pairs of the named runs."""
-    return read_stored_comparison(stored).of(run_ids_in(query_of(request)))
+    return read_stored_comparison(stored).of(run_ids_in(query_of(request, stored.qrels.collection)))
 
 
 def _status(request: Request, stored: Comparison) -> answers.ComparisonStatus:
@@ -193,7 +193,7 @@ def _accepted(request: Request, stored: Comparison) -> Response:
 
 
 def _file(request: Request, collection: Collection, answer: Answer, kind: str) -> HttpResponseBase:
-    export, selection = EXPORTS[kind], PairSelection(run=run_id_in(query_of(request), "run"))
+    export, selection = EXPORTS[kind], PairSelection(run=run_id_in(query_of(request, collection), "run"))
     begin_results_file(answer.entrants.pairs.number, answer.query)
     response = StreamingHttpResponse(export.render(collection, answer, selection), content_type=export.content_type)
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-comparison.{kind}"'

@@ -82,7 +82,7 @@ class CollectionCurvesView(APIView):
     @unchanged(of_chosen_runs, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        text = query_of(request)
+        text = query_of(request, found)
         query = curve_query(text)
         chosen = choose_together(collection=found, query=together_query(text, found, request.user), most=MAX_RUNS)
         figures = _FIGURES * (2 if query.with_readings else 1)
@@ -112,7 +112,7 @@ class CollectionPrecisionRecallView(APIView):
     @unchanged(of_chosen_runs, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        text = query_of(request)
+        text = query_of(request, found)
         query = recall_query(text)
         chosen = choose_together(collection=found, query=together_query(text, found, request.user), most=MAX_RUNS)
         drawn = dict(read_precision_recall_of(evaluations=chosen, query=query))

@@ -65,7 +65,7 @@ class DifferenceView(APIView):
     @unchanged(of_collection)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        query = difference_query(query_of(request), found)
+        query = difference_query(query_of(request, found), found)
         return Response(_answer(found, difference.read_difference(collection=found, query=query)))
 
 

@@ -54,7 +54,7 @@ class CollectionValuesView(APIView):
     @unchanged(of_collection, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        matrix = read_matrix(collection=found, query=matrix_query(query_of(request), found))
+        matrix = read_matrix(collection=found, query=matrix_query(query_of(request, found), found))
         answer = CollectionValues(
             collection=found.slug,
             qrels=matrix.qrels.version,
@@ -76,7 +76,7 @@ class CollectionValuesExport(APIView):
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         found = scored_collection(request, collection)
-        query = matrix_query(query_of(request), found)
+        query = matrix_query(query_of(request, found), found)
         layout = layout_in(query_of(request), query)
         matrix = read_in_snapshot(lambda: read_matrix(collection=found, query=query))
         export = MATRIX_EXPORTS[kind]

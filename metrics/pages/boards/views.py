@@ -52,7 +52,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a collection with its leaderboard. Measures to `add` become part of its address, and `compare` redirects."""
     collection = counted_collection(request, slug)
-    query = query_of(request)
+    query = query_of(request, collection)
     added = _with_added(collection, query)
     if added is not None:
         return HttpResponseRedirect(added)
@@ -80,7 +80,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
 def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard alone, with all of its statistics; its page requests this to refresh itself."""
     collection = visible_collection(request, slug)
-    context, status = _context(request, collection, query_of(request), at_once=True)
+    context, status = _context(request, collection, query_of(request, collection), at_once=True)
     return render(request, "metrics/_board_piece.html", context, status=status)
 
 

@@ -27,7 +27,7 @@ from runs.views import page, reads
 def design_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show which differences the topics can detect, and how many topics would be needed."""
     collection = visible_collection(request, slug)
-    query = query_of(request)
+    query = query_of(request, collection)
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,

@@ -41,7 +41,7 @@ class PairLine:
 def orders_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the agreement of the orders of the runs."""
     collection = visible_collection(request, slug)
-    query = query_of(request)
+    query = query_of(request, collection)
     context: dict[str, Any] = {
         "collection": collection,
         "query": query,

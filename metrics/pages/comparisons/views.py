@@ -21,7 +21,7 @@ from metrics.pages.values.curves import RECALL_PARAMETERS
 from metrics.questions.addresses import asked_of
 from metrics.questions.comparisons import comparison_query, stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
-from metrics.questions.run_ids import run_ids_in
+from metrics.questions.run_ids import run_ids_in, shown_without_labels, without_labels
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
 from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants
@@ -63,7 +63,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a comparison of chosen runs of a collection: two of them in detail, or many."""
     collection = visible_collection(request, slug)
-    text = text_of(request.GET)
+    text = shown_without_labels(text_of(request.GET), collection, request.user)
     context: dict[str, Any] = {"collection": collection, "text": text}
     status = fill(context, "controls", _controls, request, collection, text)
     if "controls" in context:
@@ -133,7 +133,8 @@ class QueueComparison(FormPage):
 
     def post(self, request: Request, slug: str) -> HttpResponse:
         collection = scored_collection(request, slug)
-        query = comparison_query(text_of(cast(QueryDict, request.data)), collection)
+        given = without_labels(text_of(cast(QueryDict, request.data)), collection, request.user)
+        query = comparison_query(given, collection)
         stored = queue_comparison(collection=collection, query=query)
         return see(request, reverse("stored-comparison-page", args=[stored.pk]))
 
@@ -153,7 +154,7 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
     """Show a comparison that a worker computes: its progress, and then its result."""
     stored = stored_comparison(request, comparison)
     collection = stored.qrels.collection
-    text = text_of(request.GET)
+    text = shown_without_labels(text_of(request.GET), collection, request.user)
     context: dict[str, Any] = {"collection": collection, "text": text, "stored": stored, "found": {}}
     status = 200
     if stored.state == Comparison.State.COMPARED:

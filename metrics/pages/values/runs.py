@@ -53,6 +53,7 @@ from runs.api.access import check_scores, scored_run, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.parameters import flatten
 from runs.models import Collection, Run, can_see_scores
+from runs.services.labels import labels_of
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
 from runs.views import page, reads
@@ -82,7 +83,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)
-    query = query_of(request)
+    query = query_of(request, run.collection)
     context = _about(request, run) | {
         "query": query,
         "curves": list(CURVES),
@@ -168,6 +169,7 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "ir_metadata": list(metadata_lines(run.ir_metadata)),
         "warnings": grouped(run.warnings),
         "contradicted": contradicted_ranks([run.pk]).get(run.pk),
+        "labels": labels_of([run.pk]).get(run.pk, []),
     }
 
 

@@ -5,6 +5,7 @@ metrics/services/boards/filter_grammar.py parses the text that users write.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -18,7 +19,8 @@ from django.db.models.lookups import IContains
 
 from metrics.services.boards.conditions import Board, Condition, bound, question
 from metrics.services.boards.states import BOARD_STATES
-from runs.models import Parameter, ParameterSet, Team
+from runs.models import Label, Parameter, ParameterSet, Team
+from runs.models.labels import NAME_RULE
 from runs.services.parameters import PARAM
 
 # The length of a description that is searched: searching takes the product of both lengths, for every run.
@@ -166,6 +168,16 @@ def _having(value: str, _reader: Any) -> Q:
     return Q(pk__in=ParameterSet.objects.filter(Exists(there)).values("run"))
 
 
+_LABEL = re.compile(rf"(?:[a-z0-9_-]+/)?{NAME_RULE}")
+
+
+def _labelled(text: str, reader: Any) -> Q:
+    """Match runs that a label of this name names; of one team where it is written as team/name."""
+    slug, _, name = text.rpartition("/")
+    named = Label.objects.visible_to(reader).filter(name=name, **({"team__slug": slug} if slug else {}))
+    return Q(pk__in=named.values("run"))
+
+
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
     # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
@@ -177,6 +189,9 @@ FIELDS: dict[str, FilterField] = {
     ),
     "after": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__gte=_midnight(day))),
     "before": FilterField(_DAY, _read_date, lambda day, _reader: Q(created_at__lt=_midnight(day))),
+    "label": FilterField(
+        "a label, as main or team/main", lambda text: text if _LABEL.fullmatch(text) else None, _labelled
+    ),
     "own": FilterField("yes or no", _read_choice("yes", "no"), _own),
     "has": FilterField("parameters", _read_choice("parameters"), _having),
 }

@@ -20,7 +20,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
-from runs.models import Collection, ParameterKey, ParameterSet, Qrels, Run, SessionSet, Topic
+from runs.models import Collection, Label, ParameterKey, ParameterSet, Qrels, Run, SessionSet, Topic
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
@@ -46,7 +46,19 @@ def of_boards(collection: Collection) -> Fingerprint:
     with connection.cursor() as cursor:
         cursor.execute(sql, [collection.pk if value == _NO_COLLECTION else value for value in parameters])
         groups = sorted(cursor.fetchall(), key=repr)
-    return _code(), _row(collection), of_judgements(collection), RunGroups(groups)
+    return _code(), _row(collection), _of_active(collection), RunGroups(groups)
+
+
+def _of_active(collection: Collection) -> Fingerprint:
+    """Return the fingerprint of the active version and of the labels, in one query."""
+    labels = Label.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
+    active = Qrels.objects.filter(collection=collection, active=True).order_by()
+    found = active.annotate(
+        labels=Subquery(labels.annotate(n=Count("pk")).values("n")),
+        moved=Subquery(labels.annotate(n=Max("moved_at")).values("n")),
+    )
+    known = found.values_list("pk", "version", "labels", "moved").first()
+    return known or tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values())
 
 
 @functools.cache

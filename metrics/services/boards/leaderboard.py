@@ -24,6 +24,7 @@ from metrics.services.values.judged_views import Mean, covered_topics, means_of,
 from metrics.services.values.selection import own_measures
 from runs.errors import InvalidInput, NotFound
 from runs.models import Collection, Qrels, Run
+from runs.services.labels import labels_of
 
 # Limits of a whole leaderboard: rows, and rows times measures.
 MAX_ROWS, MAX_FIGURES = 1_000, 20_000
@@ -49,7 +50,8 @@ class Row:
 
     An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
     judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
-    none was requested yet. `judged` is the mean of Judged@10, and `cells` has the values of the columns by their names.
+    none was requested yet. `judged` is the mean of Judged@10, `cells` has the values of the columns by their names, and
+    `labels` are the names of the labels of the run.
     """
 
     rank: int | None
@@ -61,6 +63,7 @@ class Row:
     code: str = ""
     reason: str = ""
     cells: dict[str, Cell] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
     @property
     def stale(self) -> bool:
@@ -271,11 +274,13 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
     wanted = list(dict.fromkeys([*board.query.measures, JUDGED]))
     own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
     means = means_of(valued, wanted, own, qrels) if valued else {}
+    labels = labels_of([*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)])
 
     def row(evaluation: Evaluation, state: str, rank: int | None = None, code: str = "", reason: str = "") -> Row:
         values = {m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures}
         judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
-        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason)
+        names = tuple(labels.get(evaluation.run_id, ()))
+        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason, names)
 
     rows = [
         row(found[place.pk], RANKED if place.rank else UNRANKED, place.rank, place.code, place.reason) for place in page

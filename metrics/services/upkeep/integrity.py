@@ -9,7 +9,7 @@ from functools import partial
 
 from django.conf import settings
 from django.db import DatabaseError, OperationalError
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, OuterRef, Q, Subquery, UUIDField
 from django.db.models.functions import Length
 from django.utils import timezone
 
@@ -43,8 +43,9 @@ from metrics.services.upkeep.stored_values import (
 from metrics.services.upkeep.webhooks import find_in_webhooks
 from metrics.services.values.judged_views import means_of, unpack_view
 from runs.errors import StoredValueCorrupt
-from runs.models import Collection, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
+from runs.models import Collection, Label, LabelMove, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
 from runs.services.files import Examined, examine_stored, stored_path
+from runs.services.labels import delete_label
 from runs.services.sweeping import AGE, left_behind, orphans, sweep, takes_too_many, young_strangers
 
 
@@ -57,6 +58,7 @@ def find_faults(*, fast: bool = False) -> Iterator[Finding]:
         _find_in_collections,
         _find_in_qrels,
         _find_in_teams,
+        _find_in_labels,
         _find_in_leases,
         _find_in_submissions,
         *(() if fast else (find_in_parameters,)),
@@ -136,6 +138,22 @@ def _find_in_teams() -> Iterator[Finding]:
     for team in Team.objects.filter(memberships=None, personal_of=None):
         text = f"team {team} has no member: only an administrator can submit for it, or add one under /admin/"
         yield Finding("team_without_members", text, note=True)
+
+
+def _find_in_labels() -> Iterator[Finding]:
+    """Check that a label names a live run of its team and collection, the one of its last move."""
+    last = LabelMove.objects.filter(collection=OuterRef("collection"), team=OuterRef("team"), name=OuterRef("name"))
+    labels = Label.objects.annotate(last=Subquery(last.values("to_run")[:1], output_field=UUIDField()))
+    for label in labels.select_related("collection", "team", "run"):
+        if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
+            text = f"label {label} names run {label.run_id} of another team or collection; move it to one of its team's"
+            yield Finding("foreign_label", text)
+        elif label.run.deleted_at:
+            text = f"label {label} names run {label.run_id}, which was withdrawn; --repair deletes the label"
+            yield Finding("label_of_withdrawn_run", text, partial(delete_label, label=label, user=None))
+        elif label.last != label.run_id:
+            text = f"label {label} names run {label.run_id}, and its last move leads to {label.last}; "
+            yield Finding("label_not_moved", text + "move it to the right run, or restore a backup")
 
 
 def _find_in_leases() -> Iterator[Finding]:
