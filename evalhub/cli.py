@@ -14,7 +14,8 @@ _LOCAL: dict[str, str] = {
 # Those of the client, which are those of its own command evh.
 _CLIENT = (
     "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull", "login", "logout",
-    "whoami", "open", "api", "collections", "qrels", "topics", "sessions", "completion",
+    "whoami", "open", "api", "collections", "qrels", "topics", "sessions", "completion", "mcp",
+    "gate", "label", "labels",
 )  # fmt: skip
 _LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
 _SERVICE = "django.core.management:execute_from_command_line"
@@ -36,6 +37,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   fsck             check every row and file; --repair what can be repaired, --fast without reading files
   submit           submit runs to a server; also status, watch, wait, values, leaderboard, compare, diff,
                    pull, collections, qrels, topics, sessions, login, logout, whoami, open, api
+  gate             fail if a run is worse than a baseline; also label, labels
   sweep            delete data that is no longer needed (workers do this every hour)
 """
 

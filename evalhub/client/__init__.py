@@ -7,6 +7,7 @@
     run = robust.submit("bm25.run.gz").wait()
     run.means("nDCG@10", "AP")                       # {'nDCG@10': 0.4512, 'AP': 0.2531}
     robust.compare("bm25", "bm25+rm3", measures=["AP"]).to_frame()
+    robust.gate(run, "label:main", "nDCG@10 no-worse-than 0.01").fine
 
 It needs the standard library and httpx. `connect_async()` has the same names to be awaited.
 """
@@ -34,6 +35,7 @@ from .errors import (
     Ambiguous,
     BadConfig,
     BadFile,
+    BadRule,
     BadSignature,
     BadSource,
     Blind,
@@ -51,16 +53,18 @@ from .errors import (
 )
 from .hub import Hub, connect
 from .metadata import gather_metadata
+from .rules import Rule
 from .runs import Run
 from .sessions import Sessions, SessionSet
+from .verdicts import Verdict
 
 __version__ = version.VERSION
 
 __all__ = [
     "Ambiguous", "Answer", "AsyncCollection", "AsyncHub", "AsyncRun", "AsyncSessionSet", "AsyncSessions", "BadConfig",
-    "BadFile", "BadSignature", "BadSource", "Batch", "Blind", "Board", "Chart", "Check", "Collection", "Comparison",
-    "Conflict", "Coverage", "Curves", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed", "Means",
-    "NotAllowed", "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Run", "SessionBoard",
-    "SessionSet", "SessionValues", "Sessions", "Throttled", "TimedOut", "Unavailable", "Values", "__version__",
-    "connect", "connect_async", "gather_metadata", "webhooks",
+    "BadFile", "BadRule", "BadSignature", "BadSource", "Batch", "Blind", "Board", "Chart", "Check", "Collection",
+    "Comparison", "Conflict", "Coverage", "Curves", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed",
+    "Means", "NotAllowed", "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Rule", "Run",
+    "SessionBoard", "SessionSet", "SessionValues", "Sessions", "Throttled", "TimedOut", "Unavailable", "Values",
+    "Verdict", "__version__", "connect", "connect_async", "gather_metadata", "webhooks",
 ]  # fmt: skip

@@ -9,15 +9,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import account_commands, collection_commands, commands, completion, prediction_commands
+from . import account_commands, collection_commands, commands, completion, gate_commands, prediction_commands
 from .errors import EvalHubError, suggestion
+from .gate import TESTS
 from .output import FORMATS
 from .statuses import INTERRUPTED, status_of
 from .version import VERSION
 
 _EPILOG = """exit status: 0 done; 1 an error of the server or network, after all tries; 2 wrong options;
 3 not logged in or not allowed; 4 not there, or blind; 5 a file was refused; 6 the quota is used up; 7 an evaluation
-failed; 8 timed out while waiting; 9 a conflict, such as a tag that is taken; 130 interrupted"""
+failed; 8 timed out while waiting; 9 a conflict, such as a tag that is taken; 10 gate: worse; 11 gate: undecided,
+with --undecided fail; 130 interrupted"""
 # What helps on the command line.
 _ADVICE = {
     "not_authenticated": " Run evh login.",
@@ -82,6 +84,7 @@ def parser() -> Parser:
     _add_sessions(add)
     _add_runs(add)
     _add_results(add)
+    _add_gate(add)
     return top
 
 
@@ -232,6 +235,7 @@ def _add_runs(add: Any) -> None:
     made.add_argument("--follow", action="store_true", help="go on with files that appear in the folder")
     made.add_argument("--journal", default=".evh-journal.jsonl", help="what was sent, for the next call")
     made.add_argument("--stop", action="store_true", help="stop at the first file that is refused")
+    made.add_argument("--label", help="let a label of the team name the run; with --wait once it is evaluated")
     for name, run, does in (
         ("status", commands.status, "the states of runs, or of all of a collection"),
         ("watch", commands.watch, "follow the states until no run is on its way"),
@@ -276,6 +280,36 @@ def _add_results(add: Any) -> None:
     made.add_argument("collection", nargs="?", help="default: the configured one")
     made.add_argument("runs", nargs="*", metavar="RUN", help=f"{_RUN}; default: all")
     made.add_argument("--to", default=".", help="a folder")
+
+
+def _add_gate(add: Any) -> None:
+    made = add("gate", gate_commands.gate, "fail if a run is worse than a baseline")
+    made.add_argument("collection")
+    made.add_argument("run", metavar="RUN", help="id, address, tag, team/tag, label:name")
+    made.add_argument("--baseline", metavar="RUN", help="the same, or previous: the run of the same tag before it")
+    made.add_argument("--rule", action="append", required=True, metavar="RULE",
+                      help="'nDCG@10 no-worse-than 0.01' (or 2%%), 'AP no-significant-drop', 'AP no-drop', "
+                      "'AP at-least 0.3'; may be repeated")  # fmt: skip
+    made.add_argument("--test", choices=TESTS, default="paired_t")
+    made.add_argument("--alpha", type=float, default=0.05, help="level of a verdict, default 0.05")
+    made.add_argument("--undecided", choices=("warn", "fail"), default="warn", help="fail: status 11")
+    made.add_argument(
+        "--no-baseline", choices=("fail", "pass"), default="fail", help="there is no such run or label yet"
+    )
+    made.add_argument("--promote", metavar="LABEL", help="let this label name the run if all rules are fine")
+    made.add_argument("--junit", metavar="FILE", help="write JUnit XML")
+    made.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
+    made.add_argument("--timeout", type=float, default=600.0, help="seconds to wait for evaluations")
+    made = add("labels", gate_commands.labels, "the labels of a collection")
+    made.add_argument("collection")
+    made = add("label", gate_commands.label, "let a label name a run, or delete it")
+    made.add_argument("collection")
+    made.add_argument("name")
+    made.add_argument("run", metavar="RUN", nargs="?", help="a run of your team")
+    made.add_argument("--expected", metavar="ID", help="only if it names this run now; none: only if it is new")
+    made.add_argument("--note", default="", help="why, for the label's history")
+    made.add_argument("--delete", action="store_true")
+    made.add_argument("--team", help="whose label is deleted, if several of your teams have it")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

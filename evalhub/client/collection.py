@@ -15,14 +15,19 @@ from .answers import Answer, Board, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
 from .display import Chart
 from .errors import Conflict, EvalHubError, QuotaExceeded, TimedOut
+from .gate import gate, question_of
 from .metadata import Metadata, metadata_of
 from .output import names_in
+from .rules import Rule
 from .runs import Run, find_run, run_id_in
 from .sending import Call, Pause, Steps, parameters_of
 from .sessions import Sessions
 from .sources import Source, read_file, read_source
+from .verdicts import Verdict
 
 _MOST_SUFFIXES = 100
+# A label is moved whatever it names.
+ANY: Any = object()
 # More ids make an address that is too long.
 _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
@@ -148,7 +153,7 @@ class Collection:
         return self._hub._run(submit_batch(self, files_of(sources), how, **options))  # type: ignore[no-any-return]
 
     def run(self, name: str, team: str | None = None) -> Run:
-        """Return a run by its id, address, `tag` or `team/tag`."""
+        """Return a run by its id, address, `tag`, `team/tag` or `label:name`."""
         return self._hub._run(find_run(self._hub, self.slug, name, team))  # type: ignore[no-any-return]
 
     def runs(self, **filters: Any) -> list[Run]:
@@ -165,6 +170,40 @@ class Collection:
         A comparison that takes long is made by a worker and waited for.
         """
         return self._hub._run(self._compared(runs, parameters, timeout))  # type: ignore[no-any-return]
+
+    def gate(
+        self,
+        run: str | Run,
+        baseline: str | Run | None,
+        rules: str | Rule | Iterable[str | Rule],
+        *,
+        test: str = "paired_t",
+        alpha: float = 0.05,
+        timeout: float = 600.0,
+        no_baseline: str = "fail",
+    ) -> Verdict:
+        """Hold a run against a baseline: an id, `tag`, `team/tag`, `label:main`, or `previous`, the one before it.
+
+        A rule is `MEASURE no-worse-than MARGIN` (a number, or a share of the baseline's mean such as 2%),
+        `MEASURE no-significant-drop`, `MEASURE no-drop` or `MEASURE at-least X`. Both runs are waited for. NotFound
+        where there is no such baseline, unless `no_baseline="pass"`.
+        """
+        asked = question_of(rules, test, alpha, timeout)
+        return self._hub._run(gate(self, run, baseline, asked, no_baseline=no_baseline))  # type: ignore[no-any-return]
+
+    def labels(self, **filters: Any) -> Listed:
+        """Return the labels that you see: `team`, `name`, `run`."""
+        return self._hub._run(self._labels(filters))  # type: ignore[no-any-return]
+
+    def label(self, name: str, run: str | Run, *, expected: str | None = ANY, note: str = "") -> Answer:
+        """Let a label name a run of your team. With `expected`, the id that it should name now or None for a new label,
+        it is moved only if that is so; otherwise Conflict with the code `label_moved`."""
+        fields = {"note": note, **({} if expected is ANY else {"expected": expected})}
+        return self._hub._run(self._labelled(name, run, fields))  # type: ignore[no-any-return]
+
+    def unlabel(self, name: str, team: str | None = None) -> None:
+        """Delete a label of your team."""
+        return self._hub._run(self._unlabelled(name, team))  # type: ignore[no-any-return]
 
     def difference(self, a: str | Run, b: str | Run, measure: Any = None, **parameters: Any) -> Difference:
         """Return two runs topic by topic."""
@@ -352,6 +391,18 @@ class Collection:
         if measure:
             asked["measure"] = measure
         return Difference((yield from self._hub._json(f"{self.path}difference/", asked)))
+
+    def _labels(self, filters: dict[str, Any]) -> Steps[Listed]:
+        return Listed((yield from self._hub._pages(f"{self.path}labels/", {"limit": 200, **filters})))
+
+    def _labelled(self, name: str, run: str | Run, fields: dict[str, Any]) -> Steps[Answer]:
+        (found,) = yield from self._ids([run])
+        call = Call("PUT", f"{self.path}labels/{name}/", json={"run": found, **fields})
+        return Answer((yield from self._hub._ask(call)).json())
+
+    def _unlabelled(self, name: str, team: str | None) -> Steps[None]:
+        asked = {"team": team} if team else {}
+        yield from self._hub._ask(Call("DELETE", f"{self.path}labels/{name}/", asked))
 
     def _uploaded(self, method: str, address: str, given: Any, form: dict[str, Any]) -> Steps[Answer]:
         sent = {name: str(value).lower() if isinstance(value, bool) else value for name, value in form.items()}

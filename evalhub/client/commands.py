@@ -94,9 +94,9 @@ def submit(args: argparse.Namespace) -> int:
         if args.follow:
             return _follow(args, hub, collection, how)
         files = files_of(args.files)
-        if len(files) > 1 and (args.tag or args.known):
-            name = "--tag" if args.tag else "--known"
-            raise WrongOption(f"{name} is of one run, and these are {len(files)} files")
+        for name in ("tag", "known", "label"):
+            if getattr(args, name) and len(files) > 1:
+                raise WrongOption(f"--{name} is of one run, and these are {len(files)} files")
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
@@ -125,6 +125,10 @@ def wait_and_report(args: argparse.Namespace, hub: Hub, runs: list[Run], errors:
         except TimedOut as error:
             say(f"evh: {error}")
             late = LATE
+    if args.label and not late:
+        for run in runs:
+            if run.state not in _ENDED_BADLY:
+                hub.collection(run.collection).label(args.label, run)
     return _report(args, hub, runs, errors, means=waits) or late
 
 

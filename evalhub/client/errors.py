@@ -10,7 +10,7 @@ EvalHubError
 ├── EvaluationFailed    a run whose evaluation failed: `.run`, with code and reason
 ├── TimedOut            waiting ended before the run was evaluated: `.run`, or `.runs` of several, go on
 ├── BadSignature        a webhook that was not signed with this secret, or not just now
-└── BadSource, BadConfig, Ambiguous   what was given cannot be used; nothing was sent
+└── BadSource, BadConfig, BadRule, Ambiguous   what was given cannot be used; nothing was sent
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ class WrongOption(EvalHubError):
 
 class BadSource(EvalHubError):
     """A run that cannot be sent, found before anything was."""
+
+
+class BadRule(EvalHubError, ValueError):
+    """A rule of a gate that cannot be read."""
 
 
 class BadSignature(EvalHubError):

@@ -25,26 +25,30 @@ def submit(args: argparse.Namespace) -> int:
     return commands.submit(args)
 
 
-def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any]) -> int:
-    """MTEB's folder stands where a collection does else."""
-    if args.known or args.follow:
-        raise WrongOption("--known and --follow are for run files, not for predictions")
+def _predictions_of(args: argparse.Namespace, hub: Hub) -> list[Prediction]:
+    """Return what is to be submitted; MTEB's folder stands where a collection does else."""
     if args.library == "mteb":
         if args.files or not args.collections:
             raise WrongOption("write evh submit --from mteb FOLDER --collections map.toml")
         predictions, left = read_mteb(args.collection, read_map(args.collections), args.tag)
         if left:
             say(f"Not in {args.collections}, so not sent: {', '.join(left)}.")
-    else:
-        # With a configured collection the file may stand alone.
-        slug, path = hub.config.collection, args.collection
-        if args.files:
-            slug, path = args.collection, args.files[0]
-        if len(args.files) > 1 or not slug or not args.tag:
-            raise WrongOption(
-                "write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has"
-            )
-        predictions = [Prediction(path, slug, args.tag, read_sentence_transformers(path), {})]
+        return predictions
+    # With a configured collection the file may stand alone.
+    slug, path = hub.config.collection, args.collection
+    if args.files:
+        slug, path = args.collection, args.files[0]
+    if len(args.files) > 1 or not slug or not args.tag:
+        raise WrongOption("write evh submit C --from st FILE --tag MODEL: the file does not say whose rankings it has")
+    return [Prediction(path, slug, args.tag, read_sentence_transformers(path), {})]
+
+
+def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any]) -> int:
+    if args.known or args.follow:
+        raise WrongOption("--known and --follow are for run files, not for predictions")
+    predictions = _predictions_of(args, hub)
+    if args.label and len(predictions) > 1:
+        raise WrongOption(f"--label is of one run, and these are {len(predictions)}")
     sending = []
     for one in predictions:
         about = {**how, "tag": one.tag, "drop_identical": args.drop_identical}

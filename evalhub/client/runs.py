@@ -12,6 +12,7 @@ from .display import Chart
 from .errors import Ambiguous, EvaluationFailed, NotFound, TimedOut, seconds_of
 from .sending import Call, Pause, Steps
 
+LABEL = "label:"
 ON_THE_WAY = ("queued", "evaluating")
 _FIRST_LOOK, _LONGEST_PAUSE = 0.2, 5.0
 _AT_ONCE = 200
@@ -83,8 +84,8 @@ class Submission(Answer):
             raise EvaluationFailed(self)
         return self
 
-    def _withdrawn(self) -> Steps[None]:
-        yield from self._hub._ask(Call("DELETE", self._path))
+    def _withdrawn(self, asked: dict[str, Any] | None = None) -> Steps[None]:
+        yield from self._hub._ask(Call("DELETE", self._path, asked or {}))
 
 
 class Run(Submission):
@@ -99,6 +100,13 @@ class Run(Submission):
     def wait(self, timeout: float = 600.0) -> Run:
         """Wait until it is evaluated, or received where that is all that is told; EvaluationFailed or TimedOut."""
         return super().wait(timeout)  # type: ignore[no-any-return]
+
+    def withdraw(self, *, drop_labels: bool = False) -> None:
+        """Withdraw it: it leaves the leaderboard, and its tag is free again. One with labels is refused, unless they
+        are to be deleted."""
+        return self._hub._run(self._withdrawn({"drop_labels": "true"} if drop_labels else {}))  # type: ignore[no-any-return]
+
+    delete = withdraw
 
     def means(self, *measures: Any) -> Means:
         """Return the means of measures, or of those that the collection has computed for every run.
@@ -202,12 +210,15 @@ def wait_for(hub: Any, runs: Sequence[Submission], timeout: float) -> Steps[None
 
 
 def find_run(hub: Any, collection: str, name: str, team: str | None = None) -> Steps[Run]:
-    """Return the run of an id, an address, `tag` or `team/tag`; Ambiguous where several teams have the tag."""
+    """Return the run of an id, an address, `tag`, `team/tag`, `label:name` or `label:team/name`; Ambiguous where
+    several teams have the tag or the label."""
     found = run_id_in(name)
     if found:
         return hub.run_class(hub, (yield from hub._json(f"runs/{found}/")))  # type: ignore[no-any-return]
     if not collection:
         raise Ambiguous(f"{name!r} is not an id; name the collection of this tag, on the command line with -c")
+    if name.startswith(LABEL):
+        return (yield from _labelled(hub, collection, name.removeprefix(LABEL), team))
     slug, _, tag = name.rpartition("/")
     team = slug or team
     asked = {"tag": tag, "limit": 200, **({"team": team} if team else {})}
@@ -221,6 +232,24 @@ def find_run(hub: Any, collection: str, name: str, team: str | None = None) -> S
         teams = ", ".join(sorted(f"{run.team}/{run.tag}" for run in runs))
         raise Ambiguous(f"several runs are called {tag!r}: {teams}; name one of them so")
     return runs[0]
+
+
+def _labelled(hub: Any, collection: str, name: str, team: str | None) -> Steps[Run]:
+    """Return the run that a label names: of the team that is said, else of one of the caller's own, else of the only
+    team that has it."""
+    slug, _, label = name.rpartition("/")
+    team = slug or team or hub.config.team
+    asked = {"name": label, "limit": 200, **({"team": team} if team else {})}
+    found = (yield from hub._pages(f"collections/{collection}/labels/", asked))["results"]
+    if len(found) > 1:
+        own = {one["slug"] for one in (yield from hub._json("me/"))["teams"]}
+        found = [one for one in found if one["team"] in own] or found
+    if not found:
+        raise NotFound(404, {"code": "not_found", "detail": f"collection {collection} has no label {name!r}"})
+    if len(found) > 1:
+        teams = ", ".join(f"{LABEL}{one['team']}/{label}" for one in found)
+        raise Ambiguous(f"several teams have a label {label!r}; name one of {teams}")
+    return hub.run_class(hub, (yield from hub._json(f"runs/{found[0]['run']}/")))  # type: ignore[no-any-return]
 
 
 def run_id_in(name: str) -> str:

@@ -1,0 +1,240 @@
+"""The gate: hold a run against a baseline under rules, and say whether it is fine, worse or undecided.
+
+All numbers are the server's. Both runs are waited for until they are evaluated under the same judgements by the same
+engine; what was read under others is read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from .errors import BadRule, EvaluationFailed, NotFound, Refused, TimedOut
+from .rules import (
+    AT_LEAST,
+    FINE,
+    NO_SIGNIFICANT_DROP,
+    UNDECIDED,
+    WORSE,
+    Result,
+    Rule,
+    decide,
+    decide_least,
+    parse_rule,
+    read_pair,
+)
+from .runs import LABEL, Run, find_run, wait_for
+from .sending import Call, Steps
+from .verdicts import Verdict
+
+TESTS = ("paired_t", "bootstrap", "randomisation")
+PREVIOUS = "previous"
+_WORST = 5
+_TOPICS_READ = 1000
+# How often numbers are read again because the judgements or the engine changed meanwhile.
+_TRIES = 5
+# What follows the stem of a tag: a number, or a commit.
+_COUNTED = re.compile(r"-(\d+|[0-9a-f]{7,40})\Z")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a gate is asked: the rules, a test of TESTS, the level, and the seconds to wait for evaluations."""
+
+    rules: tuple[Rule, ...]
+    test: str = "paired_t"
+    alpha: float = 0.05
+    timeout: float = 600.0
+
+
+def question_of(rules: str | Rule | Iterable[str | Rule], test: str, alpha: float, timeout: float) -> Question:
+    """Return the question; BadRule for a rule that is none, ValueError for another test or level."""
+    given = [rules] if isinstance(rules, str | Rule) else list(rules)
+    if not given:
+        raise ValueError("a gate needs a rule, such as 'nDCG@10 no-worse-than 0.01'")
+    if test not in TESTS:
+        raise ValueError(f"test is one of {', '.join(TESTS)}, not {test!r}")
+    if not 0 < alpha < 0.5:
+        raise ValueError(f"alpha is between 0 and 0.5, not {alpha!r}")
+    return Question(tuple(map(parse_rule, given)), test, alpha, timeout)
+
+
+def gate(
+    collection: Any, run: str | Run, baseline: str | Run | None, asked: Question, *, no_baseline: str = "fail"
+) -> Steps[Verdict]:
+    """Return the verdict. NotFound where there is no such baseline, unless `no_baseline` is `pass`: the first run of
+    all has none."""
+    candidate = run if isinstance(run, Run) else (yield from find_run(collection._hub, collection.slug, run))
+    if baseline is None and any(rule.kind != AT_LEAST for rule in asked.rules):
+        raise BadRule("every rule but at-least needs a baseline; name one, such as label:main")
+    other, notes = None, []
+    try:
+        other = yield from _baseline(collection, candidate, baseline)
+    except NotFound:
+        if no_baseline != "pass":
+            raise
+        notes.append(f"there is no baseline {baseline} yet: nothing was compared")
+    results, (qrels, engine) = yield from _agreed_results(collection, candidate, other, asked)
+    decide(results, asked.alpha)
+    if other:
+        yield from _find_worst(collection, candidate, other, results)
+    # Only the answer for one run has its number among those of its team.
+    yield from candidate._refreshed()
+    verdicts = {result.verdict for result in results}
+    worst = next((verdict for verdict in (WORSE, UNDECIDED) if verdict in verdicts), FINE)
+    return Verdict({
+        "verdict": worst,
+        "collection": collection.slug,
+        "qrels": qrels,
+        "engine_version": engine,
+        "test": asked.test,
+        "alpha": asked.alpha,
+        "candidate": _described(candidate),
+        "baseline": _described(other) if other else None,
+        "rules": [result.raw() for result in results],
+        "notes": notes,
+        "url": _address(collection, candidate, other, asked),
+    })  # fmt: skip
+
+
+def _agreed_results(
+    collection: Any, candidate: Run, baseline: Run | None, asked: Question
+) -> Steps[tuple[list[Result], tuple[int, str]]]:
+    """Return the numbers of every rule, all under the same judgements and engine, and which these are."""
+    runs = [candidate, *([baseline] if baseline else [])]
+    for left in reversed(range(_TRIES)):
+        yield from wait_for(collection._hub, runs, asked.timeout)
+        for run in runs:
+            if run.state in ("failed", "cancelled"):
+                raise EvaluationFailed(run)
+        try:
+            results, read_under = yield from _results(collection, candidate, baseline, asked)
+        except Refused as error:
+            # New judgements were activated, or a new engine began, since the runs were evaluated.
+            if error.code not in ("unknown_run", "not_evaluated") or not left:
+                raise
+        else:
+            if len(read_under) == 1:
+                return results, read_under.pop()
+        for run in runs:
+            yield from run._refreshed()
+    raise TimedOut(runs, asked.timeout)
+
+
+def promote(collection: Any, verdict: Verdict, label: str, baseline: str | None) -> Steps[None]:
+    """Let a label name the candidate. Where the baseline was this label, it is moved only if it still names the run
+    that was the baseline: otherwise Conflict, as another run was promoted meanwhile."""
+    fields: dict[str, Any] = {"run": verdict.candidate["id"], "note": f"gate: {verdict.verdict}"}
+    held = verdict.baseline
+    same_team = not held or held["team"] == verdict.candidate["team"]
+    if (
+        baseline
+        and baseline.startswith(LABEL)
+        and baseline.removeprefix(LABEL).rpartition("/")[2] == label
+        and same_team
+    ):
+        fields["expected"] = held["id"] if held else None
+    yield from collection._hub._ask(Call("PUT", f"{collection.path}labels/{label}/", json=fields))
+
+
+def _baseline(collection: Any, candidate: Run, named: str | Run | None) -> Steps[Run | None]:
+    if named is None or isinstance(named, Run):
+        return named
+    if named != PREVIOUS:
+        return (yield from find_run(collection._hub, collection.slug, named))
+    stem = stem_of(candidate.tag)
+    asked = {"team": candidate.team, "tag": stem, "submitted_before": candidate.created_at}
+    for run in (yield from collection._runs(asked)):
+        if stem_of(run.tag) == stem and run.state not in ("failed", "cancelled"):
+            return run  # type: ignore[no-any-return]
+    detail = f"team {candidate.team} has no earlier run {stem} in {collection.slug}"
+    raise NotFound(404, {"code": "not_found", "detail": detail})
+
+
+def stem_of(tag: str) -> str:
+    """Return a tag without the number or commit at its end: bm25 of bm25-2, main of main-3f2a1bc."""
+    return _COUNTED.sub("", tag)
+
+
+def _results(
+    collection: Any, candidate: Run, baseline: Run | None, asked: Question
+) -> Steps[tuple[list[Result], set[tuple[int, str]]]]:
+    """Return the numbers of every rule, and under which judgements and engines they were read."""
+    results, read_under = [], set()
+    for rule in asked.rules:
+        if rule.kind == AT_LEAST:
+            known = yield from collection._hub._json(f"measures/{quote(rule.measure, safe='')}/")
+            body = yield from collection._hub._json(f"runs/{candidate.id}/values/", {"measures": rule.measure})
+            (mean,) = body["means"].values()
+            results.append(decide_least(rule, mean["mean"], mean["topics"], known["lower_is_better"]))
+        elif baseline is None:
+            results.append(Result(rule, FINE, "there is nothing to be worse than yet"))
+            continue
+        elif baseline.id == candidate.id:
+            results.append(Result(rule, FINE, "the baseline is this run itself"))
+            continue
+        else:
+            two_sided = rule.kind == NO_SIGNIFICANT_DROP
+            parameters = {
+                "measures": rule.measure,
+                "tests": asked.test,
+                "baseline": baseline,
+                "alpha": asked.alpha,
+                # One-sided at alpha is the end of the two-sided interval at twice alpha.
+                "confidence": repr(round(1 - (1 if two_sided else 2) * asked.alpha, 12)),
+                "correction": "none",
+            }
+            try:
+                body = (yield from collection._compared([candidate, baseline], parameters, asked.timeout)).raw
+            except Refused as error:
+                if error.code != "too_few_topics":
+                    raise
+                results.append(Result(rule, UNDECIDED, error.detail))
+                continue
+            results.append(read_pair(rule, body["measures"][0], str(candidate.id), asked.test))
+        read_under.add((body["qrels"], body["engine_version"]))
+    return results, read_under or {(candidate.status["qrels"], "")}
+
+
+def _find_worst(collection: Any, candidate: Run, baseline: Run, results: list[Result]) -> Steps[None]:
+    """Add to each result the topics that lost most, with their texts where these may be read."""
+    texts: dict[str, str] | None = None
+    for result in results:
+        if result.d is None or not result.n:
+            continue
+        difference = yield from collection._difference([candidate, baseline], result.rule.measure, {})
+        turn = -1 if result.lower_is_better else 1
+        lost = [(turn * topic["difference"], topic) for topic in difference.topics if topic["difference"] is not None]
+        lost = sorted((pair for pair in lost if pair[0] < 0), key=lambda pair: pair[0])[:_WORST]
+        if lost and texts is None:
+            texts = yield from _texts(collection)
+        result.worst_topics = [
+            {"topic_id": topic["topic_id"], "text": (texts or {}).get(topic["topic_id"], ""), "d": d,
+             "candidate": topic["a"], "baseline": topic["b"]}
+            for d, topic in lost
+        ]  # fmt: skip
+
+
+def _texts(collection: Any) -> Steps[dict[str, str]]:
+    try:
+        listed = yield from collection._hub._pages(f"{collection.path}topics/", {"limit": 200}, _TOPICS_READ)
+    except Refused:
+        return {}
+    return {topic["topic_id"]: topic["title"] for topic in listed["results"]}
+
+
+def _described(run: Run) -> dict[str, Any]:
+    fields = {name: run.raw[name] for name in ("id", "team", "tag", "sha256")}
+    return {**fields, "number": run.raw.get("number"), "page": run.page}
+
+
+def _address(collection: Any, candidate: Run, baseline: Run | None, asked: Question) -> str:
+    """Return the page on which all numbers are."""
+    if baseline is None or baseline.id == candidate.id:
+        return str(candidate.page)
+    measures = ",".join(dict.fromkeys(rule.measure for rule in asked.rules))
+    runs = {"runs": f"{candidate.id},{baseline.id}", "baseline": baseline.id, "measures": measures}
+    return f"{collection.page}comparison/?{urlencode(runs, safe=',')}"
