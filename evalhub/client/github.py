@@ -1,0 +1,215 @@
+"""The step of the GitHub action: submit the run of a commit, hold it against a baseline, tell the pull request.
+
+    python -m evalhub_client.github
+
+Everything is read from the environment: inputs as `GATE_...` (action/action.yml), the rest as GitHub sets it. The exit
+status is that of `evh gate`; a pull request from a fork, which has no secrets, is not evaluated.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from .config import read_config
+from .errors import BadConfig, BadSource, Conflict, EvalHubError
+from .gate import promote
+from .gate_commands import status_of
+from .hub import Hub
+from .runs import LABEL
+from .statuses import status_of as status_of_error
+from .verdicts import Verdict
+
+_PAGE = 100
+_MOST_PAGES = 30
+_NO_TAG = re.compile(r"[^A-Za-z0-9._-]+")
+_API = "https://api.github.com"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of a workflow knows: its inputs, its environment, the event that started it."""
+
+    environment: Mapping[str, str]
+    event: Mapping[str, Any] = field(default_factory=dict)
+
+    def input(self, name: str, default: str = "") -> str:
+        return self.environment.get(f"GATE_{name.upper().replace('-', '_')}", "").strip() or default
+
+    def flag(self, name: str) -> bool:
+        return self.input(name).lower() == "true"
+
+    @property
+    def pull_request(self) -> Mapping[str, Any] | None:
+        return self.event.get("pull_request")
+
+    @property
+    def from_fork(self) -> bool:
+        """Whether the commit is of another repository than the workflow's, or of one that is gone."""
+        if not self.pull_request:
+            return False
+        head, base = (self.pull_request[side].get("repo") or {} for side in ("head", "base"))
+        return bool(head.get("full_name") != base.get("full_name"))
+
+    @property
+    def commit(self) -> str:
+        """The commit that was pushed; a pull request is built as a merge, which nobody knows."""
+        head = (self.pull_request or {}).get("head", {})
+        return str(head.get("sha") or self.environment.get("GITHUB_SHA", ""))
+
+    @property
+    def tag(self) -> str:
+        ref = self.environment.get("GITHUB_HEAD_REF") or self.environment.get("GITHUB_REF_NAME") or "run"
+        return f"{_NO_TAG.sub('-', ref).strip('-')[:50] or 'run'}-{self.commit[:7]}"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        known = {
+            "commit": self.commit,
+            "ref": self.environment.get("GITHUB_HEAD_REF") or self.environment.get("GITHUB_REF_NAME"),
+            "repository": self.environment.get("GITHUB_REPOSITORY"),
+            "actor": self.environment.get("GITHUB_ACTOR"),
+            "pull_request": (self.pull_request or {}).get("number"),
+            "workflow_run": self.environment.get("GITHUB_RUN_ID"),
+        }
+        return {name: value for name, value in known.items() if value}
+
+    def tell(self, kind: str, text: str) -> None:
+        """Show a notice, warning or error beside the step."""
+        escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        sys.stdout.write(f"::{kind} title=EvalHub gate::{escaped}\n")
+
+    def log(self, text: str) -> None:
+        """Write text of others into the log, where a line that begins with :: would be a command."""
+        sys.stdout.write(text.replace("::", ": :") + "\n")
+
+    def output(self, **values: str) -> None:
+        self._append("GITHUB_OUTPUT", "".join(f"{name}={' '.join(text.split())}\n" for name, text in values.items()))
+
+    def summary(self, markdown: str) -> None:
+        self._append("GITHUB_STEP_SUMMARY", markdown)
+
+    def _append(self, name: str, text: str) -> None:
+        if path := self.environment.get(name):
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(text)
+
+
+def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
+    """Run the step and return its exit status; `transport` and `github` take the place of the two servers in tests."""
+    token = step.input("token")
+    if not token and step.from_fork:
+        text = "a pull request from a fork has no secrets: nothing was evaluated"
+        fails = step.input("on-fork", "skip") == "fail"
+        step.tell("error" if fails else "notice", text)
+        step.summary(f"{text}\n")
+        step.output(verdict="skipped", url="", run="")
+        return 1 if fails else 0
+    try:
+        if not token:
+            raise BadConfig("the input token is empty; give it a secret of the repository that holds a token")
+        config = read_config(url=step.input("url") or None, token=token, environment=step.environment)
+        with Hub(config, transport=transport) as hub:
+            verdict = _gated(step, hub)
+    except (EvalHubError, ValueError) as error:
+        step.tell("error", str(error))
+        return status_of_error(error) if isinstance(error, EvalHubError) else 2
+    markdown = verdict.markdown()
+    step.summary(markdown)
+    step.output(verdict=verdict.verdict, url=verdict.url, run=verdict.candidate["id"])
+    step.log("\n".join([*verdict.lines(), verdict.url]))
+    if step.flag("comment") and step.pull_request:
+        _comment(step, f"<!-- evalhub-gate:{verdict.collection} -->", markdown, github)
+    status = status_of(verdict, step.input("undecided", "warn"))
+    if not verdict.fine:
+        step.tell("error" if status else "warning", "; ".join(_reasons(verdict)))
+    return status
+
+
+def _gated(step: Step, hub: Hub) -> Verdict:
+    """Submit, wait, gate, and promote where that is asked for and all is fine."""
+    pattern = step.input("run")
+    files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
+    if len(files) != 1:
+        found = f"it matches {len(files)} files: {', '.join(files[:5])}" if files else "no file matches it"
+        raise BadSource(f"run: {pattern!r} is to name one run file; {found}")
+    collection = hub.collection(step.input("collection"))
+    team = step.input("team") or None
+    run = collection.submit(files[0], tag=step.tag, team=team, metadata=step.metadata, if_taken="suffix")
+    baseline = step.input("baseline") or None
+    rules = [line.strip() for line in step.input("rules").splitlines() if line.strip()]
+    verdict: Verdict = collection.gate(
+        run,
+        baseline,
+        rules,
+        test=step.input("test", "paired_t"),
+        timeout=float(step.input("timeout", "600")),
+        no_baseline=step.input("no-baseline", "pass"),
+    )
+    label = step.input("label") or (baseline or "").removeprefix(LABEL).rpartition("/")[2]
+    if step.flag("promote") and verdict.fine and step.pull_request:
+        step.tell("warning", "a pull request is not promoted: its commit may never be merged")
+    elif step.flag("promote") and verdict.fine and label:
+        try:
+            hub._run(promote(collection, verdict, label, baseline))
+            step.tell("notice", f"label {label} names {verdict.candidate['tag']} now")
+        except Conflict as error:
+            # A later commit was promoted while this one was evaluated.
+            step.tell("warning", f"label {label} was not moved: {error}")
+    return verdict
+
+
+def _reasons(verdict: Verdict) -> list[str]:
+    return [
+        f"{rule['rule']}: {rule['verdict']}, {rule['reason']}" for rule in verdict.rules if rule["verdict"] != "fine"
+    ]
+
+
+def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:
+    """Keep one comment on the pull request up to date; what goes wrong with it is a warning."""
+    repository, number = step.environment.get("GITHUB_REPOSITORY", ""), (step.pull_request or {})["number"]
+    token = step.input("github-token") or step.environment.get("GITHUB_TOKEN", "")
+    body = {"body": f"{marker}\n{markdown}"}
+    issues = f"/repos/{repository}/issues"
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+    base = step.environment.get("GITHUB_API_URL") or _API
+    try:
+        with httpx.Client(base_url=base, headers=headers, timeout=30.0, transport=transport) as client:
+            for known in _comments(client, f"{issues}/{number}/comments", marker):
+                # Whoever may write comments may write the marker: only an own one can be changed.
+                if client.patch(f"{issues}/comments/{known}", json=body).is_success:
+                    return
+            client.post(f"{issues}/{number}/comments", json=body).raise_for_status()
+    except httpx.HTTPError as error:
+        step.tell("warning", f"the comment was not written: {error}; it needs the permission pull-requests: write")
+
+
+def _comments(client: httpx.Client, address: str, marker: str) -> list[int]:
+    """Return the ids of the comments that begin with the marker."""
+    found: list[int] = []
+    for page in range(1, _MOST_PAGES + 1):
+        answer = client.get(address, params={"per_page": _PAGE, "page": page}).raise_for_status().json()
+        found += [one["id"] for one in answer if (one.get("body") or "").startswith(marker)]
+        if len(answer) < _PAGE:
+            break
+    return found
+
+
+def main() -> None:
+    """Run the step that the environment describes."""
+    path = os.environ.get("GITHUB_EVENT_PATH")
+    event = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+    sys.exit(run_step(Step(os.environ, event)))
+
+
+if __name__ == "__main__":
+    main()
