@@ -142,6 +142,7 @@ WITH_LIBRARIES = {
     "evalhub.client.mcp": {"mcp"},
     "evalhub.client.mlflow": {"mlflow"},
     "evalhub.client.pyterrier": {"ir_measures", "pandas", "pyterrier"},
+    "evalhub.client.pytest_plugin": {"pytest"},
     "evalhub.client.wandb": {"wandb"},
 }
 
