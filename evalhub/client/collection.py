@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -14,7 +15,7 @@ from urllib.parse import urlencode
 from .answers import Answer, Board, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
 from .display import Chart
-from .errors import Conflict, EvalHubError, QuotaExceeded, TimedOut
+from .errors import BadRule, Conflict, EvalHubError, QuotaExceeded, TimedOut
 from .gate import gate, question_of
 from .metadata import Metadata, metadata_of
 from .output import names_in
@@ -26,6 +27,7 @@ from .sources import Source, read_file, read_source
 from .verdicts import Verdict
 
 _MOST_SUFFIXES = 100
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 # A label is moved whatever it names.
 ANY: Any = object()
 # More ids make an address that is too long.
@@ -396,6 +398,8 @@ class Collection:
         return Listed((yield from self._hub._pages(f"{self.path}labels/", {"limit": 200, **filters})))
 
     def _labelled(self, name: str, run: str | Run, fields: dict[str, Any]) -> Steps[Answer]:
+        if not _LABEL.fullmatch(name):
+            raise BadRule(f"{name!r} is no name of a label: up to 40 letters, digits, '.', '_' and '-'")
         (found,) = yield from self._ids([run])
         call = Call("PUT", f"{self.path}labels/{name}/", json={"run": found, **fields})
         return Answer((yield from self._hub._ask(call)).json())

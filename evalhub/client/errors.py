@@ -42,7 +42,7 @@ class BadSource(EvalHubError):
 
 
 class BadRule(EvalHubError, ValueError):
-    """A rule of a gate that cannot be read."""
+    """A rule of a gate, or the name of a label, that is none."""
 
 
 class BadSignature(EvalHubError):

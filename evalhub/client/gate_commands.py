@@ -56,7 +56,10 @@ def status_of(verdict: Verdict, undecided: str) -> int:
 
 def labels(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        commands.show(args, hub.collection(args.collection).labels().rows(), hub)
+        found = hub.collection(args.collection).labels().rows()
+        commands.show(args, found, hub)
+        if not found:
+            commands.say(f"collection {args.collection} has no labels that you see")
     return commands.DONE
 
 

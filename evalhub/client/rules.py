@@ -174,11 +174,11 @@ def _decide_margin(result: Result) -> None:
         worse = d < -margin - ROUNDING
         _say(result, WORSE if worse else FINE, f"every topic differs by {d:+.4f}, margin {margin:.4f}")
     elif high < -margin:
-        _say(result, WORSE, f"worse by {-high:.4f} at least, margin {margin:.4f}")
+        _say(result, WORSE, f"{d:+.4f}, worse by {-high:.4f} at least, margin {margin:.4f}")
     elif low > -margin:
-        _say(result, FINE, f"worse by {max(-low, 0):.4f} at most, margin {margin:.4f}")
+        _say(result, FINE, f"{d:+.4f}, worse by {max(-low, 0):.4f} at most, margin {margin:.4f}")
     else:
-        _say(result, UNDECIDED, f"between {low:+.4f} and {high:+.4f}, margin {margin:.4f}")
+        _say(result, UNDECIDED, f"{d:+.4f}, between {low:+.4f} and {high:+.4f}, margin {margin:.4f}")
         needed = result.topics_needed or 0
         more = f"where there is no difference, {needed:,} topics would decide in 8 of 10 cases"
         if needed <= result.n:
@@ -189,7 +189,7 @@ def _decide_margin(result: Result) -> None:
 def _decide_significance(result: Result, alpha: float) -> None:
     d, p = result.d or 0.0, result.p_adjusted
     worse = d < -ROUNDING and p is not None and p < alpha
-    told = "no p" if p is None else f"p = {p:.4f}"
+    told = "no p" if p is None else "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
     _say(result, WORSE if worse else FINE, f"{d:+.4f}, {told} corrected")
     if result.detectable is not None and result.margin is not None and result.detectable > result.margin:
         message = (

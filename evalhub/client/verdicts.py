@@ -11,6 +11,8 @@ from .rules import FINE, UNDECIDED, WORSE
 
 _MARKS = {FINE: "✅ fine", WORSE: "❌ worse", UNDECIDED: "⚠️ undecided"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&])")
+# Of a user or team; not the cutoff of a measure.
+_MENTION = re.compile(r"(?<!\w)@")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # From this many runs on the same topics, the best of them looks better than it is by luck alone.
 _MANY_RUNS = 20
@@ -45,8 +47,9 @@ class Verdict(Answer):
         candidate = self.raw["candidate"]
         if candidate["number"] is None:
             return ""
-        number, topics = candidate["number"], max((rule["n"] for rule in self.raw["rules"]), default=0)
-        return f"{ordinal(number)} run of team {candidate['team']} on these {topics} topics"
+        topics = max((rule["n"] for rule in self.raw["rules"]), default=0)
+        where = f"on these {topics} topics" if topics else "in this collection"
+        return f"{ordinal(candidate['number'])} run of team {candidate['team']} {where}"
 
     @property
     def advice(self) -> str:
@@ -115,7 +118,7 @@ def ordinal(number: int) -> str:
 def plain(text: str) -> str:
     """Return text that Markdown shows as it is: no markup, no mention of a user, one line."""
     one_line = " ".join(_CONTROL.sub("", text).split())
-    return _SPECIAL.sub(r"\\\1", one_line).replace("@", "@\u200b")
+    return _MENTION.sub("@\u200b", _SPECIAL.sub(r"\\\1", one_line))
 
 
 def _name(run: dict[str, Any]) -> str:

@@ -170,7 +170,7 @@ def _own_label(request: Request, collection: Collection, name: str) -> models.La
 
 
 def _expected_in(request: Request) -> UUID | None:
-    text = request.query_params.get("expected")
+    text = request.query_params.get("expected", "")
     try:
         return UUID(text) if text else None
     except ValueError:

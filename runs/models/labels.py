@@ -46,7 +46,7 @@ class Label(models.Model):
 
 
 class LabelMoveQuerySet(models.QuerySet["LabelMove"]):
-    def update(self, **changes: Any) -> int:  # type: ignore[override]
+    def update(self, **changes: Any) -> int:
         # An account that goes leaves the moves without a name.
         if set(changes) == {"by"}:
             return super().update(**changes)

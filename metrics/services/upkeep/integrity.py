@@ -6,10 +6,11 @@ import stat
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, OperationalError
-from django.db.models import Count, F, OuterRef, Q, Subquery, UUIDField
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, UUIDField
 from django.db.models.functions import Length
 from django.utils import timezone
 
@@ -143,7 +144,7 @@ def _find_in_teams() -> Iterator[Finding]:
 def _find_in_labels() -> Iterator[Finding]:
     """Check that a label names a live run of its team and collection, the one of its last move."""
     last = LabelMove.objects.filter(collection=OuterRef("collection"), team=OuterRef("team"), name=OuterRef("name"))
-    labels = Label.objects.annotate(last=Subquery(last.values("to_run")[:1], output_field=UUIDField()))
+    labels: QuerySet[Any] = Label.objects.annotate(last=Subquery(last.values("to_run")[:1], output_field=UUIDField()))
     for label in labels.select_related("collection", "team", "run"):
         if (label.run.collection_id, label.run.team_id) != (label.collection_id, label.team_id):
             text = f"label {label} names run {label.run_id} of another team or collection; move it to one of its team's"
