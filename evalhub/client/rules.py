@@ -176,7 +176,8 @@ def _decide_margin(result: Result) -> None:
     elif high < -margin:
         _say(result, WORSE, f"{d:+.4f}, worse by {-high:.4f} at least, margin {margin:.4f}")
     elif low > -margin:
-        _say(result, FINE, f"{d:+.4f}, worse by {max(-low, 0):.4f} at most, margin {margin:.4f}")
+        bound = f"better by {low:.4f} at least" if low > 0 else f"worse by {-low:.4f} at most"
+        _say(result, FINE, f"{d:+.4f}, {bound}, margin {margin:.4f}")
     else:
         _say(result, UNDECIDED, f"{d:+.4f}, between {low:+.4f} and {high:+.4f}, margin {margin:.4f}")
         needed = result.topics_needed or 0

@@ -60,6 +60,10 @@ def test_an_errand(place: tuple[Server, Config]) -> None:
         assert tiny.submit(BM25, tag="bm25", if_taken="skip").id == bm25.id
         assert tiny.submit(DENSE, tag="bm25", if_taken="suffix").tag == "bm25-2"
         assert tiny.run("dense").metadata == {"k1": 0.9}
+        tiny.label("main", dense, expected=None)
+        verdict = tiny.gate(bm25, "label:main", ["AP no-worse-than 0.01", "AP no-drop"])
+        assert [rule["verdict"] for rule in verdict.rules] == ["undecided", "worse"]
+        assert tiny.run("label:main").labels == ["main"]
         assert bm25.file().startswith(b"1 Q0 a 1 3.0 bm25\n")
         assert "<table" in tiny.leaderboard("AP")._repr_html_()
         with pytest.raises(BadFile, match="run:1: bad_score"):
