@@ -18,7 +18,7 @@ from metrics.services.comparisons.content import STATISTICS_VERSION
 from runs.api.shapes import shape
 
 # A name is added with what it names, and never taken away within one version of the API.
-FEATURES = ("me", "run_states", "sha256_filter")
+FEATURES = ("me", "run_states", "sha256_filter", "labels", "gate")
 
 
 class Version(TypedDict):

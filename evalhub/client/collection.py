@@ -399,7 +399,9 @@ class Collection:
 
     def _labelled(self, name: str, run: str | Run, fields: dict[str, Any]) -> Steps[Answer]:
         if not _LABEL.fullmatch(name):
-            raise BadRule(f"{name!r} is no name of a label: up to 40 letters, digits, '.', '_' and '-'")
+            raise BadRule(
+                f"{name!r} cannot be the name of a label, which has up to 40 letters, digits, '.', '_' and '-'"
+            )
         (found,) = yield from self._ids([run])
         call = Call("PUT", f"{self.path}labels/{name}/", json={"run": found, **fields})
         return Answer((yield from self._hub._ask(call)).json())

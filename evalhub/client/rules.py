@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import BadRule
+from .errors import BadRule, EvalHubError
 
 NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST = "no-worse-than", "no-significant-drop", "no-drop", "at-least"
 FINE, WORSE, UNDECIDED = "fine", "worse", "undecided"
@@ -56,7 +56,7 @@ def parse_rule(text: str | Rule) -> Rule:
     found = _RULE.fullmatch(text)
     # Blanks belong to a measure within its brackets only.
     if not found or " " in _BRACKETS.sub("", found["measure"]):
-        raise BadRule(f"{text!r} is no rule; write {_FORM}")
+        raise BadRule(f"{text!r} is not a rule; write {_FORM}")
     kind, given = found["kind"] or NO_WORSE, found["number"]
     if given is None:
         if kind in (NO_WORSE, AT_LEAST):
@@ -71,7 +71,7 @@ def parse_rule(text: str | Rule) -> Rule:
     except ValueError:
         raise BadRule(f"{text!r}: {given} is not a number") from None
     if not math.isfinite(number) or (kind != AT_LEAST and number <= 0):
-        raise BadRule(f"{text!r}: a margin is a number above 0; a rule without one is no-drop")
+        raise BadRule(f"{text!r}: a margin is a number above 0; for none, write no-drop")
     if relative and (kind == AT_LEAST or number >= 1):
         raise BadRule(f"{text!r}: {'at-least takes a number' if kind == AT_LEAST else 'a share is below 100%'}")
     return Rule(found["measure"], kind, number, relative)
@@ -110,6 +110,8 @@ class Result:
 
 def read_pair(rule: Rule, compared: dict[str, Any], candidate: str, test: str) -> Result:
     """Return the numbers of a rule from one measure of the server's comparison of two runs; `decide` comes after."""
+    if "lower_is_better" not in compared:
+        raise EvalHubError("this server is too old for a gate: its version/ does not have the feature gate")
     (pair,) = compared["pairs"]
     told = pair["tests"][test]
     # The server subtracts in the order of the means.
@@ -208,7 +210,8 @@ def decide_least(rule: Rule, mean: float | None, topics: int, lower_is_better: b
         _say(result, UNDECIDED, "the run has no mean of this measure")
     else:
         worse = mean > least + ROUNDING if lower_is_better else mean < least - ROUNDING
-        _say(result, WORSE if worse else FINE, f"the mean is {mean:.4f}, asked for {least:.4f}")
+        bound = "most" if lower_is_better else "least"
+        _say(result, WORSE if worse else FINE, f"the mean is {mean:.4f}, required at {bound} {least:.4f}")
     return result
 
 

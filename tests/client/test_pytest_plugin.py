@@ -38,6 +38,8 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, alice: Use
     monkeypatch.setattr(pytest_plugin, "connect", lambda: hub_inside(alice))
     monkeypatch.setenv("EVH_URL", "http://localhost")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    # Of the tests around it.
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
 
     def run(source: str, *options: str) -> Any:
         pytester.makepyfile(source)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.weightstats import ttost_paired
 
-from evalhub.client.errors import BadRule
+from evalhub.client.errors import BadRule, EvalHubError
 from evalhub.client.rules import (
     AT_LEAST,
     FINE,
@@ -125,6 +125,8 @@ def test_a_pair_is_read_the_right_way_round() -> None:
     assert read.topics_needed == 40 * 40**2
     turned = read_pair(rule, {**compared, "lower_is_better": True}, "new", "paired_t")
     assert (turned.d, turned.low, turned.high) == (0.2, 0.1, 0.3)
+    with pytest.raises(EvalHubError, match="too old"):
+        read_pair(rule, {"pairs": [pair]}, "new", "paired_t")
 
 
 def test_verdicts_are_those_of_statsmodels() -> None:

@@ -43,6 +43,9 @@ UNSEEN = {
     "Webhook",
     "Install",
     "Invitation",
+    # Their moves are in the audit trail.
+    "Label",
+    "LabelMove",
     "Membership",
     "RateCounter",
     "RememberedAnswer",

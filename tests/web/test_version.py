@@ -39,7 +39,7 @@ def test_a_program_reads_the_versions_and_their_types(anonymous: APIClient, subm
     body = anonymous.get("/api/v1/version/").json()
     assert body == {
         "version": version.VERSION, "engine_version": ENGINE_VERSION, "statistics_version": STATISTICS_VERSION,
-        "api_version": "1", "least_client": "0.1", "features": ["me", "run_states", "sha256_filter"],
+        "api_version": "1", "least_client": "0.1", "features": ["me", "run_states", "sha256_filter", "labels", "gate"],
     }  # fmt: skip
     values = anonymous.get(f"/api/v1/runs/{submit(GOOD).pk}/values/").json()
     assert values["engine_version"] == body["engine_version"]
