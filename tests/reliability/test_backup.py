@@ -55,6 +55,9 @@ def test_every_model_of_the_project_is_in_a_backup(filled: APIClient, tmp_path: 
 
 
 def test_a_backup_comes_back_as_it_was(filled: APIClient, settings: Any, tmp_path: Path) -> None:
+    evaluated = Run.objects.filter(collection__slug="small", deleted_at=None, evaluations__state="evaluated")
+    labelled = {"run": str(evaluated[0].pk)}
+    assert filled.put("/api/v1/collections/small/labels/main/", labelled).status_code == 201
     board, systems = filled.get(BOARD).json(), filled.get(SYSTEMS).json()
     vectors = {(v.evaluation_id, v.measure): bytes(v.content) for v in MetricVector.objects.all()}
     before, moments = counts(), list(Run.objects.order_by("pk").values_list("pk", "created_at"))

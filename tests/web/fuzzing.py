@@ -44,6 +44,8 @@ COUNTED = (
     "Topic",
     "Qrels",
     "Run",
+    "Label",
+    "LabelMove",
     "SessionSet",
     "Team",
     "Membership",
