@@ -21,6 +21,7 @@ from .errors import BadFile, BadSource, Conflict, EvalHubError
 from .runs import Run, wait_for
 from .sending import Steps, Together
 from .sources import is_run, read_source, tag_of_file
+from .submitting import submitted
 
 _HIDDEN = "."
 
@@ -175,6 +176,6 @@ def _sent(collection: Any, path: Path, how: dict[str, Any], notes: Journal) -> S
     key = known.get("key") or uuid.uuid4().hex
     if "key" not in known:
         notes.note(identity, key=key)
-    run: Run = yield from collection._submitted(source, key=key, **how)
+    run: Run = yield from submitted(collection, source, key=key, **how)
     notes.note(identity, run={name: run.raw[name] for name in ("id", "collection", "team", "tag", "status")})
     return run

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import re
 import uuid
 from collections.abc import Iterable, Sequence
@@ -15,7 +13,7 @@ from urllib.parse import urlencode
 from .answers import Answer, Board, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
 from .display import Chart
-from .errors import BadRule, Conflict, EvalHubError, QuotaExceeded, TimedOut
+from .errors import BadRule, EvalHubError, TimedOut
 from .gate import gate, question_of
 from .metadata import Metadata, metadata_of
 from .output import names_in
@@ -23,10 +21,10 @@ from .rules import Rule
 from .runs import Run, find_run, run_id_in
 from .sending import Call, Pause, Steps, parameters_of
 from .sessions import Sessions
-from .sources import Source, read_file, read_source
+from .sources import read_file
+from .submitting import submitted
 from .verdicts import Verdict
 
-_MOST_SUFFIXES = 100
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 # A label is moved whatever it names.
 ANY: Any = object()
@@ -34,14 +32,9 @@ ANY: Any = object()
 _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
 _IF_TAKEN = ("fail", "skip", "suffix")
-# The same file under the same tag is answered with the run that there is.
-_THERE = 200
-# Clocks differ by seconds.
-_AFTER_MIDNIGHT = 5.0
 # What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison reads.
 _ON_BOARDS = ("measures", "sort", "order", "filter", "scores")
 _PAGING = ("run", "sort", "limit", "offset")
-_log = logging.getLogger("evalhub_client")
 
 
 class Collection:
@@ -126,7 +119,7 @@ class Collection:
         fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run}
         how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
         how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
-        return self._hub._run(self._submitted(source, tag=tag, known=known, **how))
+        return self._hub._run(submitted(self, source, tag=tag, known=known, **how))
 
     def submit_all(
         self,
@@ -264,66 +257,6 @@ class Collection:
         """Return a version of the judgements as a TREC file."""
         return self._hub._run(self._hub._bytes(f"{self.path}qrels/{version}/file/"))  # type: ignore[no-any-return]
 
-    def _submitted(
-        self,
-        given: Any,
-        *,
-        tag: str | None = None,
-        team: str | None,
-        fields: dict[str, Any],
-        known: Any = None,
-        key: str | None,
-        if_taken: str,
-        wait_for_quota: bool = False,
-        drop_identical: bool = False,
-    ) -> Steps[Any]:
-        source = read_source(given, tag, drop_identical=drop_identical)
-        fields = _with_identical(fields, source)
-        files = {"file": source}
-        if known is not None:
-            files["known"] = read_file(known)
-        base, team = source.tag, team or self._hub.config.team or None
-        # Where the team is not named, the server finds the run by the file that it is sent.
-        if if_taken == "skip" and source.sha256 and team:
-            for run in (yield from self._runs({"sha256": source.sha256, "team": team})):
-                if run.tag == base:
-                    run.there = True
-                    return run
-        number, key = 1, key or uuid.uuid4().hex
-        while True:
-            named = base if number == 1 else f"{base[:60]}-{number}"
-            call = self._submission(files, named, team, fields, key)
-            try:
-                response = yield from self._hub._ask(call)
-            except Conflict as error:
-                if error.code != "tag_taken" or if_taken != "suffix" or number >= _MOST_SUFFIXES:
-                    raise
-                number, key = number + 1, uuid.uuid4().hex
-            except QuotaExceeded as error:
-                if not wait_for_quota or not error.wait:
-                    raise
-                _log.warning("%s Waiting for it.", error)
-                yield Pause(error.wait + _AFTER_MIDNIGHT)
-            else:
-                found = response.json()
-                if fields.get("dry_run"):
-                    return Check(found)
-                made = self._hub.run_class(self._hub, found)
-                made.there = response.status_code == _THERE
-                return made
-
-    def _submission(
-        self, files: dict[str, Source], tag: str, team: str | None, fields: dict[str, Any], key: str
-    ) -> Call:
-        """Describe the request that submits a run."""
-        form = {"tag": tag, "team": team, "description": fields.get("description")}
-        sent = {name: str(value) for name, value in form.items() if value}
-        if fields.get("metadata"):
-            sent["metadata"] = json.dumps(fields["metadata"])
-        if fields.get("dry_run"):
-            sent["dry_run"] = "true"
-        return Call("POST", f"{self.path}runs/", fields=sent, files=files, key=key)
-
     def _runs(self, filters: dict[str, Any]) -> Steps[list[Run]]:
         listed = yield from self._hub._pages(f"{self.path}runs/", {"limit": 200, **filters})
         return [self._hub.run_class(self._hub, raw) for raw in listed["results"]]
@@ -439,20 +372,6 @@ class Qrels:
 
     def _activated(self) -> Steps[Answer]:
         return Answer((yield from self._hub._ask(Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex))).json())
-
-
-def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
-    """Return fields that say how many documents of their topic's own id were left out; warn of those that were not."""
-    if source.dropped:
-        return {**fields, "metadata": {**(fields.get("metadata") or {}), "dropped_identical": len(source.identical)}}
-    if source.identical:
-        _log.warning(
-            "%d topics retrieve the document of their own id, such as %s: BEIR leaves these documents out of its "
-            "figures, and so does submit(..., drop_identical=True)",
-            len(source.identical),
-            source.identical[0],
-        )
-    return fields
 
 
 def _as_list(value: Any) -> Any:

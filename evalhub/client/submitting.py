@@ -1,0 +1,97 @@
+"""How a run is submitted: its file, its tag, and what is done where the tag is taken or the quota used up."""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from typing import Any
+
+from .answers import Check
+from .errors import Conflict, QuotaExceeded
+from .sending import Call, Pause, Steps
+from .sources import Source, read_file, read_source
+
+_MOST_SUFFIXES = 100
+# The same file under the same tag is answered with the run that there is.
+_THERE = 200
+# Clocks differ by seconds.
+_AFTER_MIDNIGHT = 5.0
+_log = logging.getLogger("evalhub_client")
+
+
+def submitted(
+    collection: Any,
+    given: Any,
+    *,
+    tag: str | None = None,
+    team: str | None,
+    fields: dict[str, Any],
+    known: Any = None,
+    key: str | None,
+    if_taken: str,
+    wait_for_quota: bool = False,
+    drop_identical: bool = False,
+) -> Steps[Any]:
+    """Submit a run to a collection; return it as it was received, or a Check. Parameters as of Collection.submit."""
+    source = read_source(given, tag, drop_identical=drop_identical)
+    fields = _with_identical(fields, source)
+    files = {"file": source}
+    if known is not None:
+        files["known"] = read_file(known)
+    base, team = source.tag, team or collection._hub.config.team or None
+    # Where the team is not named, the server finds the run by the file that it is sent.
+    if if_taken == "skip" and source.sha256 and team:
+        for run in (yield from collection._runs({"sha256": source.sha256, "team": team})):
+            if run.tag == base:
+                run.there = True
+                return run
+    number, key = 1, key or uuid.uuid4().hex
+    while True:
+        named = base if number == 1 else f"{base[:60]}-{number}"
+        call = _submission(f"{collection.path}runs/", files, named, team, fields, key)
+        try:
+            response = yield from collection._hub._ask(call)
+        except Conflict as error:
+            if error.code != "tag_taken" or if_taken != "suffix" or number >= _MOST_SUFFIXES:
+                raise
+            number, key = number + 1, uuid.uuid4().hex
+        except QuotaExceeded as error:
+            if not wait_for_quota or not error.wait:
+                raise
+            _log.warning("%s Waiting for it.", error)
+            yield Pause(error.wait + _AFTER_MIDNIGHT)
+        else:
+            found = response.json()
+            if fields.get("dry_run"):
+                return Check(found)
+            made = collection._hub.run_class(collection._hub, found)
+            made.there = response.status_code == _THERE
+            return made
+
+
+def _submission(
+    path: str, files: dict[str, Source], tag: str, team: str | None, fields: dict[str, Any], key: str
+) -> Call:
+    """Describe the request that submits a run."""
+    form = {"tag": tag, "team": team, "description": fields.get("description")}
+    sent = {name: str(value) for name, value in form.items() if value}
+    if fields.get("metadata"):
+        sent["metadata"] = json.dumps(fields["metadata"])
+    if fields.get("dry_run"):
+        sent["dry_run"] = "true"
+    return Call("POST", path, fields=sent, files=files, key=key)
+
+
+def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
+    """Return fields that say how many documents of their topic's own id were left out; warn of those that were not."""
+    if source.dropped:
+        return {**fields, "metadata": {**(fields.get("metadata") or {}), "dropped_identical": len(source.identical)}}
+    if source.identical:
+        _log.warning(
+            "%d topics retrieve the document of their own id, such as %s: BEIR leaves these documents out of its "
+            "figures, and so does submit(..., drop_identical=True)",
+            len(source.identical),
+            source.identical[0],
+        )
+    return fields
