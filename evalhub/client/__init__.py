@@ -16,7 +16,6 @@ from . import version, webhooks
 from .answers import (
     Answer,
     Board,
-    Chart,
     Check,
     Comparison,
     Coverage,
@@ -31,6 +30,7 @@ from .answers import (
 from .asynchronous import AsyncCollection, AsyncHub, AsyncRun, AsyncSessions, AsyncSessionSet, connect_async
 from .batches import Batch
 from .collection import Collection, Qrels
+from .display import Chart
 from .errors import (
     Ambiguous,
     BadConfig,

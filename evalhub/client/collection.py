@@ -283,8 +283,10 @@ class Collection:
         """Return the ids of runs that are named in any way."""
         found = []
         for run in runs:
-            known = run.raw["id"] if isinstance(run, Run) else run_id_in(run)
-            found.append(known or (yield from find_run(self._hub, self.slug, run)).raw["id"])
+            if isinstance(run, str):
+                known = run_id_in(run)
+                run = known or (yield from find_run(self._hub, self.slug, run))
+            found.append(run if isinstance(run, str) else str(run.id))
         return found
 
     def _compared(self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float) -> Steps[Comparison]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from . import commands
 from .errors import BadRule
 from .gate import promote
+from .statuses import DONE
 from .verdicts import Verdict
 
 WORSE, UNDECIDED = 10, 11
@@ -51,7 +52,7 @@ def status_of(verdict: Verdict, undecided: str) -> int:
     """Return the exit status of a verdict; undecided is 0 unless it is to fail."""
     if verdict.worse:
         return WORSE
-    return UNDECIDED if verdict.undecided and undecided == "fail" else commands.DONE
+    return UNDECIDED if verdict.undecided and undecided == "fail" else DONE
 
 
 def labels(args: argparse.Namespace) -> int:
@@ -60,7 +61,7 @@ def labels(args: argparse.Namespace) -> int:
         commands.show(args, found, hub)
         if not found:
             commands.say(f"collection {args.collection} has no labels that you see")
-    return commands.DONE
+    return DONE
 
 
 def label(args: argparse.Namespace) -> int:
@@ -71,7 +72,7 @@ def label(args: argparse.Namespace) -> int:
             raise BadRule("name the run that the label is to name, or give --delete")
         if args.delete:
             collection.unlabel(args.name, args.team)
-            return commands.DONE
+            return DONE
         expected = {} if args.expected is None else {"expected": None if args.expected == "none" else args.expected}
         commands.show(args, collection.label(args.name, args.run, note=args.note, **expected).rows(), hub)
-    return commands.DONE
+    return DONE

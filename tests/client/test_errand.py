@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from evalhub.client import AsyncHub, BadFile, Hub, NotFound, Refused, cli
+from evalhub.client import AsyncHub, BadFile, Hub, NotFound, Refused, cli, ir_datasets
 from evalhub.client.config import Config
 from tests.client.many import send_under_kills
+from tests.client.test_libraries import Dataset, Qrel
 from tests.reliability.servers import ROOT, Server, embedded_server
 
 pytestmark = pytest.mark.slow
@@ -144,6 +145,17 @@ def write_files(tmp_path: Path) -> None:
     (folder / "bad.run").write_text("1 Q0 a 1 1.0 bad\n1 Q0 b 2 high bad\n")
 
 
+def label_gate_and_import(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels, the gate, and an import from what stands in for ir_datasets."""
+    evh("label", "label", "told", "main", "dense", "--expected", "none")
+    assert [(row["name"], row["tag"]) for row in evh("labels", "labels", "told")] == [("main", "dense")]
+    rules = ("--rule", "AP no-worse-than 0.01", "--rule", "AP at-least 0.3")
+    assert evh("gate", "gate", "told", "bm25", "--baseline", "label:main", *rules)["verdict"] == "undecided"
+    monkeypatch.setattr(ir_datasets, "_load", lambda name: Dataset(Qrel("1", "d1", 1, "0")))
+    monkeypatch.setattr(ir_datasets.metadata, "version", lambda name: "0.6.3")
+    evh("collections import", "collections", "import", "imported", "--ir-datasets", "lab/tiny")
+
+
 def test_every_command_writes_what_its_schema_says(
     place: tuple[Server, Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -195,6 +207,7 @@ def test_every_command_writes_what_its_schema_says(
     ]
     evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
     evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
+    label_gate_and_import(evh, monkeypatch)
     evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")
     evh("sessions submit", "sessions", "told", "submit", "log", "--tag", "log", "--wait")
     evh("sessions", "sessions", "told")
