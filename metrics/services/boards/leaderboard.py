@@ -280,7 +280,7 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
         values = {m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures}
         judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
         names = tuple(labels.get(evaluation.run_id, ()))
-        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason, names)
+        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason, labels=names)
 
     rows = [
         row(found[place.pk], RANKED if place.rank else UNRANKED, place.rank, place.code, place.reason) for place in page
