@@ -145,6 +145,16 @@ def write_files(tmp_path: Path) -> None:
     (folder / "bad.run").write_text("1 Q0 a 1 1.0 bad\n1 Q0 b 2 high bad\n")
 
 
+def read_sessions(evh: Any) -> None:
+    """Session sets and their leaderboard."""
+    evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")
+    evh("sessions submit", "sessions", "told", "submit", "log", "--tag", "log", "--wait")
+    evh("sessions", "sessions", "told")
+    evh("sessions values", "sessions", "told", "values", "log")
+    evh("sessions values --per-session", "sessions", "told", "values", "log", "--per-session", "--system", "A")
+    evh("sessions leaderboard", "sessions", "told", "leaderboard", "-m", "nsDCG@3")
+
+
 def label_gate_and_import(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels, the gate, and an import from what stands in for ir_datasets."""
     evh("label", "label", "told", "main", "dense", "--expected", "none")
@@ -208,12 +218,7 @@ def test_every_command_writes_what_its_schema_says(
     evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
     evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
     label_gate_and_import(evh, monkeypatch)
-    evh("sessions submit --dry-run", "sessions", "told", "submit", "log", "--dry-run")
-    evh("sessions submit", "sessions", "told", "submit", "log", "--tag", "log", "--wait")
-    evh("sessions", "sessions", "told")
-    evh("sessions values", "sessions", "told", "values", "log")
-    evh("sessions values --per-session", "sessions", "told", "values", "log", "--per-session", "--system", "A")
-    evh("sessions leaderboard", "sessions", "told", "leaderboard", "-m", "nsDCG@3")
+    read_sessions(evh)
     assert checked == set(schemas["$defs"])
     # And what writes files.
     assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0

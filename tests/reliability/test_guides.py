@@ -12,7 +12,16 @@ import pytest
 
 from tests.reliability.servers import ROOT, Server, clean_environment, embedded_server
 
-GUIDES = ["compare-two-systems", "lab-leaderboard", "blind-campaign", "sessions", "webhooks", "gate", "ci"]
+GUIDES = [
+    "compare-two-systems",
+    "lab-leaderboard",
+    "blind-campaign",
+    "sessions",
+    "webhooks",
+    "gate",
+    "parameters",
+    "ci",
+]
 USERS = "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"
 # What has no id, date or hash in it is printed to the letter.
 EXACT = ("| ", '"state"', "AP: build-27", '{"username"', "undecided: ", "  undecided: ", "  fine: ", "status ")

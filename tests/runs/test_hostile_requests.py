@@ -17,8 +17,8 @@ __all__ = ["refuse"]
 
 RUN_FIELDS = [
     "tag=%00", "tag=", f"tag={'x' * 65}", "tag=..%2F", "tag=%3Cscript%3E", "tag=%EF%BC%A1", "tag=a%20b", "team=bob",
-    "team=%00", "team=", "team=99999999999999999999", "metadata={", "metadata=[]", "metadata=%7B%22a%22:NaN%7D",
-    "metadata=%7B%22a%22:1e999%7D", "metadata=%7B%22a%22:%22%5Cu0000%22%7D",
+    "team=%00", "team=", "team=99999999999999999999", "metadata={", "metadata=[]",
+    "metadata=%7B%22a%22:%22%5Cu0000%22%7D",
     "metadata=%7B%22a%22:%22%5Cud800%22%7D",
     f"metadata={'[' * 5000}", f"metadata={'%7B%22a%22:' * 25}1{'%7D' * 25}", "description=%00",
     f"description={'x' * 20_001}",
@@ -29,6 +29,9 @@ def test_bad_fields_of_a_run_are_refused_with_a_pointer(refuse: Refuse) -> None:
     for query in RUN_FIELDS:
         body = refuse(400, "invalid", "POST", f"{RUNS}?{query}", GOOD, "text/plain")
         assert {entry["pointer"] for entry in body["errors"]} == {"/" + query.partition("=")[0]}
+    for number in ("NaN", "1e999"):
+        body = refuse(422, "not_finite", "POST", f"{RUNS}?metadata=%7B%22a%22:{number}%7D", GOOD, "text/plain")
+        assert {entry["pointer"] for entry in body["errors"]} == {"/metadata"}
 
 
 def test_bad_fields_of_qrels_are_refused_with_a_pointer(refuse: Refuse) -> None:

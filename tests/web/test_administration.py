@@ -43,6 +43,11 @@ UNSEEN = {
     "Webhook",
     "Install",
     "Invitation",
+    "InvitationLink",
+    # The pages of parameters show them.
+    "Parameter",
+    "ParameterKey",
+    "ParameterSet",
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",
