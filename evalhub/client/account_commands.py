@@ -88,7 +88,7 @@ def api(args: argparse.Namespace) -> int:
     for pair in args.file:
         name, text = _pair("-F", pair)
         if not text.startswith("@"):
-            raise WrongOption(f"-F {pair}: write it as K=@FILE; a field that is no file is -f K=V")
+            raise WrongOption(f"-F {pair}: write it as K=@FILE; write another field as -f K=V")
         files[name] = sys.stdin.buffer.read() if text == "@-" else Path(text[1:])
     body = None
     if args.input:

@@ -69,7 +69,7 @@ class _Drawn(Answer):
     def chart(self, name: str | None = None, **parameters: Any) -> Chart:
         """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
         if self._charts is None:
-            raise AttributeError("only what a collection was asked for has charts")
+            raise AttributeError("only answers of a collection have charts")
         return self._charts(name or self._first_chart, **parameters)
 
 
@@ -101,7 +101,7 @@ class Drawn(Placed):
     def chart(self, name: str | None = None, form: str = "svg", **parameters: Any) -> Chart:
         """Return a chart of the same runs and measures; `parameters` are those of docs/api/charts.md."""
         if self._charts is None:
-            raise AttributeError("only what a collection was asked for has charts")
+            raise AttributeError("only answers of a collection have charts")
         return self._charts(name or self._first_chart, form, **parameters)  # type: ignore[no-any-return]
 
 

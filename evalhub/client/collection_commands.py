@@ -174,7 +174,7 @@ def pull(args: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for run in runs:
             if not _SAFE.fullmatch(run.team) or not _SAFE.fullmatch(run.tag):
-                raise EvalHubError(f"{run.team}/{run.tag} is no name of a file; nothing more was written")
+                raise EvalHubError(f"{run.team}/{run.tag} is not a name for a file; nothing more was written")
             _keep_run(run, f"runs/{run.team}/{run.tag}", keep)
             manifest["runs"].append(run.raw)
         if manifest["collection"]["topics"]:

@@ -26,8 +26,8 @@ FINE, WORSE, UNDECIDED = "fine", "worse", "undecided"
 LEAST_TOPICS = 10
 # Means are equal that differ by the rounding of sums.
 ROUNDING = 1e-12
-_KINDS = "|".join((NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST))
-_RULE = re.compile(rf"\s*(?P<measure>\S.*?)(?:\s+(?P<kind>{_KINDS}))?(?:\s+(?P<number>[-+.0-9][-+.0-9eE]*%?))?\s*")
+_KINDS = (NO_WORSE, NO_SIGNIFICANT_DROP, NO_DROP, AT_LEAST)
+_NUMBER = re.compile(r"[-+.0-9][-+.0-9eE]*%?")
 _BRACKETS = re.compile(r"\([^)]*\)")
 _FORM = "MEASURE no-worse-than MARGIN, MEASURE no-significant-drop, MEASURE no-drop or MEASURE at-least X"
 
@@ -53,16 +53,18 @@ def parse_rule(text: str | Rule) -> Rule:
     """Return the rule of a text such as `nDCG@10 no-worse-than 0.01`; BadRule says what is wrong with it."""
     if isinstance(text, Rule):
         return text
-    found = _RULE.fullmatch(text)
+    words = text.split()
+    given = words.pop() if len(words) > 1 and _NUMBER.fullmatch(words[-1]) else None
+    kind = words.pop() if len(words) > 1 and words[-1] in _KINDS else NO_WORSE
+    measure = " ".join(words)
     # Blanks belong to a measure within its brackets only.
-    if not found or " " in _BRACKETS.sub("", found["measure"]):
+    if not measure or " " in _BRACKETS.sub("", measure):
         raise BadRule(f"{text!r} is not a rule; write {_FORM}")
-    kind, given = found["kind"] or NO_WORSE, found["number"]
     if given is None:
         if kind in (NO_WORSE, AT_LEAST):
             missing = "a margin, such as 0.01 or 2%" if kind == NO_WORSE else "a number"
             raise BadRule(f"{text!r}: {kind} needs {missing}; rules are {_FORM}")
-        return Rule(found["measure"], kind)
+        return Rule(measure, kind)
     if kind == NO_DROP:
         raise BadRule(f"{text!r}: no-drop takes no number; {NO_WORSE} takes a margin")
     relative = given.endswith("%")
@@ -74,7 +76,7 @@ def parse_rule(text: str | Rule) -> Rule:
         raise BadRule(f"{text!r}: a margin is a number above 0; for none, write no-drop")
     if relative and (kind == AT_LEAST or number >= 1):
         raise BadRule(f"{text!r}: {'at-least takes a number' if kind == AT_LEAST else 'a share is below 100%'}")
-    return Rule(found["measure"], kind, number, relative)
+    return Rule(measure, kind, number, relative)
 
 
 @dataclass

@@ -36,7 +36,7 @@ _PIECE = 1024 * 1024
 _NO_TAG = re.compile(r"[^A-Za-z0-9._-]+")
 _TOPIC, _DOCUMENT = ("qid", "query_id", "q_id", "topic", "topic_id"), ("docno", "doc_id", "docid")
 _ILL = re.compile(r"\s")
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)

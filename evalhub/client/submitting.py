@@ -90,7 +90,7 @@ def _with_identical(fields: dict[str, Any], source: Source) -> dict[str, Any]:
     if source.identical:
         _log.warning(
             "%d topics retrieve the document of their own id, such as %s: BEIR leaves these documents out of its "
-            "figures, and so does submit(..., drop_identical=True)",
+            "values, and so does submit(..., drop_identical=True)",
             len(source.identical),
             source.identical[0],
         )

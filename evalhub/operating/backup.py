@@ -44,7 +44,14 @@ MANIFEST = "manifest.json"
 # Models that have no meaning in another install: login sessions, the id of the install, rate counters, dispatcher
 # rounds. The rows of parameters are those of the runs' metadata, and written again from it.
 LEFT_OUT = frozenset(
-    {"sessions.session", "runs.install", "runs.ratecounter", "runs.parameter", "metrics.dispatcherround"}
+    {
+        "sessions.session",
+        "runs.install",
+        "runs.ratecounter",
+        "runs.parameter",
+        "runs.parameterset",
+        "metrics.dispatcherround",
+    }
 )
 # The faults of a stored file: lists of the manifest, and their words.
 LACKING = {"missing": "is missing", "unreadable": "cannot be read", "altered": "no longer has its SHA-256"}

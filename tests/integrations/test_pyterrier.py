@@ -252,7 +252,7 @@ def test_a_measure_that_another_one_disturbs_is_told(slug: str, topics: Any, qre
         {"BM25": results(topics, 2)}, topics, qrels, measures, collection=slug
     ).evalhub.agreement.rows()
     wrong = [row for row in rows if row["reason"]]
-    assert all("where it is asked for this measure alone" in row["reason"] for row in wrong)
+    assert all("where this measure is requested alone" in row["reason"] for row in wrong)
     assert all("not explained" not in row["reason"] for row in rows)
 
 

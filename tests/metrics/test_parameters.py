@@ -199,7 +199,7 @@ def test_the_migration_writes_the_rows_that_the_service_writes(board: Collection
     Run.objects.update(costs={})
     ParameterKey.objects.all().delete()
     ParameterSet.objects.all().delete()
-    import_module("runs.migrations.0017_fill_parameters").fill(apps, SimpleNamespace(connection=connection))
+    import_module("runs.migrations.0018_fill_parameters").fill(apps, SimpleNamespace(connection=connection))
     assert dict(ParameterSet.objects.values_list("run__tag", "digest")) == digests
     assert Parameter.objects.filter(key__name="bm25.k1").count() == 6
     assert list(find_differing()) == []

@@ -65,7 +65,7 @@ def test_a_collection_is_created_for_a_team(browser: Client, alice: User) -> Non
         ({"name": "New", "slug": "No Good"}, 400, "slug", "Use lower-case letters"),
         ({"name": "", "slug": "new"}, 400, "name", "may not be blank"),
         ({"name": "New", "team": "others"}, 400, "team", "does not exist"),
-        ({"name": "New", "visibility": "all"}, 400, "visibility", "not a valid choice"),
+        ({"name": "New", "visibility": "all"}, 400, "visibility", "is not one of public, team, private"),
     ],
 )
 def test_a_collection_that_cannot_be_created_keeps_what_was_typed(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from csv import DictReader
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        return list(DictReader(file))
 
 
 def _number(text: str) -> float | None:
@@ -142,7 +142,7 @@ def _measure_of(name: str) -> Any:
 
 def _evalhub_name(measure: str) -> str:
     """Return EvalHub's name: nDCG@10 for ndcg_cut_10; gains are a text."""
-    return re.sub(r"gains=\{([^}]*)\}", r"gains='\1'", str(_measure_of(measure) or measure))
+    return re.sub(r"gains=\{([^{}]*)\}", r"gains='\1'", str(_measure_of(measure) or measure))
 
 
 def _without(measure: str, reason: str) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _explainer(
         told = {}
         for topic in topics:
             if topic in alone:
-                told[topic] = "ir_measures has EvalHub's value where it is asked for this measure alone"
+                told[topic] = "ir_measures has EvalHub's value where this measure is requested alone"
             elif topic in reordered:
                 told[topic] = _equal_scores(list(given[topic].values()))
             elif topic in judged_here:
