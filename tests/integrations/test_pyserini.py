@@ -40,11 +40,11 @@ def test_what_pyserini_wrote(collection_of: Callable[..., Any], tmp_path: Path) 
 
 def test_two_runs_of_one_generic_tag_are_two_runs(collection_of: Callable[..., Any], tmp_path: Path) -> None:
     """What Pyserini writes with --output has the tag Anserini, whatever was searched."""
-    (tmp_path / "run.robust.bm25.txt").write_text(file_of(RUN, "Anserini"))
-    (tmp_path / "run.robust.bm25-rm3.txt.gz").write_bytes(
-        gzip.compress(file_of({"1": {"a": 1.0}}, "Anserini").encode())
-    )
-    batch = collection_of(QRELS).submit_all(tmp_path, journal=None, timeout=60)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "run.robust.bm25.txt").write_text(file_of(RUN, "Anserini"))
+    (runs / "run.robust.bm25-rm3.txt.gz").write_bytes(gzip.compress(file_of({"1": {"a": 1.0}}, "Anserini").encode()))
+    batch = collection_of(QRELS).submit_all(runs, journal=None, timeout=60)
     assert [run.tag for run in batch.runs] == ["run.robust.bm25", "run.robust.bm25-rm3"]
 
 
