@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import OperationalError, connections
+from django.db import DatabaseError, OperationalError, connections
 from django.db.backends.signals import connection_created
 from django.db.utils import ConnectionHandler
 
@@ -21,6 +21,7 @@ from evalhub.serving.sqlite import base
 from evalhub.serving.sqlite.base import DatabaseWrapper
 from evalhub.serving.worker import wait_for_no_disk
 from evalhub.settings import _sqlite
+from runs.errors import says_damaged
 
 PATIENCE = 2
 
@@ -211,3 +212,18 @@ def test_the_waits_of_several_writers_overlap(
     assert time.monotonic() - start < 6 * 0.3
     with full.cursor() as cursor:
         assert cursor.execute("SELECT count(*) FROM t").fetchone() == (6,)
+
+
+@pytest.mark.django_db
+def test_a_name_in_the_schema_that_is_no_text_says_that_the_database_is_damaged(tmp_path: Path) -> None:
+    """SQLite quotes the name in its message, which Python then cannot decode."""
+    path = tmp_path / "x.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE known (id INTEGER)")
+    content = path.read_bytes()
+    assert content.count(b"TABLE known") == 1
+    path.write_bytes(content.replace(b"tableknown", b"table\xebnown"))
+    handler = ConnectionHandler({"default": _sqlite(path, PATIENCE)})
+    with pytest.raises(DatabaseError, match="malformed") as raised:
+        handler["default"].ensure_connection()
+    assert says_damaged(raised.value)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.db.backends.sqlite3 import base
 
 # Seconds between two attempts; a writer holds the database for a few milliseconds.
@@ -41,7 +41,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if isinstance(path, Path):
             how = "immutable=1" if _is_read_only(path) else "mode=rw"
             conn_params = {**conn_params, "database": f"{path.as_uri()}?{how}", "uri": True}
-        return super().get_new_connection(conn_params)
+        try:
+            return super().get_new_connection(conn_params)
+        except UnicodeDecodeError as error:
+            # SQLite tells what it could not read of a damaged schema, and that was text once.
+            raise DatabaseError("malformed database schema") from error
 
     def _start_transaction_under_autocommit(self) -> None:
         deadline = time.monotonic() + self.settings_dict["OPTIONS"].get("timeout", 5.0)
