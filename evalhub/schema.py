@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+from django.http import HttpResponse
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 
 from runs.api.authentication import TokenAuthentication
 
@@ -23,10 +27,30 @@ class _Refusing:
         return super().handle_exception(error)  # type: ignore[misc]
 
 
+# It takes a second to make the description, which is the same for every reader. Its generator loads parts of itself
+# when it is first used, which two threads must not do at once.
+_MAKING = threading.Lock()
+# The description and the name of its file, by media type.
+_MADE: dict[str, tuple[bytes, str]] = {}
+
+
 class SchemaView(_Refusing, SpectacularAPIView):
     """The description, as YAML or as JSON: `format` is openapi or json, or what the Accept header asks for."""
 
     reads = ("format",)
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        renderer: BaseRenderer = request.accepted_renderer
+        kind = str(renderer.media_type)
+        with _MAKING:
+            if kind not in _MADE:
+                made = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+                content = renderer.render(made.data, kind, {"response": made})
+                _MADE[kind] = content, made.headers["Content-Disposition"]
+        content, disposition = _MADE[kind]
+        charset = f"; charset={renderer.charset}" if renderer.charset else ""
+        return HttpResponse(content, f"{kind}{charset}", headers={"Content-Disposition": disposition})
 
     def get_format_suffix(self, **kwargs: Any) -> str | None:
         asked: str | None = self.request.query_params.get("format")
