@@ -152,50 +152,45 @@ def managed_webhook(request: Request, pk: UUID) -> models.Webhook:
     return found
 
 
-def _created(request: Request, owner: models.Team | models.Collection) -> Response:
-    serializer = WebhookSerializer(data=request.data)
-    serializer.is_valid(raise_exception=True)
-    user, origin = cast(User, request.user), origin_of(request)
-    made, secret = create_webhook(owner=owner, user=user, origin=origin, **serializer.validated_data)
-    return Response(NewWebhook(**webhook_answer(made), secret=secret or None), status.HTTP_201_CREATED)
+class WebhookList(AnswerList[models.Webhook]):
+    """The webhooks of an owner; `owner` returns it to those who manage it."""
+
+    serializer_class = shape(Webhook)
+    answer = staticmethod(webhook_answer)
+    signed_in = True
+    scopes = {"POST": Scope.MANAGE}
+    queryset = models.Webhook.objects.none()
+
+    def owner(self) -> models.Team | models.Collection:
+        raise NotImplementedError
+
+    def get_queryset(self) -> QuerySet[models.Webhook]:
+        if getattr(self, "swagger_fake_view", False):
+            return models.Webhook.objects.none()
+        return _with_names(self.owner().webhooks.all())
+
+    @extend_schema(request=WebhookSerializer, responses={201: shape(NewWebhook)})
+    def post(self, request: Request, **key: str) -> Response:
+        owner = self.owner()
+        serializer = WebhookSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        user, origin = cast(User, request.user), origin_of(request)
+        made, secret = create_webhook(owner=owner, user=user, origin=origin, **serializer.validated_data)
+        return Response(NewWebhook(**webhook_answer(made), secret=secret or None), status.HTTP_201_CREATED)
 
 
-class TeamWebhookList(AnswerList[models.Webhook]):
+class TeamWebhookList(WebhookList):
     """The webhooks of a team, for its owners; POST creates one and shows its secret once."""
 
-    serializer_class = shape(Webhook)
-    answer = staticmethod(webhook_answer)
-    signed_in = True
-    scopes = {"POST": Scope.MANAGE}
-    queryset = models.Webhook.objects.none()
-
-    def get_queryset(self) -> QuerySet[models.Webhook]:
-        if getattr(self, "swagger_fake_view", False):
-            return models.Webhook.objects.none()
-        return _with_names(led_team(self.request, self.kwargs["team"]).webhooks.all())
-
-    @extend_schema(request=WebhookSerializer, responses={201: shape(NewWebhook)})
-    def post(self, request: Request, team: str) -> Response:
-        return _created(request, led_team(request, team))
+    def owner(self) -> models.Team:
+        return led_team(self.request, self.kwargs["team"])
 
 
-class CollectionWebhookList(AnswerList[models.Webhook]):
+class CollectionWebhookList(WebhookList):
     """The webhooks of a collection, for its organisers; POST creates one and shows its secret once."""
 
-    serializer_class = shape(Webhook)
-    answer = staticmethod(webhook_answer)
-    signed_in = True
-    scopes = {"POST": Scope.MANAGE}
-    queryset = models.Webhook.objects.none()
-
-    def get_queryset(self) -> QuerySet[models.Webhook]:
-        if getattr(self, "swagger_fake_view", False):
-            return models.Webhook.objects.none()
-        return _with_names(managed_collection(self.request, self.kwargs["collection"]).webhooks.all())
-
-    @extend_schema(request=WebhookSerializer, responses={201: shape(NewWebhook)})
-    def post(self, request: Request, collection: str) -> Response:
-        return _created(request, managed_collection(request, collection))
+    def owner(self) -> models.Collection:
+        return managed_collection(self.request, self.kwargs["collection"])
 
 
 class WebhookDetail(APIView):
