@@ -26,8 +26,7 @@ from .submitting import submitted
 from .verdicts import Verdict
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-# A label is moved whatever it names.
-ANY: Any = object()
+ANY: Any = object()  # a label is moved whatever it names
 # More ids make an address that is too long.
 _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")

@@ -97,7 +97,8 @@ def pull_qrels(args: argparse.Namespace) -> int:
 
 def list_topics(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
-        show(args, [_topic(row) for row in hub.collection(args.collection).topics().rows()], hub)
+        rows = hub.collection(args.collection).topics().rows()
+        show(args, [{"topic_id": row["topic_id"], "title": row["title"]} for row in rows], hub)
     return DONE
 
 
@@ -199,10 +200,6 @@ def _keep_run(run: Run, name: str, keep: Any) -> None:
             keep(f"{name}.values.json", json.dumps(run.values().raw).encode())
         except Blind as error:
             say(f"{run.team}/{run.tag}: {error}")
-
-
-def _topic(row: dict[str, Any]) -> dict[str, Any]:
-    return {"topic_id": row["topic_id"], "title": row["title"]}
 
 
 def _topic_lines(topics: Answer) -> bytes:

@@ -131,7 +131,9 @@ def run_step(step: Step, transport: Any = None, github: Any = None) -> int:
         _comment(step, f"<!-- evalhub-gate:{verdict.collection} -->", markdown, github)
     status = status_of(verdict, step.input("undecided", "warn"))
     if not verdict.fine:
-        step.tell("error" if status else "warning", "; ".join(_reasons(verdict)))
+        found = [rule for rule in verdict.rules if rule["verdict"] != "fine"]
+        reasons = [f"{rule['rule']}: {rule['verdict']}, {rule['reason']}" for rule in found]
+        step.tell("error" if status else "warning", "; ".join(reasons))
     return status
 
 
@@ -166,12 +168,6 @@ def _gated(step: Step, hub: Hub) -> Verdict:
             # A later commit was promoted while this one was evaluated.
             step.tell("warning", f"label {label} was not moved: {error}")
     return verdict
-
-
-def _reasons(verdict: Verdict) -> list[str]:
-    return [
-        f"{rule['rule']}: {rule['verdict']}, {rule['reason']}" for rule in verdict.rules if rule["verdict"] != "fine"
-    ]
 
 
 def _comment(step: Step, marker: str, markdown: str, transport: Any) -> None:

@@ -100,7 +100,7 @@ class Table:
             self._last = summary
             return
         self.clear()
-        (width, height), lines = _size(), text.splitlines()
+        (width, height), lines = _terminal_size(), text.splitlines()
         if len(lines) > height - 2:
             lines = [*lines[: height - 3], f"... and {len(lines) - height + 3} more"]
         self._out.write("".join(f"{line[: width - 1]}\n" for line in [*lines, summary]))
@@ -115,7 +115,7 @@ class Table:
         self._lines = 0
 
 
-def _size() -> tuple[int, int]:
+def _terminal_size() -> tuple[int, int]:
     """Return columns and lines of the terminal; one that does not tell has 0."""
     found = os.get_terminal_size(sys.stderr.fileno()) if sys.stderr.isatty() else (0, 0)
     return found[0] or 100, found[1] or 25

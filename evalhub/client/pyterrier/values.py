@@ -105,7 +105,7 @@ def compared(
                     if error.code not in ("unknown_measure", "bad_parameter"):
                         raise
                     refused.add(measure)
-                    rows.append(_without(measure, f"EvalHub has no such measure: {error.detail}"))
+                    rows.append(_unknown_to_evalhub(measure, f"EvalHub has no such measure: {error.detail}"))
                     continue
                 about |= {field: values.raw[field] for field in ("qrels", "scores")}
                 ours, judged = values.of(values.measures[0]), partial(judgements, values.qrels)
@@ -145,7 +145,7 @@ def _evalhub_name(measure: str) -> str:
     return re.sub(r"gains=\{([^{}]*)\}", r"gains='\1'", str(_measure_of(measure) or measure))
 
 
-def _without(measure: str, reason: str) -> dict[str, Any]:
+def _unknown_to_evalhub(measure: str, reason: str) -> dict[str, Any]:
     """Return the row of a measure that EvalHub does not have."""
     nothing = dict.fromkeys(("theirs", "evalhub", "topics", "differing", "largest"))
     return {"run": "", "measure": measure, **nothing, "reason": reason}
