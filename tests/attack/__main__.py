@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from tests.attack import files, questions, slow, texts
 from tests.attack.target import Target, target_on
-from tests.attack.watching import PAUSES, Seen, Watch
+from tests.attack.watching import PAUSES, QUIET_SECONDS, Seen, Watch
 
 # Seconds; megabytes of a process by its role, as docs/operations.md promises them.
 HEALTH_SECONDS, BOARD_SECONDS = 1.0, 2.0
@@ -103,6 +103,10 @@ def run_attacks(target: Target, chosen: str) -> list[Row]:
                 took = time.monotonic() - start
                 # What was sent is evaluated meanwhile.
                 after = watch.wait_until_quiet()
+            if after >= QUIET_SECONDS:
+                # Comparisons of an account wait for each other, and would be made during all attacks that follow.
+                target.forget_comparisons()
+                watch.wait_until_quiet()
             rows.append(Row(name, seen, answers, took, after, memory))
             sys.stdout.write(f"{rows[-1]}\n")
             sys.stdout.flush()

@@ -27,6 +27,7 @@ _PAGE = "/collections/{collection}/"
 _RECALL = "points=101&per_topic=true&rel=all&confidence={share}"
 # Of something that the attacker has none of.
 _NOBODYS = "00000000-0000-4000-8000-000000000000"
+_SESSIONS = "design=two_way&resamples={draws}&seed={n}"
 _TESTS = "tests=randomisation,bootstrap,randomised_tukey_hsd&resamples={draws}&seed={n}"
 
 # The dearest known question to every address that is read, by its name. Where nothing varies, nothing is computed.
@@ -47,8 +48,8 @@ DEAREST: dict[str, str] = {
     "collection-chart": _BOARD + "charts/significance.svg?measures={compared}&" + _TESTS,
     "session-board": _BOARD + "session-leaderboard/?measures={sessions}&statistics=intervals",
     "session-board-export": _BOARD + "session-leaderboard/export/csv/?measures={sessions}&statistics=all&seed={n}",
-    "session-comparison-export": _BOARD + "session-comparison/export/csv/?test=bootstrap&resamples={draws}&seed={n}",
-    "session-comparison": _BOARD + "session-comparison/?test=randomisation&resamples={draws}&seed={n}",
+    "session-comparison-export": _BOARD + "session-comparison/export/csv/?test=bootstrap&" + _SESSIONS,
+    "session-comparison": _BOARD + "session-comparison/?test=randomisation&" + _SESSIONS,
     "session-values": _SET + "values/?measures={sessions}&limit=10000",
     "session-curves": _SET + "curves/?measure={session}&per_session=true",
     "session-queries": _SET + "queries/?measure={session}",
@@ -58,10 +59,10 @@ DEAREST: dict[str, str] = {
     "collection-page": _PAGE + "?measures={odd}&statistics=all&rank_resamples={draws}&seed={n}",
     "board-piece": _PAGE + "board/?measures={odd}",
     "comparison-page": _PAGE + "comparison/?measures={compared}&" + _TESTS,
-    "what-if-page": _PAGE + "what-if/?family=nDCG&dis=jk&b=2.1{n}&depth=1000",
+    "what-if-page": _PAGE + "what-if/?family=nDCG&dis=jk&b=2.1{n}&depth=200",
     "run-page": "/runs/{large}/?measures={odd}&depth=1000",
     "ranking-page": "/runs/{large}/ranking/?topic=101&offset={n}",
-    "sessions-page": _PAGE + "sessions/?measure={session}&test=randomisation&resamples={draws}&seed={n}",
+    "sessions-page": _PAGE + "sessions/?measure={session}&test=randomisation&" + _SESSIONS,
     "session-set-page": "/session-sets/{set}/?measure={session}",
     "session-page": "/session-sets/{set}/sessions/u1-101/?measure={session}&documents=100",
     "collection-values": _BOARD + "values/?measures={compared}",

@@ -46,6 +46,11 @@ class Target:
         transport = httpx.HTTPTransport(local_address=ATTACKER, limits=limits, verify=False)
         return httpx.Client(base_url=self.server.url, headers=headers, timeout=timeout, transport=transport)
 
+    def forget_comparisons(self) -> None:
+        """Delete the comparisons that no worker has begun."""
+        script = "from metrics.models import Comparison; Comparison.objects.filter(state='queued').delete()"
+        self.server.manage("shell", "-v", "0", "-c", script)
+
     def size(self, full: int, least: int = 1) -> int:
         """So much of something, or the share of it that is tried."""
         return max(least, int(full * self.scale))

@@ -21,7 +21,7 @@ PAUSES = {"/healthz": 0.1, f"/api/v1/collections/{SLUG}/leaderboard/": 0.25}
 # A probe gives up after this many seconds, which then counts as how long it took.
 PATIENCE = 15.0
 LOOK_SECONDS = 0.25
-QUIET_SECONDS, QUIET_SHARE = 120.0, 0.2
+QUIET_SECONDS, QUIET_SHARE = 40.0, 0.2
 
 
 @dataclass
