@@ -92,6 +92,9 @@ def submit(args: argparse.Namespace) -> int:
         collection = hub.collection(args.collection)
         how = said_of(args)
         if args.follow:
+            for name in ("tag", "known", "dry_run"):
+                if getattr(args, name):
+                    raise WrongOption(f"--follow submits files as they appear; leave --{name.replace('_', '-')} out")
             return _follow(args, hub, collection, how)
         files = files_of(args.files)
         for name in ("tag", "known", "label"):
@@ -125,11 +128,16 @@ def wait_and_report(args: argparse.Namespace, hub: Hub, runs: list[Run], errors:
         except TimedOut as error:
             say(f"evh: {error}")
             late = LATE
-    if args.label and not late:
-        for run in runs:
-            if run.state not in _ENDED_BADLY:
-                hub.collection(run.collection).label(args.label, run)
+    if not late:
+        _label(args, hub, runs)
     return _report(args, hub, runs, errors, means=waits) or late
+
+
+def _label(args: argparse.Namespace, hub: Hub, runs: list[Run]) -> None:
+    """Let the label that is given name each of these runs in turn, but those that failed."""
+    for run in runs if args.label else []:
+        if run.state not in _ENDED_BADLY:
+            hub.collection(run.collection).label(args.label, run)
 
 
 def dry_run(args: argparse.Namespace, hub: Hub, sending: list[tuple[str, Any, Any, dict[str, Any]]]) -> int:
@@ -225,6 +233,15 @@ def _follow(args: argparse.Namespace, hub: Hub, collection: Any, how: dict[str, 
                 for reason in batch.unsent.values():
                     raise reason
                 (row,) = batch.rows()
+                if args.wait and args.label:
+                    try:
+                        hub._run(wait_for(hub, batch.runs, args.timeout))
+                    except TimedOut as error:
+                        # The label stays with the run before it, and the next file is waited for.
+                        say(f"evh: {error}")
+                        batch.runs.clear()
+                # What the journal knows was labelled before.
+                _label(args, hub, [run for run in batch.runs if not run.there])
             sys.stdout.write(f"{row['state']}\t{row['tag']}\t{row['id'] or row['error']}\n")
             sys.stdout.flush()
         sizes = now

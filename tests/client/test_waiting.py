@@ -128,6 +128,36 @@ def test_files_that_appear_are_submitted_when_they_stop_growing(
     assert "Ctrl-C" in err
 
 
+def test_a_label_names_the_latest_file_that_is_followed(
+    evh: Any, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, moved, runs = tmp_path / "runs", list[str](), FakeServer()
+    folder.mkdir()
+
+    def server(request: httpx.Request) -> Any:
+        if request.method == "PUT":
+            moved.append(json.loads(request.content)["run"])
+            return httpx.Response(200, json={"name": "main"})
+        return runs(request)
+
+    def steps() -> Iterator[None]:
+        for name in ("a", "b"):
+            (folder / f"{name}.run").write_text("1 Q0 a 1 1.0 run\n")
+            yield
+            yield
+        raise KeyboardInterrupt
+
+    looks = steps()
+    monkeypatch.setattr(clock, "sleep", lambda seconds: next(looks))
+    options = ("submit", "c", str(folder), "--follow", "--journal", str(tmp_path / "journal"), "--label", "main")
+    assert evh(server, *options)[0] == 130
+    assert moved == [raw_run("a", number=number)["id"] for number in (0, 1)]
+    for option in ("--tag", "--known"):
+        status, _, err = evh(server, *options, option, "x")
+        assert (status, f"leave {option} out" in err) == (2, True)
+    assert "leave --dry-run out" in evh(server, *options, "--dry-run")[2]
+
+
 def test_following_ends_where_no_file_is_taken(evh: Any, tmp_path: Path) -> None:
     for status, refusal in ((6, problem(429, "quota_exceeded")), (3, problem(401)), (1, problem(503))):
         (tmp_path / "a.run").write_text("1 Q0 a 1 1.0 run\n")
