@@ -46,8 +46,8 @@ def answer_of_the_api(error: Exception) -> Any:
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer an error with a page. Errors without an answer in the API are raised again."""
     answer = answer_of_the_api(error)
-    status, detail = answer.status_code, answer.data["detail"]
-    page = render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
+    status, detail, code = answer.status_code, answer.data["detail"], answer.data["code"]
+    page = render(request, "evalhub/error.html", {"status": status, "detail": detail, "code": code}, status=status)
     if wait := answer.headers.get("Retry-After"):
         page["Retry-After"] = wait
     return page

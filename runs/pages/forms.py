@@ -52,7 +52,8 @@ class FormPage(APIView):
             return redirect_to_login(request.get_full_path())
         answer = super().handle_exception(error)
         status, detail = problem_of(error)
-        page = render(request, "evalhub/error.html", {"status": status, "detail": detail}, status=status)
+        told = {"status": status, "detail": detail, "code": answer.data["code"]}
+        page = render(request, "evalhub/error.html", told, status=status)
         if "Retry-After" in answer:
             page["Retry-After"] = answer["Retry-After"]
         return page
