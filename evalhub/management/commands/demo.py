@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from typing import Any
 
@@ -47,6 +48,9 @@ class Command(command.Command):
         # A fresh token; those of earlier demonstrations are revoked.
         ApiToken.objects.filter(user=user).delete()
         token = issue_token(user=user, name="demo", scopes=ALL_SCOPES)[1]
+        password = secrets.token_urlsafe(12)
+        user.set_password(password)
+        user.save(update_fields=["password"])
         supervisor = make_supervisor(options)
         self._say("starting the web server and the worker")
         supervisor.start()
@@ -59,6 +63,7 @@ class Command(command.Command):
             if options["no_serve"]:
                 return
             self.stdout.write(f"\nThe site: {url}/    the API: {url}/api/v1/docs/    Ctrl-C ends it")
+            self.stdout.write(f"Log in with the name demo and the password {password}")
             self.stdout.write(f"A token to try the API with: {token}")
             self.stdout.flush()
             supervisor.wait()
