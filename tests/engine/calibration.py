@@ -79,7 +79,7 @@ def family_rate(name: str, results: list[PairedResult], correction: str = FAMILY
 def coverage(name: str, results: list[PairedResult]) -> Rate:
     """How often intervals hold the difference, 0: all at once where they are simultaneous."""
     held = np.array([(result.low <= 0) & (result.high >= 0) for result in results])
-    return rate_of(held.all(axis=1) if name in ("tukey_hsd", "randomised_tukey_hsd") else held)
+    return rate_of(held.all(axis=1) if TESTS[name].joint_intervals else held)
 
 
 def omnibus_rate(name: str, collections: int) -> Rate:

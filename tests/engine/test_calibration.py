@@ -69,7 +69,7 @@ def test_no_correction_lets_more_than_5_per_cent_of_the_families_through(name: s
     assert found.value < family_rate("paired_t", results("paired_t"), "none").value / 2
 
 
-@pytest.mark.parametrize("name", ["paired_t", "bootstrap", "tukey_hsd", "randomised_tukey_hsd", "welch_t"])
+@pytest.mark.parametrize("name", ["paired_t", "bootstrap", "max_t", "tukey_hsd", "randomised_tukey_hsd", "welch_t"])
 def test_intervals_hold_the_truth_as_often_as_they_say(name: str) -> None:
     """The BCa interval of 50 topics lacks a per cent: its spread is that of n, not of n - 1, its tails are normal."""
     found = coverage(name, results(name))

@@ -59,6 +59,30 @@ def count_extreme(sums: Any, resamples: Any, first: Any, second: Any, least: Any
 
 
 @compiled
+def count_maxima(
+    sums: Any, resamples: Any, first: Any, second: Any, scale: Any, least: Any, counts: Any, maxima: Any
+) -> None:
+    """Add to `counts` in how many of the first resamples any pair up to this one is at least so far apart.
+
+    Pairs come in ascending order of what was observed, and their differences of sums times `scale` are compared.
+    Shapes: `sums` (tiles, runs, TILE); `first`, `second`, `scale`, `least` and `counts` (pairs,); `maxima` (tiles,
+    TILE), the largest of all pairs, is overwritten.
+    """
+    for tile in range(sums.shape[0]):
+        stop = min(TILE, max(0, resamples - tile * TILE))
+        for at in range(TILE):
+            maxima[tile, at] = 0.0
+        for pair in range(len(first)):
+            a, b, factor, bound = np.uint64(first[pair]), np.uint64(second[pair]), scale[pair], least[pair]
+            many = 0
+            for at in range(stop):
+                apart = max(maxima[tile, at], abs(sums[tile, a, at] - sums[tile, b, at]) * factor)
+                maxima[tile, at] = apart
+                many += apart >= bound
+            counts[pair] += many
+
+
+@compiled
 def count_shifted(
     sums: Any, resamples: Any, first: Any, second: Any, least: Any, noise: Any, counts: Any, below: Any
 ) -> None:

@@ -9,6 +9,7 @@ from metrics.engine.significance import (
     friedman,
     kruskal_wallis,
     mann_whitney,
+    max_t,
     nemenyi,
     paired_t,
     randomisation,
@@ -35,6 +36,7 @@ TESTS: dict[str, SignificanceTest] = {
     "sign": SignificanceTest(sign.compare, ranks=True),
     "randomisation": SignificanceTest(randomisation.compare, draws=True),
     "bootstrap": SignificanceTest(bootstrap.compare, draws=True),
+    "max_t": SignificanceTest(max_t.compare, simultaneous=True, of_given_pairs=True, joint_intervals=True, draws=True),
     "tukey_hsd": SignificanceTest(tukey_hsd.compare, simultaneous=True, joint_intervals=True, omnibus="anova"),
     "randomised_tukey_hsd": SignificanceTest(
         randomised_tukey_hsd.compare, simultaneous=True, joint_intervals=True, draws=True

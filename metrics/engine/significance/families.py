@@ -133,9 +133,10 @@ def compare_family(
 
 
 def family_size(test: str, pairs: Pairs) -> int:
-    """Return how many pairs p values count for: a simultaneous test counts for all pairs of the runs, whichever are
-    asked."""
-    return pairs.runs * (pairs.runs - 1) // 2 if TESTS[test].simultaneous else pairs.number
+    """Return how many pairs p values count for: Tukey's tests and Nemenyi's count for all pairs of the runs, whichever
+    are compared."""
+    entry = TESTS[test]
+    return pairs.number if entry.of_given_pairs or not entry.simultaneous else Pairs(pairs.runs).number
 
 
 def _of_ties(values: Matrix, pairs: Pairs, test: str, result: PairedResult) -> list[Caution]:

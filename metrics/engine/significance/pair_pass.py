@@ -9,6 +9,11 @@ _SUMS, _PAIRS = "float64[:, :, ::1]", "int64[::1], int64[::1]"
 
 add_up = Kernel(_MODULE, "add_up", f"void(float64[:, ::1], {_SUMS}, {_SUMS})")
 count_extreme = Kernel(_MODULE, "count_extreme", f"void({_SUMS}, int64, {_PAIRS}, float64[::1], int64[::1])")
+count_maxima = Kernel(
+    _MODULE,
+    "count_maxima",
+    f"void({_SUMS}, int64, {_PAIRS}, float64[::1], float64[::1], int64[::1], float64[:, ::1])",
+)
 count_shifted = Kernel(
     _MODULE, "count_shifted", f"void({_SUMS}, int64, {_PAIRS}, float64[::1], float64, int64[::1], int64[::1])"
 )
@@ -21,4 +26,4 @@ draw = Kernel(_MODULE, "draw", "void(uint64[::1], uint64[::1])")
 draw_topics = Kernel(_MODULE, "draw_topics", f"void(uint64[::1], {_SUMS})")
 shuffled_ranges = Kernel(_MODULE, "shuffled_ranges", "void(int64[:, ::1], uint64[::1], int64[::1], int64[::1])")
 
-KERNELS = (add_up, count_extreme, count_shifted, quantiles, draw, draw_topics, shuffled_ranges)
+KERNELS = (add_up, count_extreme, count_maxima, count_shifted, quantiles, draw, draw_topics, shuffled_ranges)

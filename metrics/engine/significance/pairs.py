@@ -111,7 +111,8 @@ class SignificanceTest:
     """An entry of TESTS.
 
     `simultaneous` marks tests whose p values already count for all pairs of the runs given: no correction belongs on
-    top; `joint_intervals` those whose intervals hold for all these pairs as well. `draws` marks those that read
+    top; `of_given_pairs` those of them that count for the pairs that are compared and no others; `joint_intervals`
+    those whose intervals hold for all these pairs as well. `draws` marks those that read
     `resamples` and `seed`, `ranks` those that ask about ranks or signs and not about means; `omnibus` names the test of
     all runs at once that a post-hoc test goes with, and `assumes_omnibus` marks one that assumes its finding.
     `compare_samples` is the same test of samples of unequal sizes; None for a test of pairs of values.
@@ -120,6 +121,7 @@ class SignificanceTest:
     compare: PairedTest
     paired: bool = True
     simultaneous: bool = False
+    of_given_pairs: bool = False
     joint_intervals: bool = False
     draws: bool = False
     ranks: bool = False

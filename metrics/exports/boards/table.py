@@ -114,10 +114,11 @@ def _test(standings: Standings) -> str:
     query = standings.query
     parts = {"the tiers": standings.tiers, "the marks": standings.baseline}
     sizes = {name: part.family for name, part in parts.items() if part}
+    families = " and ".join(f"{size:,} pairs for {name}" for name, size in sizes.items())
     if query.corrected_by is None:
-        corrected = corrected_over(None, max(sizes.values()))
+        alike = len(set(sizes.values())) == 1
+        corrected = corrected_over(None, max(sizes.values())) if alike else f"accounting for all {families}"
     else:
-        families = " and ".join(f"{size:,} pairs for {name}" for name, size in sizes.items())
         corrected = f"{CORRECTION_NAMES[query.correction]} over {families}"
     drawn = f", B = {query.resamples:,}, seed {query.seed}" if TESTS[query.test].draws else ""
     used = f" on {standings.topics} topics" if standings.topics is not None else ""

@@ -16,6 +16,7 @@ TEST_NAMES = {
     "sign": "sign test",
     "randomisation": "randomisation test",
     "bootstrap": "bootstrap test (shift method)",
+    "max_t": "step-down max|t| test",
     "tukey_hsd": "Tukey's HSD test",
     "randomised_tukey_hsd": "randomised Tukey HSD test",
     "nemenyi": "Nemenyi's test",
@@ -96,6 +97,6 @@ def corrected_over(correction: str | None, pairs: int) -> str:
 def named_family(answer: Answer, test: str) -> str:
     """Return the name of the pairs that were tested together; some tests account for all pairs in any case."""
     pairs, against = answer.entrants.pairs, ""
-    if pairs.baseline is not None and not TESTS[test].simultaneous:
+    if pairs.baseline is not None and (TESTS[test].of_given_pairs or not TESTS[test].simultaneous):
         against = " with the baseline"
     return f"the {family_size(test, pairs):,} pairs of {pairs.runs:,} runs{against}"

@@ -30,6 +30,7 @@ ASKS = {
     "sign": "Does one run win on more topics than the other, whatever the margin?",
     "randomisation": "Is the mean difference zero, if the runs are exchangeable on every topic?",
     "bootstrap": "Is the mean difference zero, over topics sampled like these?",
+    "max_t": "Which means differ, considering all compared pairs at once, whatever the spread of the runs?",
     "tukey_hsd": "Which means differ, considering all pairs at once?",
     "randomised_tukey_hsd": "Which means differ, considering all pairs at once, if the runs are exchangeable?",
     "nemenyi": "Which mean ranks differ, considering all pairs at once?",

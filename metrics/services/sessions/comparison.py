@@ -20,7 +20,7 @@ from metrics.engine.significance.effect_sizes import (
     effect_sizes,
     relative_difference,
 )
-from metrics.engine.significance.families import Pairs, check_known, compare_family
+from metrics.engine.significance.families import Pairs, check_known, compare_family, family_size
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import PairedResult, SamplesTest
 from metrics.engine.significance.tiers import Tiers, tiers
@@ -178,13 +178,14 @@ def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
     told = (*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design))
-    result, family = replace(result, cautions=tuple(dict.fromkeys(told))), Pairs(pairs.runs) if simultaneous else pairs
+    result = replace(result, cautions=tuple(dict.fromkeys(told)))
+    family = family_size(test, pairs) if test in TESTS else pairs.number
     separated = None
     if pairs.baseline is None and fewest >= MIN_TOPICS and not verdicts.have(NO_SPREAD).all():
         order = np.arange(pairs.runs, dtype=np.float64)
         separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
     return SessionComparison(
-        query, judged_by, recognised, _WHY[recognised], design, test, correction, family.number, found.cells,
+        query, judged_by, recognised, _WHY[recognised], design, test, correction, family, found.cells,
         _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
         found.omnibus,
     )  # fmt: skip

@@ -1,0 +1,90 @@
+"""The largest |t| of all pairs: Westfall and Young's step-down test, for runs of unequal spread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.engine.kernels.sizes import TILE
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.significance.cautions import CONSTANT, few_resamples, few_topics, skewed, smallest_p, untested
+from metrics.engine.significance.pair_pass import count_maxima
+from metrics.engine.significance.paired_t import moments, t_test
+from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check, chunks, noise_of
+from metrics.engine.significance.randomisation import flips
+from metrics.engine.significance.resampling import BLOCK, Plan, in_threads
+
+_SKEWED = "the test finds too many of them; check them against Tukey's"
+
+
+def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAULTS) -> PairedResult:
+    """Step-down test of the largest |t| of the given pairs, with simultaneous intervals of the mean differences.
+
+    Formula: the i-th largest |t| of m has p = max over j <= i of (1 + the number of resamples in which the largest |t|
+    of the pairs j, ..., m is at least |t_j|) / (B + 1); a resample flips the signs of all differences on a random half
+    of the topics. Where 2^n is at most B, all 2^n sign patterns are tried instead and p is the share. The intervals are
+    mean(d) +- c sd(d) / sqrt(n), c the quantile of the largest |t| of all m
+    Assumes: differences that are symmetric where the means are equal: under the null hypothesis all of a topic could
+    change their signs together; no distribution, and no common spread
+    Source: Westfall and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1; Romano and Wolf, Econometrica
+    73(4), 2005; for retrieval Boytsov, Belova and Westfall, SIGIR 2013
+    Note: p already counts for the given pairs, and steps down: it can be significant where the interval, which counts
+    for all of them at once, holds 0. Identical runs have p = 1. A difference that is the same on every topic has no
+    spread: no statistic, no p.
+    """
+    check(values, "a test of the largest t")
+    topics = values.shape[1]
+    plan, exact = flips(topics, options)
+    difference, error, asymmetry = moments(values, first, second)
+    statistic, p_value = t_test(difference, error, topics - 1)
+    # |t| grows with |sum(d)| / sqrt(sum(d^2)), of which a flip leaves the denominator as it is.
+    scale = _scales(values, first, second)
+    scale[error == 0] = 0.0
+    sums = values.sum(axis=1)
+    observed = np.abs(sums[first] - sums[second]) * scale
+    # Two equal sums can differ by rounding: so far below it counts as a tie.
+    least = observed - noise_of(values, first, second) * topics * scale
+    ascending = np.flatnonzero(scale)[np.argsort(observed[scale > 0], kind="stable")]
+    counts, maxima = _count(values, first[ascending], second[ascending], scale[ascending], least[ascending], plan)
+    found = counts / plan.resamples if exact else (counts + 1) / (plan.resamples + 1)
+    p_value[ascending[::-1]] = np.maximum.accumulate(found[::-1])
+    reach = np.quantile(maxima, options.confidence, method="higher")
+    with np.errstate(divide="ignore"):
+        largest = np.sqrt((topics - 1) / np.maximum(topics - reach**2, 0.0)) * reach
+        margin = np.where(error > 0, largest * error, np.where(difference == 0, 0.0, np.nan))
+    # A difference that ties with the end of the interval ties there as it does for p.
+    margin = np.where((scale > 0) & (least <= reach), np.maximum(margin, np.abs(difference)), margin)
+    cautions = (
+        *few_topics(topics, smallest_p(2.0 ** (1 - topics))),
+        *untested(p_value, CONSTANT),
+        *skewed(asymmetry, topics, _SKEWED),
+        *few_resamples(options, 1, not exact),
+    )
+    marks = np.full(len(first), exact)
+    return PairedResult(difference, difference - margin, difference + margin, statistic, p_value, marks, cautions)
+
+
+def _scales(values: Matrix, first: Ints, second: Ints) -> Floats:
+    """Return 1 / sqrt(sum(d^2)) of each pair; 0 for identical runs."""
+    found = []
+    for a, b in chunks(first, second, values.shape[1]):
+        differences = values[a] - values[b]
+        # Divided by the largest first: squares of tiny differences would be 0.
+        size = np.abs(differences).max(axis=1, initial=0.0)
+        whole = np.where(size > 0, size, 1.0)
+        length = whole * np.sqrt(np.square(differences / whole[:, None]).sum(axis=1))
+        found.append(np.divide(1.0, length, out=np.zeros_like(length), where=size > 0))
+    return np.concatenate(found)
+
+
+def _count(values: Matrix, first: Ints, second: Ints, scale: Floats, least: Floats, plan: Plan) -> tuple[Ints, Floats]:
+    """In how many resamples the largest of the pairs up to each is as far apart as it; and the largest of all pairs in
+    each resample."""
+    maxima = np.zeros((plan.blocks, BLOCK // TILE, TILE))
+
+    def count(blocks: range) -> Ints:
+        counts = np.zeros(len(first), np.int64)
+        for block in blocks:
+            count_maxima(plan.sums(block, values), plan.left(block), first, second, scale, least, counts, maxima[block])
+        return counts
+
+    return in_threads(count, plan.blocks, plan.threads), maxima.reshape(-1)[: plan.resamples]
