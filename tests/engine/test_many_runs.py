@@ -68,6 +68,44 @@ def test_two_runs_make_the_analysis_of_variance_the_squared_paired_t_test() -> N
     assert anova.p_value == pytest.approx(student.p_value[0])
 
 
+@pytest.mark.parametrize(("runs", "topics"), [(3, 12), (6, 40), (40, 8), (3, 2)])
+def test_epsilons_are_those_of_the_covariances_of_the_runs(runs: int, topics: int) -> None:
+    """By the eigenvalues of the covariances between orthonormal contrasts, as Greenhouse and Geisser define epsilon."""
+    rng = np.random.default_rng((5, runs))
+    values = rng.normal(0, 1, (runs, topics)) * rng.uniform(0.2, 3, (runs, 1)) + rng.normal(0, 2, topics)
+    contrasts = np.linalg.svd(np.eye(runs) - 1 / runs)[0][:, : runs - 1].T
+    roots = np.linalg.eigvalsh(contrasts @ np.cov(values) @ contrasts.T)
+    epsilon = roots.sum() ** 2 / ((runs - 1) * (roots**2).sum())
+    found = OMNIBUS["anova"](values)
+    assert found.sphericity is not None
+    assert found.sphericity.greenhouse_geisser == pytest.approx(epsilon)
+    by_epsilon = {
+        name: stats.f.sf(found.statistic, e * (runs - 1), e * (runs - 1) * (topics - 1))
+        for name, e in (("corrected", epsilon), ("plain", 1.0), ("theirs", found.sphericity.huynh_feldt))
+    }
+    assert found.p_value == pytest.approx(by_epsilon["corrected"])
+    assert found.sphericity.p_uncorrected == pytest.approx(by_epsilon["plain"])
+    assert found.sphericity.p_huynh_feldt == pytest.approx(by_epsilon["theirs"])
+    left = (runs - 1) * (topics - 1 - (runs - 1) * epsilon)
+    if left > 1e-9:
+        larger = (topics * (runs - 1) * epsilon - 2) / left
+        assert found.sphericity.huynh_feldt == pytest.approx(min(max(larger, 1 / (runs - 1)), 1.0))
+    assert 1 / (runs - 1) <= found.sphericity.huynh_feldt <= 1
+
+
+def test_runs_of_unequal_spread_keep_the_level_of_the_analysis_of_variance() -> None:
+    """Equal means: with epsilon 5 per cent are found to differ, without it more."""
+    collections, spread = 1000, np.array([5.0, 1.0, 1.0, 1.0, 1.0] * 2)[:, None]
+    p_value, plain = np.empty(collections), np.empty(collections)
+    for number in range(collections):
+        found = OMNIBUS["anova"](np.random.default_rng((6, number)).normal(0, 1, (10, 50)) * spread)
+        assert found.sphericity is not None
+        p_value[number], plain[number] = found.p_value, found.sphericity.p_uncorrected
+    error = np.sqrt(0.05 * 0.95 / collections)
+    assert abs(np.mean(p_value < 0.05) - 0.05) < 3 * error
+    assert np.mean(plain < 0.05) > 0.05 + 5 * error
+
+
 def test_sums_of_squares_add_up_to_the_whole_variation() -> None:
     values = np.random.default_rng(4).random((6, 30)) * 40
     anova = OMNIBUS["anova"](values)

@@ -81,11 +81,19 @@ class Source(TypedDict):
     p_value: float | None
 
 
+class Sphericity(TypedDict):
+    greenhouse_geisser: Annotated[float, "epsilon, by which p_value has its degrees of freedom multiplied"]
+    huynh_feldt: Annotated[float, "Huynh and Feldt's epsilon"]
+    p_huynh_feldt: Annotated[float, "with their epsilon instead"]
+    p_uncorrected: Annotated[float, "with epsilon 1: as if the differences of all pairs had one variance"]
+
+
 class Omnibus(TypedDict):
     statistic: float | None
     freedom: list[float]
     p_value: Annotated[float | None, "null where the test cannot be made"]
     effect: Annotated[float, "partial eta squared, Kendall's W or epsilon squared"]
+    sphericity: Annotated[Sphericity | None, "of anova, else null"]
     sources: list[Source]
     cautions: list[Caution]
 
@@ -263,11 +271,20 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
 
 def omnibus_answer(result: OmnibusResult) -> Omnibus:
     """Return a test of all runs at once, with its sources of variation."""
+    spread = None
+    if result.sphericity:
+        spread = Sphericity(
+            greenhouse_geisser=result.sphericity.greenhouse_geisser,
+            huynh_feldt=result.sphericity.huynh_feldt,
+            p_huynh_feldt=result.sphericity.p_huynh_feldt,
+            p_uncorrected=result.sphericity.p_uncorrected,
+        )
     return Omnibus(
         statistic=result.statistic,
         freedom=list(result.freedom),
         p_value=number(result.p_value),
         effect=result.effect,
+        sphericity=spread,
         sources=[
             Source(
                 name=source.name,

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import special
 
 from metrics.engine.ranking import Floats
-from metrics.engine.significance.cautions import few_topics, uneven_spread
-from metrics.engine.significance.omnibus import OmnibusResult, Source
+from metrics.engine.significance.cautions import few_topics
+from metrics.engine.significance.omnibus import OmnibusResult, Source, Sphericity
 from metrics.engine.significance.pairs import ROUNDING, Matrix, check
 
 
@@ -38,11 +38,13 @@ class TwoWay:
 def analyse(values: Matrix) -> OmnibusResult:
     """Two-way analysis of variance without replication: do the runs differ, topics set aside?
 
-    Formula: F = MS(runs) / MS(residual), x[i,t] = mean + run i + topic t + residual; k - 1 and (k - 1)(n - 1) degrees
-    of freedom
-    Assumes: normal residuals of one spread; runs and topics that do not interact
-    Source: Fisher (1925); for retrieval Tague-Sutcliffe and Blustein, TREC-3, 1995
-    Note: The effect is partial eta squared, SS(runs) / (SS(runs) + SS(residual)).
+    Formula: F = MS(runs) / MS(residual), x[i,t] = mean + run i + topic t + residual; e (k - 1) and e (k - 1)(n - 1)
+    degrees of freedom, e = tr(S)^2 / ((k - 1) tr(S^2)), S the covariances of the residuals of the runs
+    Assumes: normal residuals; runs and topics that do not interact
+    Source: Fisher (1925); for retrieval Tague-Sutcliffe and Blustein, TREC-3, 1995; e: Greenhouse and Geisser,
+    Psychometrika 24(2), 1959; Huynh and Feldt, Journal of Educational Statistics 1(1), 1976
+    Note: The effect is partial eta squared, SS(runs) / (SS(runs) + SS(residual)). Without e, p assumes that the
+    differences of all pairs of runs have one variance; it is given as well, and so is p with Huynh and Feldt's e.
     """
     check(values, "an analysis of variance", runs=2)
     parts = two_way(values)
@@ -51,15 +53,40 @@ def analyse(values: Matrix) -> OmnibusResult:
     by_topic = _source("topics", parts.topics, topics - 1, parts)
     rest = parts.residual * parts.scale**2
     sources = (by_run, by_topic, Source("residual", rest, parts.freedom, parts.residual_variance))
+    sphericity = _sphericity(by_run.statistic, parts)
     explained = parts.runs + parts.residual
     return OmnibusResult(
         by_run.statistic,
         (runs - 1, parts.freedom),
-        float("nan") if by_run.p_value is None else by_run.p_value,
+        _p_value(by_run.statistic, runs - 1, parts.freedom, sphericity.greenhouse_geisser if sphericity else 1.0),
         parts.runs / explained if explained else 0.0,
         sources,
-        (*few_topics(topics), *uneven_spread(parts.residuals)),
+        tuple(few_topics(topics)),
+        sphericity,
     )
+
+
+def _sphericity(statistic: float | None, parts: TwoWay) -> Sphericity | None:
+    """Return both epsilons and the p that go with F; None where there is nothing to test."""
+    if statistic is None or parts.residual == 0:
+        return None
+    runs, topics = parts.residuals.shape
+    # The traces of S and S^2 times n - 1 and its square: of the smaller of two products with the same squares.
+    small = parts.residuals if runs <= topics else parts.residuals.T
+    within = _squares(small) ** 2 / _squares(small @ small.T)
+    greenhouse_geisser = min(within / (runs - 1), 1.0)
+    left = (runs - 1) * (topics - 1 - within)
+    huynh_feldt = min((topics * within - 2) / left, 1.0) if left > 0 else 1.0
+    # With two topics the estimate can be below what it estimates can be.
+    huynh_feldt = max(huynh_feldt, 1 / (runs - 1))
+    p_huynh_feldt, plain = (_p_value(statistic, runs - 1, parts.freedom, e) for e in (huynh_feldt, 1.0))
+    return Sphericity(greenhouse_geisser, huynh_feldt, p_huynh_feldt, plain)
+
+
+def _p_value(statistic: float | None, between: int, within: int, epsilon: float) -> float:
+    if statistic is None:
+        return float("nan")
+    return float(special.fdtrc(epsilon * between, epsilon * within, statistic))
 
 
 def two_way(values: Matrix) -> TwoWay:

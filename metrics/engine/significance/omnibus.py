@@ -21,10 +21,24 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Sphericity:
+    """How far differences of runs are from having one variance, and what an analysis of variance makes of it.
+
+    Both epsilons are 1 where all differences have one variance, and 1 / (k - 1) at worst.
+    """
+
+    greenhouse_geisser: float
+    huynh_feldt: float
+    p_huynh_feldt: float
+    p_uncorrected: float
+
+
+@dataclass(frozen=True)
 class OmnibusResult:
     """Whether the runs differ at all: statistic, its degrees of freedom, p and a size of effect.
 
-    Statistic and p are None and NaN where the runs leave nothing to divide by, so that there is no test.
+    Statistic and p are None and NaN where the runs leave nothing to divide by, so that there is no test. With
+    `sphericity`, p is the one of Greenhouse and Geisser's epsilon, by which both degrees of freedom are multiplied.
     `effect` is the share of the variation that the runs explain: partial eta squared, Kendall's W or epsilon squared.
     """
 
@@ -34,6 +48,7 @@ class OmnibusResult:
     effect: float
     sources: tuple[Source, ...] = ()
     cautions: tuple[Caution, ...] = ()
+    sphericity: Sphericity | None = None
 
 
 OmnibusTest = Callable[[Matrix], OmnibusResult]

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family, family_size
+from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, TOO_FEW_TOPICS
 from metrics.services.comparisons.stored import Answer
+from metrics.tables import probability
 
 TEST_NAMES = {
     "paired_t": "paired t test",
@@ -26,7 +28,7 @@ TEST_NAMES = {
     "latin_square": "analysis of variance of a Latin square",
 }
 OMNIBUS_NAMES = {
-    "anova": "analysis of variance",
+    "anova": "analysis of variance (Greenhouse-Geisser)",
     "friedman": "Friedman's test",
     "kruskal_wallis": "Kruskal and Wallis's test",
 }
@@ -54,6 +56,15 @@ def too_few(topics: int) -> str:
 def verdict_text(significant: bool, withheld: str) -> str:
     """Return whether a difference is significant, as yes or no, or why there is no verdict."""
     return WITHHELD.get(withheld) or ("yes" if significant else "no")
+
+
+def without_correction(found: OmnibusResult) -> str:
+    """Return the p of an analysis of variance that assumes one variance for all differences, to stand second."""
+    if found.sphericity is None:
+        return ""
+    plain = probability(found.sphericity.p_uncorrected)
+    equal = "" if plain.startswith("<") else "= "
+    return f"p {equal}{plain} uncorrected, epsilon {found.sphericity.greenhouse_geisser:.2f}"
 
 
 def withheld_pairs(reasons: Iterable[str | None]) -> list[str]:

@@ -14,7 +14,7 @@ from metrics.charts.comparisons.significance import significance_figure
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
 from metrics.exports.comparisons.differences import MOST_PAIRS, difference_table, two_kinds
-from metrics.exports.comparisons.words import OMNIBUS_NAMES
+from metrics.exports.comparisons.words import OMNIBUS_NAMES, without_correction
 from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part, recall_part
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
@@ -41,7 +41,10 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "ranked": spread is not None,
         "first_on": first_on_note(spread) if spread else "",
         "families": family_lines(answer, compared),
-        "omnibus": [(OMNIBUS_NAMES[name], probability(found.p_value)) for name, found in compared.omnibus.items()],
+        "omnibus": [
+            (OMNIBUS_NAMES[name], probability(found.p_value), without_correction(found))
+            for name, found in compared.omnibus.items()
+        ],
         "split": _split(shown),
         "differences": _differences(shown),
         "matrix": matrix_lines(answer, compared, family),

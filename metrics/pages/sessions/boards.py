@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
-from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
+from metrics.exports.comparisons.words import TEST_NAMES, verdict_text, without_correction
 from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.pages.parts import Query, fill, query_of
 from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
@@ -174,7 +174,9 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
         "confidence": f"{100 * compared.query.options.confidence:g}%",
         "undecided": bool(compared.verdicts.have(TOO_FEW_TOPICS).any()),
         "significant": int(compared.verdicts.significant.sum()),
-        "omnibus": [(name, probability(found.p_value)) for name, found in compared.omnibus.items()],
+        "omnibus": [
+            (name, probability(found.p_value), without_correction(found)) for name, found in compared.omnibus.items()
+        ],
     }
 
 

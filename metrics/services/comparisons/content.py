@@ -14,7 +14,7 @@ import zstandard
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.grammar import parse_measure
 from metrics.engine.significance.families import Family, Pairs, Rule
-from metrics.engine.significance.omnibus import OmnibusResult, Source
+from metrics.engine.significance.omnibus import OmnibusResult, Source, Sphericity
 from metrics.engine.significance.pairs import Caution, Options, PairedResult
 from metrics.engine.significance.tiers import Tiers
 from metrics.engine.significance.verdicts import decide
@@ -24,7 +24,7 @@ from metrics.services.comparisons.comparison import Compared, ComparisonQuery, E
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
 _ARRAYS = ("difference", "low", "high", "statistic", "p_value", "exact", "direction")
 # Increased when tests, verdicts or the stored content change: results of another version are not shown.
-STATISTICS_VERSION = 2
+STATISTICS_VERSION = 3
 _HEADER = "header"
 
 
@@ -121,8 +121,10 @@ def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compa
     omnibus = {}
     for name, kept in head["omnibus"].items():
         sources = tuple(Source(**source) for source in kept["sources"])
+        spread = kept["sphericity"] and Sphericity(**kept["sphericity"])
+        freedom = tuple(kept["freedom"])
         omnibus[name] = OmnibusResult(
-            kept["statistic"], tuple(kept["freedom"]), kept["p_value"], kept["effect"], sources, _cautions(kept)
+            kept["statistic"], freedom, kept["p_value"], kept["effect"], sources, _cautions(kept), spread
         )
     measure, pairs = parse_measure(head["measure"]), Pairs(**head["pairs"])
     return Compared(measure, head["order"], values, values.shape[1], head["left_out"], pairs, families, omnibus)
