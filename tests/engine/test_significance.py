@@ -181,6 +181,7 @@ def test_cautions_name_what_a_reader_must_know() -> None:
         (compare("sign", tied), "heavy_ties"),
         (compare("paired_t", skewed), "skewed_differences"),
         (compare("tukey_hsd", uneven), "uneven_spread"),
+        (compare("randomised_tukey_hsd", uneven, Options(resamples=99)), "uneven_spread"),
         (compare("welch_t", tied), "unpaired"),
         (compare("randomisation", runs(20, 30), Options(resamples=500)), "few_resamples"),
     ):

@@ -108,7 +108,10 @@ def uneven_spread(residuals: Matrix) -> list[Caution]:
     within = apart.var(axis=1, ddof=1).mean()
     if within <= 0 or special.fdtrc(runs - 1, runs * (topics - 1), between / within) > _SURE:
         return []
-    message = "the runs have unequal variances (Brown and Forsythe, p < 0.01): a pooled variance makes some p too small"
+    message = (
+        "the runs have unequal variances (Brown and Forsythe, p < 0.01), and the test assumes one: some p are too "
+        "small; max_t assumes none"
+    )
     return [Caution("uneven_spread", message)]
 
 

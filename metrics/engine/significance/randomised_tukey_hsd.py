@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from metrics.engine.ranking import Floats, Ints
-from metrics.engine.significance.cautions import few_resamples, few_topics
+from metrics.engine.significance.anova import two_way
+from metrics.engine.significance.cautions import few_resamples, few_topics, uneven_spread
 from metrics.engine.significance.pair_pass import shuffled_ranges
 from metrics.engine.significance.pairs import DEFAULTS, Matrix, Options, PairedResult, check
 from metrics.engine.significance.resampling import BLOCK, in_threads, least_of, state_of, whole_numbers
@@ -17,7 +18,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
     Formula: p = (1 + the number of resamples in which the largest mean minus the smallest is at least |mean(d)|) /
     (B + 1); a resample shuffles each topic's values among the k runs
-    Assumes: under the null hypothesis all k labels of a topic could be exchanged; no distribution
+    Assumes: under the null hypothesis all k labels of a topic could be exchanged, so that all runs have one
+    distribution, whichever it is
     Source: Carterette, TOIS 30(1), 2012; Sakai, Laboratory Experiments in Information Retrieval, 2018
     Note: p already counts for all pairs of the runs given. Identical runs have p = 1. The statistic is the mean
     difference.
@@ -33,7 +35,8 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
     # A difference that ties with the end of the range ties for the interval as it does for p.
     margin = np.where(least <= reach, np.maximum(margin, np.abs(difference)), margin)
     # Each pair is held against all pairs at once: one finding needs no correction.
-    cautions = (*few_topics(values.shape[1]), *few_resamples(options, 1, True))
+    spread = uneven_spread(two_way(values).residuals)
+    cautions = (*few_topics(values.shape[1]), *spread, *few_resamples(options, 1, True))
     exact = np.zeros(len(first), np.bool_)
     return PairedResult(difference, difference - margin, difference + margin, difference, p_value, exact, cautions)
 
