@@ -63,9 +63,10 @@ def resampled_means(values: Matrix) -> Matrix:
     return weights @ values.T / values.shape[1]
 
 
-def ends(found: list[float]) -> list[float]:
-    """Of the middle 95 per cent."""
-    return np.quantile(found, [0.025, 0.975], method="inverted_cdf").tolist()
+def ends(value: float, found: list[float], least: float) -> list[float]:
+    """Of the middle 95 per cent, and of the same mirrored at what was observed."""
+    low, high = np.quantile(found, [0.025, 0.975], method="inverted_cdf").tolist()
+    return [min(low, max(least, 2 * value - high)), max(high, min(1.0, 2 * value - low))]
 
 
 def pair_of(body: dict[str, Any], a: tuple[str, int], b: tuple[str, int]) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def test_orders_by_measures_against_scipy_and_one_by_one(
             ("rbo", lambda x, y: naive_rbo(list(x), list(y))),
         ):
             assert pair[name]["value"] == pytest.approx(compare(a, b)), name
-            expected = ends([compare(x, y) for x, y in drawn])
+            expected = ends(compare(a, b), [compare(x, y) for x, y in drawn], 0.0 if name == "rbo" else -1.0)
             assert [pair[name]["low"], pair[name]["high"]] == pytest.approx(expected), name
 
 

@@ -90,13 +90,25 @@ def _agreements(a: Ints, b: Ints, drawn_a: Any, drawn_b: Any, confidence: float)
         symmetric,
         (rbo(a, b), rbo(drawn_a, drawn_b)),
     )
-    return Agreements(*(_agreement(observed, values, confidence) for observed, values in found))
+    least = (-1.0, -1.0, -1.0, -1.0, 0.0)
+    return Agreements(
+        *(_agreement(seen, drawn, confidence, lowest) for (seen, drawn), lowest in zip(found, least, strict=True))
+    )
 
 
-def _agreement(observed: Floats, found: Floats, confidence: float) -> Agreement:
+def _agreement(observed: Floats, found: Floats, confidence: float, least: float) -> Agreement:
+    """Return a coefficient, at least `least` and at most 1, with the hull of its percentile and its basic interval.
+
+    Ranks of a resample carry the noise twice, so that orders of many runs agree less than those observed: percentiles
+    lie too low, as far as the basic interval, 2 observed - percentiles, is moved up. With 20 to 103 runs of TREC and 50
+    topics the one holds the true value in 52 to 100 %, the other in 57 to 92 %, their hull in 90 to 100 %.
+    """
+    value = float(observed[0])
     found = found[~np.isnan(found)]
-    low, high = _percentiles(found, confidence) if len(found) else (np.nan, np.nan)
-    return Agreement(float(observed[0]), float(low), float(high))
+    if not len(found):
+        return Agreement(value, np.nan, np.nan)
+    low, high = _percentiles(found, confidence).tolist()
+    return Agreement(value, min(low, max(2 * value - high, least)), max(high, min(2 * value - low, 1.0)))
 
 
 def _resampled_ranks(values: Matrix, options: Options, lower_is_better: bool) -> Ints:
