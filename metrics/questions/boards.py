@@ -34,7 +34,7 @@ from metrics.services.boards.conditions import visible_board
 from metrics.services.boards.filter import with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import BoardQuery
-from metrics.services.boards.standings import PARTS, StandingsQuery
+from metrics.services.boards.standing_parts import PARTS, StandingsQuery
 from metrics.services.boards.what_if import WhatIfQuery
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput

@@ -23,7 +23,7 @@ from metrics.api.answers import (
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
-from metrics.services.boards import leaderboard, standings
+from metrics.services.boards import leaderboard, standing_parts
 from metrics.services.boards.states import BOARD_STATES
 from runs.api.shapes import Id, Kind, OneOf, Url
 from runs.models import Collection
@@ -153,7 +153,7 @@ def leaderboard_answer(
     collection: Collection,
     query: leaderboard.BoardQuery,
     board: leaderboard.Leaderboard,
-    found: standings.Standings | None,
+    found: standing_parts.Standings | None,
     url: str,
 ) -> Leaderboard:
     """Return a leaderboard with its statistics, if requested; `url` is that of the request."""
@@ -185,7 +185,7 @@ def leaderboard_answer(
     return answer
 
 
-def _row(row: leaderboard.Row, found: standings.Standings | None) -> Row:
+def _row(row: leaderboard.Row, found: standing_parts.Standings | None) -> Row:
     values = {name: BoundedMean(mean=mean, topics=topics) for name, (mean, topics) in row.values.items()}
     answer = Row(
         rank=row.rank,
@@ -214,7 +214,7 @@ def _row(row: leaderboard.Row, found: standings.Standings | None) -> Row:
     return answer
 
 
-def _standing(standing: standings.Standing) -> Standing:
+def _standing(standing: standing_parts.Standing) -> Standing:
     low, high, share, against = standing.rank_low, standing.rank_high, standing.share_first, standing.baseline
     rank = baseline = None
     if low is not None and high is not None and share is not None:
@@ -237,7 +237,7 @@ def _standing(standing: standings.Standing) -> Standing:
     return Standing(tier=standing.tier, groups=standing.groups, rank=rank, baseline=baseline)
 
 
-def _board_statistics(found: standings.Standings) -> BoardStatistics:
+def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
     query, tiers = found.query, found.tiers
     tiering = baseline = None
     if tiers:

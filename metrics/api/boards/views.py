@@ -29,7 +29,8 @@ from metrics.questions.declared import (
 from metrics.questions.parameters import query_of
 from metrics.questions.unchanged import of_board, unchanged
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
-from metrics.services.boards.standings import StandingsQuery, read_standings
+from metrics.services.boards.standing_parts import StandingsQuery
+from metrics.services.boards.standings import read_standings
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.access import scored_collection
 from runs.api.shapes import shape

@@ -10,7 +10,7 @@ from typing import Any
 from metrics.engine.significance import TESTS
 from metrics.exports.comma_separated import written
 from metrics.services.boards.leaderboard import Leaderboard, Row
-from metrics.services.boards.standings import Standings
+from metrics.services.boards.standing_parts import Standings
 from runs.models import Collection
 
 _AGAINST = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from metrics.services.boards.leaderboard import Leaderboard
-from metrics.services.boards.standings import Standings
+from metrics.services.boards.standing_parts import Standings
 from runs.models import Collection
 
 Render = Callable[[Collection, Leaderboard, Standings | None], Iterator[str]]

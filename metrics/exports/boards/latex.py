@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from metrics.exports.boards.table import table_of
 from metrics.exports.comparisons.latex import written
 from metrics.services.boards.leaderboard import Leaderboard
-from metrics.services.boards.standings import Standings
+from metrics.services.boards.standing_parts import Standings
 from runs.models import Collection
 
 

@@ -8,7 +8,7 @@ from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
 from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES, corrected_over, too_few, withheld_pairs
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
-from metrics.services.boards.standings import Standings
+from metrics.services.boards.standing_parts import Standings
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.judged_views import Mean
 from metrics.tables import NOTHING, aggregated, best_means, mean_cell

@@ -9,7 +9,7 @@ from metrics.engine.trec_eval.columns import Column, Value
 from metrics.exports.sheet import Sheet
 from metrics.exports.values.trec_eval import render as render_sheets
 from metrics.services.boards.leaderboard import Leaderboard, Row
-from metrics.services.boards.standings import Standings
+from metrics.services.boards.standing_parts import Standings
 from metrics.services.comparisons.shown_pairs import names_of
 from runs.models import Collection
 

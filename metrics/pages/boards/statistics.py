@@ -16,15 +16,8 @@ from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
-from metrics.services.boards.standings import (
-    MAX_RUNS,
-    PARTS,
-    Contrast,
-    Standings,
-    StandingsQuery,
-    Tiering,
-    read_standings,
-)
+from metrics.services.boards.standing_parts import PARTS, Contrast, Standings, StandingsQuery, Tiering
+from metrics.services.boards.standings import MAX_RUNS, read_standings
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
 
 NONE = "none"

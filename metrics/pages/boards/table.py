@@ -15,7 +15,7 @@ from metrics.pages.parts import Query, changed
 from metrics.services.boards.columns import Cell, ShownColumn, shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
-from metrics.services.boards.standings import AgainstBaseline, Standing, Standings
+from metrics.services.boards.standing_parts import AgainstBaseline, Standing, Standings
 from metrics.services.boards.states import UNRANKED
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean

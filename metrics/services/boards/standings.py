@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -27,7 +27,15 @@ from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import Leaderboard
-from metrics.services.boards.mean_intervals import Ends, mean_intervals, without_interval
+from metrics.services.boards.mean_intervals import mean_intervals, without_interval
+from metrics.services.boards.standing_parts import (
+    AgainstBaseline,
+    Contrast,
+    RankSpread,
+    Standings,
+    StandingsQuery,
+    Tiering,
+)
 from metrics.services.values.common_values import (
     CommonValues,
     cautions_of,
@@ -39,7 +47,6 @@ from metrics.services.values.common_values import (
 from metrics.services.values.effort import check_values, seconds_of_ranks, seconds_of_test
 from metrics.services.work import begin
 
-PARTS = ("intervals", "tiers", "ranks", "baseline")
 _MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
 # Of more runs no groups are shown: there are hundreds, and hundreds of letters in a row are unreadable.
@@ -53,128 +60,6 @@ _NARROW = {
     "ranks": ("use fewer rank_resamples, or leave it out of statistics=", "rank_resamples"),
 }
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class StandingsQuery:
-    """The requested `parts` and their options; `baseline` is a run's id."""
-
-    parts: tuple[str, ...]
-    baseline: str | None = None
-    test: str = "paired_t"
-    correction: str = "holm"
-    alpha: float = 0.05
-    confidence: float = 0.95
-    resamples: int = 100_000
-    rank_resamples: int = 2_000
-    seed: int = 0
-
-    @property
-    def corrected_by(self) -> str | None:
-        """Return the correction that is applied, or None if the test's own p accounts for all pairs."""
-        return None if TESTS[self.test].simultaneous else self.correction
-
-
-@dataclass(frozen=True)
-class Tiering:
-    """The tier and the group letters of each run, in the order of the leaderboard; `groups` is None for too many runs.
-
-    `family` is the number of pairs that p accounts for.
-    """
-
-    tier: list[int]
-    groups: list[list[str]] | None
-    family: int
-    significant: int
-    cautions: list[Caution]
-
-
-@dataclass(frozen=True)
-class RankSpread:
-    """The ends of each run's rank interval and its share of first places, in the order of the leaderboard."""
-
-    low: list[int]
-    high: list[int]
-    share_first: list[float]
-
-
-@dataclass(frozen=True)
-class AgainstBaseline:
-    """One run minus the baseline; a win is a topic on which the run is better.
-
-    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none whatever p is.
-    """
-
-    difference: float
-    low: float
-    high: float
-    relative: float
-    statistic: float
-    p_value: float
-    p_adjusted: float
-    mark: str | None
-    withheld: str | None
-    wins: int
-    ties: int
-    losses: int
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Every other run against the baseline, in the order of the leaderboard, with None for the baseline itself.
-
-    `family` is the number of pairs that p accounts for.
-    """
-
-    rows: list[AgainstBaseline | None]
-    family: int
-    significant: int
-    cautions: list[Caution]
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The statistics of one row; parts that were not requested or have no result are None."""
-
-    tier: int | None
-    groups: list[str] | None
-    rank_low: int | None
-    rank_high: int | None
-    share_first: float | None
-    baseline: AgainstBaseline | None
-
-
-@dataclass(frozen=True)
-class Standings:
-    """The statistics of a leaderboard. `places` gives the place of an evaluation in the lists of its parts.
-
-    `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a value.
-    """
-
-    query: StandingsQuery
-    measure: Measure
-    places: dict[int, int]
-    topics: int | None = None
-    tiers: Tiering | None = None
-    ranks: RankSpread | None = None
-    baseline: Contrast | None = None
-    intervals: dict[tuple[int, str], Ends] = field(default_factory=dict)
-    cautions: list[Caution] = field(default_factory=list)
-
-    def of(self, evaluation_id: int) -> Standing | None:
-        """Return the statistics of one row, or None for a stale run or one without a mean."""
-        at = self.places.get(evaluation_id)
-        if at is None:
-            return None
-        ranks, groups = self.ranks, self.tiers.groups if self.tiers else None
-        return Standing(
-            self.tiers.tier[at] if self.tiers else None,
-            groups[at] if groups else None,
-            ranks.low[at] if ranks else None,
-            ranks.high[at] if ranks else None,
-            ranks.share_first[at] if ranks else None,
-            self.baseline.rows[at] if self.baseline else None,
-        )
 
 
 def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:

@@ -1,0 +1,136 @@
+"""What the statistics of a leaderboard consist of, and what can be asked about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metrics.engine.grammar import Measure
+from metrics.engine.significance import TESTS
+from metrics.engine.significance.pairs import Caution
+from metrics.services.boards.mean_intervals import Ends
+
+PARTS = ("intervals", "tiers", "ranks", "baseline")
+
+
+@dataclass(frozen=True)
+class StandingsQuery:
+    """The requested `parts` and their options; `baseline` is a run's id."""
+
+    parts: tuple[str, ...]
+    baseline: str | None = None
+    test: str = "paired_t"
+    correction: str = "holm"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    resamples: int = 100_000
+    rank_resamples: int = 2_000
+    seed: int = 0
+
+    @property
+    def corrected_by(self) -> str | None:
+        """Return the correction that is applied, or None if the test's own p accounts for all pairs."""
+        return None if TESTS[self.test].simultaneous else self.correction
+
+
+@dataclass(frozen=True)
+class Tiering:
+    """The tier, the group letters and the rank set of each run, in the order of the leaderboard.
+
+    `groups` is None for too many runs. `rank_sets` holds the lowest and the highest rank of each; it is None where the
+    family does not limit the chance of any wrong finding about means. `family` is the number of pairs that p accounts
+    for.
+    """
+
+    tier: list[int]
+    groups: list[list[str]] | None
+    family: int
+    significant: int
+    cautions: list[Caution]
+
+
+@dataclass(frozen=True)
+class RankSpread:
+    """The ends of each run's rank interval and its share of first places, in the order of the leaderboard."""
+
+    low: list[int]
+    high: list[int]
+    share_first: list[float]
+
+
+@dataclass(frozen=True)
+class AgainstBaseline:
+    """One run minus the baseline; a win is a topic on which the run is better.
+
+    `mark` is None without a verdict, and `withheld`, one of REASONS, says why there is none whatever p is.
+    """
+
+    difference: float
+    low: float
+    high: float
+    relative: float
+    statistic: float
+    p_value: float
+    p_adjusted: float
+    mark: str | None
+    withheld: str | None
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Every other run against the baseline, in the order of the leaderboard, with None for the baseline itself.
+
+    `family` is the number of pairs that p accounts for.
+    """
+
+    rows: list[AgainstBaseline | None]
+    family: int
+    significant: int
+    cautions: list[Caution]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The statistics of one row; parts that were not requested or have no result are None."""
+
+    tier: int | None
+    groups: list[str] | None
+    rank_low: int | None
+    rank_high: int | None
+    share_first: float | None
+    baseline: AgainstBaseline | None
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The statistics of a leaderboard. `places` gives the place of an evaluation in the lists of its parts.
+
+    `intervals` has both ends by evaluation and measure; `topics` are those on which every run has a value.
+    """
+
+    query: StandingsQuery
+    measure: Measure
+    places: dict[int, int]
+    topics: int | None = None
+    tiers: Tiering | None = None
+    ranks: RankSpread | None = None
+    baseline: Contrast | None = None
+    intervals: dict[tuple[int, str], Ends] = field(default_factory=dict)
+    cautions: list[Caution] = field(default_factory=list)
+
+    def of(self, evaluation_id: int) -> Standing | None:
+        """Return the statistics of one row, or None for a stale run or one without a mean."""
+        at = self.places.get(evaluation_id)
+        if at is None:
+            return None
+        ranks, groups = self.ranks, self.tiers.groups if self.tiers else None
+        return Standing(
+            self.tiers.tier[at] if self.tiers else None,
+            groups[at] if groups else None,
+            ranks.low[at] if ranks else None,
+            ranks.high[at] if ranks else None,
+            ranks.share_first[at] if ranks else None,
+            self.baseline.rows[at] if self.baseline else None,
+        )
