@@ -77,7 +77,7 @@ def test_a_markdown_table(anonymous: APIClient, board: Collection) -> None:
 LATEX = r"""% needs \usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, \usepackage[T1]{fontenc}
 \begin{table}
   \centering
-  \caption{Values of 3 runs of Collection scored (qrels version 1) on 5 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. Runs in a tier do not differ significantly from its best run; those in different tiers may not either. Test: paired t test on 5 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
+  \caption{Values of 3 runs of Collection scored (qrels version 1) on 5 topics. NumRelRet: sums. Ranked by AP, highest first. The best of each column is bold. Marked by AP are runs that are significantly better ($\uparrow$) or worse ($\downarrow$) than r0. The best of 3 is 1 run: each of the others is significantly worse than another run. Runs in a tier do not differ significantly from its best run; those in different tiers may not either. Test: paired t test on 5 topics, Holm\textquotesingle{}s correction over 3 pairs for the tiers and 2 pairs for the marks, $\alpha$ = 0.05.}
   \label{tab:scored}
   \begin{tabular}{rlllr}
     \toprule

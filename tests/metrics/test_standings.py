@@ -83,7 +83,14 @@ def test_tiers_and_groups_against_scipy(anonymous: APIClient, board: Collection,
     for i, j in combinations(range(RUNS), 2):
         assert bool(groups[i] & groups[j]) == (frozenset((i, j)) not in apart)
     summary = body["statistics"]
-    assert summary["tiers"] == {"count": tier, "family": 36, "significant": len(apart), "cautions": []}
+    means = values.mean(axis=1)
+    above = [sum(frozenset((i, j)) in apart and means[j] > means[i] for j in range(RUNS)) for i in range(RUNS)]
+    below = [sum(frozenset((i, j)) in apart and means[j] < means[i] for j in range(RUNS)) for i in range(RUNS)]
+    sets = {int(row["run"]["tag"][1:]): row["statistics"]["rank_set"] for row in body["results"]}
+    assert sets == {run: [1 + above[run], RUNS - below[run]] for run in range(RUNS)}
+    assert summary["tiers"] == {
+        "count": tier, "best": above.count(0), "family": 36, "significant": len(apart), "cautions": [],
+    }  # fmt: skip
     stated = [summary[name] for name in ("measure", "runs", "topics", "test", "correction", "alpha", "resamples")]
     assert stated == ["AP", RUNS, TOPICS, "paired_t", "holm", 0.05, None]
 
@@ -266,7 +273,7 @@ def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, 
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_runs"]
     assert (body["statistics"]["tiers"], body["statistics"]["ranks"], body["statistics"]["topics"]) == (None,) * 3
     row = body["results"][0]
-    assert row["statistics"] == {"tier": None, "groups": None, "rank": None, "baseline": None}
+    assert row["statistics"] == dict.fromkeys(("tier", "groups", "rank_set", "rank", "baseline"))
     assert row["values"]["AP"]["low"] is not None
     submit(POOR)
     body = anonymous.get(small, {"statistics": "all", "measures": "AP,NumRelRet,nDCG(norm='average')@3"}).json()

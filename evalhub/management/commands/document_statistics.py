@@ -22,6 +22,7 @@ from metrics.engine.significance.effect_sizes import (
     relative_difference,
     standardised_difference,
 )
+from metrics.engine.significance.rank_sets import rank_sets
 from metrics.engine.significance.tiers import tiers
 
 _SECTION = re.compile(
@@ -32,6 +33,7 @@ _LEFT_OUT = ("Shapes", "Raises")
 _EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference, detectable_difference, cliff_delta)
 _DESIGN = (
     tiers,
+    rank_sets,
     rank_intervals,
     discriminative_power,
     swap_rates,

@@ -31,6 +31,11 @@ from runs.models import Collection
 
 class Tiering(TypedDict):
     count: Annotated[int, "tiers"]
+    best: Annotated[
+        int | None,
+        "runs that no other is significantly better than: the set of the best. null with a test of ranks or a "
+        "correction that does not limit the chance of any wrong finding",
+    ]
     family: Annotated[int, "pairs that p counts for: all of the ranked runs"]
     significant: Annotated[int, "pairs with a verdict"]
     cautions: list[Caution]
@@ -95,6 +100,11 @@ class Standing(TypedDict):
 
     tier: int | None
     groups: Annotated[list[str] | None, "two runs share a letter exactly when the test does not separate them"]
+    rank_set: Annotated[
+        list[int] | None,
+        "the lowest and the highest rank that no significant pair excludes; the sets of all runs hold at "
+        "once. From 1 on: in the set of the best",
+    ]
     rank: RankInterval | None
     baseline: AgainstBaseline | None
 
@@ -234,7 +244,13 @@ def _standing(standing: standing_parts.Standing) -> Standing:
             ties=against.ties,
             losses=against.losses,
         )
-    return Standing(tier=standing.tier, groups=standing.groups, rank=rank, baseline=baseline)
+    return Standing(
+        tier=standing.tier,
+        groups=standing.groups,
+        rank_set=standing.rank_set and list(standing.rank_set),
+        rank=rank,
+        baseline=baseline,
+    )
 
 
 def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
@@ -242,7 +258,13 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
     tiering = baseline = None
     if tiers:
         cautions = cautions_of(tiers.cautions)
-        tiering = Tiering(count=max(tiers.tier), family=tiers.family, significant=tiers.significant, cautions=cautions)
+        tiering = Tiering(
+            count=max(tiers.tier),
+            best=tiers.best,
+            family=tiers.family,
+            significant=tiers.significant,
+            cautions=cautions,
+        )
     if found.baseline and query.baseline:
         baseline = Contrast(
             run=query.baseline,

@@ -80,6 +80,8 @@ def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
     standing = standings.of(row.evaluation.pk) if row.rank is not None else None
     if standings.tiers:
         found |= {"tier": standing and standing.tier, "groups": " ".join((standing and standing.groups) or [])}
+        low, high = (standing and standing.rank_set) or (None, None)
+        found |= {"rank_set_low": low, "rank_set_high": high}
     if standings.ranks:
         for name in ("rank_low", "rank_high", "share_first"):
             found[name] = standing and getattr(standing, name)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
-from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES, corrected_over, too_few, withheld_pairs
+from metrics.exports.comparisons.words import (
+    CORRECTION_NAMES,
+    TEST_NAMES,
+    best_sentence,
+    corrected_over,
+    too_few,
+    withheld_pairs,
+)
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import Standings
@@ -100,6 +107,8 @@ def _statistics(board: Leaderboard, standings: Standings, names: dict[Run, str])
             f"Marked by {board.sort.name} are runs that are significantly better (up) or worse (down) than {baseline}."
         )
     if standings.tiers:
+        if standings.tiers.best is not None:
+            sentences.append(best_sentence(standings.tiers.best, len(standings.places)))
         sentences.append(
             "Runs in a tier do not differ significantly from its best run; those in different tiers may not either."
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.comparisons.words import TEST_NAMES, corrected_over
+from metrics.exports.comparisons.words import TEST_NAMES, best_sentence, corrected_over
 from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
 from metrics.services.boards.leaderboard import Leaderboard
@@ -36,6 +36,12 @@ class BoardStatistics:
     @property
     def tiers_tested(self) -> str:
         return self._tested(self.standings.tiers)
+
+    @property
+    def best(self) -> str:
+        """Return how many runs can be the best, the first statement of a leaderboard."""
+        tiers = self.standings.tiers
+        return "" if tiers is None or tiers.best is None else best_sentence(tiers.best, len(self.standings.places))
 
     @property
     def baseline_tested(self) -> str:

@@ -43,9 +43,15 @@ class Tiering:
 
     tier: list[int]
     groups: list[list[str]] | None
+    rank_sets: list[tuple[int, int]] | None
     family: int
     significant: int
     cautions: list[Caution]
+
+    @property
+    def best(self) -> int | None:
+        """Return how many runs are in the set of the best."""
+        return None if self.rank_sets is None else sum(low == 1 for low, _ in self.rank_sets)
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class Standing:
 
     tier: int | None
     groups: list[str] | None
+    rank_set: tuple[int, int] | None
     rank_low: int | None
     rank_high: int | None
     share_first: float | None
@@ -126,9 +133,11 @@ class Standings:
         if at is None:
             return None
         ranks, groups = self.ranks, self.tiers.groups if self.tiers else None
+        sets = self.tiers.rank_sets if self.tiers else None
         return Standing(
             self.tiers.tier[at] if self.tiers else None,
             groups[at] if groups else None,
+            sets[at] if sets else None,
             ranks.low[at] if ranks else None,
             ranks.high[at] if ranks else None,
             ranks.share_first[at] if ranks else None,

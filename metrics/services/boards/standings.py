@@ -23,6 +23,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import relative_difference
 from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
+from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
 from metrics.models import Evaluation
@@ -53,7 +54,7 @@ MAX_RUNS = 1000
 MAX_GROUPED_RUNS = 200
 _CACHE_SECONDS = 3600
 # Increased when the cached results are computed or stored differently, because a cache outlives an update.
-_SHAPE = 2
+_SHAPE = 3
 # The advice for a part that takes too long, and the parameter concerned.
 _NARROW = {
     "tiers": ("use fewer resamples, another test, or leave it out of statistics=", "test"),
@@ -210,8 +211,12 @@ def _tiers(
         message = f"groups have letters on leaderboards of at most {MAX_GROUPED_RUNS} runs and 52 groups"
         cautions.append(Caution("groups_left_out", message))
     groups = None if letters is None else [list(text) for text in letters]
-    found = int(family.significant.sum())
-    return Tiering(family.tiers.tier.tolist(), groups, family.size, found, cautions), []
+    sets = None
+    if holds_for_ranks(query.test, query.correction):
+        found = rank_sets(runs, *Pairs(runs).indices(), family.verdicts.better(lower_is_better))
+        sets = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
+    significant = int(family.significant.sum())
+    return Tiering(family.tiers.tier.tolist(), groups, sets, family.size, significant, cautions), []
 
 
 def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
