@@ -78,7 +78,7 @@ def standings_query(parameters: Mapping[str, str]) -> StandingsQuery | None:
         raise InvalidInput("statistics=baseline needs the id of a run: baseline=...", pointer="baseline")
     wanted = {*parts, "baseline"} if baseline else set(parts)
     if "all" in parts:
-        wanted |= {"intervals", "tiers", "ranks"}
+        wanted |= {"intervals", "tiers", "ranks", "expected"}
     return StandingsQuery(
         parts=tuple(part for part in PARTS if part in wanted),
         baseline=baseline,

@@ -273,7 +273,7 @@ def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, 
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_runs"]
     assert (body["statistics"]["tiers"], body["statistics"]["ranks"], body["statistics"]["topics"]) == (None,) * 3
     row = body["results"][0]
-    assert row["statistics"] == dict.fromkeys(("tier", "groups", "rank_set", "rank", "baseline"))
+    assert row["statistics"] == dict.fromkeys(("tier", "groups", "rank_set", "rank", "expected", "baseline"))
     assert row["values"]["AP"]["low"] is not None
     submit(POOR)
     body = anonymous.get(small, {"statistics": "all", "measures": "AP,NumRelRet,nDCG(norm='average')@3"}).json()

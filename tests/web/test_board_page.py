@@ -268,7 +268,7 @@ def test_every_form_of_the_board_has_its_whole_view(browser: Client, board: Coll
     found = answers["JSON"].json()
     assert (found["sort"], found["count"], len(found["results"])) == ("P@5", 4, 1)
     parts = {
-        "": ["intervals", "tiers", "ranks", "baseline"],
+        "": ["intervals", "tiers", "ranks", "expected", "baseline"],
         "none": ["baseline"],
         "intervals": ["intervals", "baseline"],
     }

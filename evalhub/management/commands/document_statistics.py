@@ -23,6 +23,7 @@ from metrics.engine.significance.effect_sizes import (
     standardised_difference,
 )
 from metrics.engine.significance.rank_sets import rank_sets
+from metrics.engine.significance.shrinkage import expected_means
 from metrics.engine.significance.tiers import tiers
 
 _SECTION = re.compile(
@@ -35,6 +36,7 @@ _DESIGN = (
     tiers,
     rank_sets,
     rank_intervals,
+    expected_means,
     discriminative_power,
     swap_rates,
     topic_set_size.power_of_t,

@@ -45,6 +45,12 @@ class Ranks(TypedDict):
     resamples: Annotated[int, "bootstrap samples of the topics"]
 
 
+class Outlook(TypedDict):
+    kept: Annotated[float, "share of a run's distance from the mean of all runs that is expected to remain"]
+    luck: Annotated[float, "how much better than it is the best of so many equal runs would look"]
+    cautions: list[Caution]
+
+
 class Contrast(TypedDict):
     run: Id
     family: Annotated[
@@ -70,6 +76,7 @@ class BoardStatistics(TypedDict):
     seed: int
     tiers: Tiering | None
     ranks: Ranks | None
+    expected: Outlook | None
     baseline: Contrast | None
     cautions: list[Caution]
 
@@ -106,6 +113,7 @@ class Standing(TypedDict):
         "once. From 1 on: in the set of the best",
     ]
     rank: RankInterval | None
+    expected: Annotated[float | None, "the mean that is expected on other topics"]
     baseline: AgainstBaseline | None
 
 
@@ -249,13 +257,14 @@ def _standing(standing: standing_parts.Standing) -> Standing:
         groups=standing.groups,
         rank_set=standing.rank_set and list(standing.rank_set),
         rank=rank,
+        expected=standing.expected,
         baseline=baseline,
     )
 
 
 def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
     query, tiers = found.query, found.tiers
-    tiering = baseline = None
+    tiering = outlook = baseline = None
     if tiers:
         cautions = cautions_of(tiers.cautions)
         tiering = Tiering(
@@ -265,6 +274,9 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
             significant=tiers.significant,
             cautions=cautions,
         )
+    if found.expected:
+        seen, said = found.expected, cautions_of(found.expected.cautions)
+        outlook = Outlook(kept=seen.kept, luck=seen.luck, cautions=said)
     if found.baseline and query.baseline:
         baseline = Contrast(
             run=query.baseline,
@@ -286,6 +298,7 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
         seed=query.seed,
         tiers=tiering,
         ranks=Ranks(resamples=query.rank_resamples) if found.ranks else None,
+        expected=outlook,
         baseline=baseline,
         cautions=cautions_of(found.cautions),
     )

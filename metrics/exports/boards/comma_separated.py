@@ -85,6 +85,8 @@ def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
     if standings.ranks:
         for name in ("rank_low", "rank_high", "share_first"):
             found[name] = standing and getattr(standing, name)
+    if standings.expected:
+        found["expected"] = standing and standing.expected
     if standings.baseline:
         against = asdict(standing.baseline) if standing and standing.baseline else {}
         found |= {f"baseline_{name}": against.get(name) for name in _AGAINST}

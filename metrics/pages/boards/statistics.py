@@ -19,9 +19,10 @@ from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.standing_parts import PARTS, Contrast, Standings, StandingsQuery, Tiering
 from metrics.services.boards.standings import MAX_RUNS, read_standings
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
+from metrics.tables import figure
 
 NONE = "none"
-_COMPARED = ("tiers", "ranks")
+_COMPARED = ("tiers", "ranks", "expected")
 _QUIET = ("intervals", *_COMPARED)
 _MOST_SECONDS = 0.02
 
@@ -42,6 +43,18 @@ class BoardStatistics:
         """Return how many runs can be the best, the first statement of a leaderboard."""
         tiers = self.standings.tiers
         return "" if tiers is None or tiers.best is None else best_sentence(tiers.best, len(self.standings.places))
+
+    @property
+    def expected(self) -> str:
+        """Return what the means are worth on other topics."""
+        found = self.standings.expected
+        if found is None:
+            return ""
+        return (
+            f"{100 * found.kept:.0f}% of the differences between the means are expected to remain; of "
+            f"{len(self.standings.places):,} equal runs the best would be {figure(self.standings.measure, found.luck)} "
+            "ahead of the others by chance"
+        )
 
     @property
     def baseline_tested(self) -> str:
@@ -70,7 +83,7 @@ class BoardStatistics:
     @property
     def cautions(self) -> list[str]:
         """Return each caution once, even if several parts have it."""
-        parts = (self.standings.tiers, self.standings.baseline)
+        parts = (self.standings.tiers, self.standings.expected, self.standings.baseline)
         found = [*self.standings.cautions, *(caution for part in parts if part for caution in part.cautions)]
         return list(dict.fromkeys(caution.message for caution in found))
 

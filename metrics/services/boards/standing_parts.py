@@ -9,7 +9,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.pairs import Caution
 from metrics.services.boards.mean_intervals import Ends
 
-PARTS = ("intervals", "tiers", "ranks", "baseline")
+PARTS = ("intervals", "tiers", "ranks", "expected", "baseline")
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,20 @@ class RankSpread:
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """The mean that each run is expected to have on other topics, in the order of the leaderboard.
+
+    `kept` is the share of its distance from the mean of all runs that is expected to remain, and `luck` how much the
+    best of so many equal runs would be ahead of them by chance.
+    """
+
+    means: list[float]
+    kept: float
+    luck: float
+    cautions: list[Caution]
+
+
+@dataclass(frozen=True)
 class AgainstBaseline:
     """One run minus the baseline; a win is a topic on which the run is better.
 
@@ -107,6 +121,7 @@ class Standing:
     rank_low: int | None
     rank_high: int | None
     share_first: float | None
+    expected: float | None
     baseline: AgainstBaseline | None
 
 
@@ -123,6 +138,7 @@ class Standings:
     topics: int | None = None
     tiers: Tiering | None = None
     ranks: RankSpread | None = None
+    expected: Outlook | None = None
     baseline: Contrast | None = None
     intervals: dict[tuple[int, str], Ends] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
@@ -141,5 +157,6 @@ class Standings:
             ranks.low[at] if ranks else None,
             ranks.high[at] if ranks else None,
             ranks.share_first[at] if ranks else None,
+            self.expected.means[at] if self.expected else None,
             self.baseline.rows[at] if self.baseline else None,
         )

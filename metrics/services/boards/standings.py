@@ -24,6 +24,7 @@ from metrics.engine.significance.effect_sizes import relative_difference
 from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
+from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
 from metrics.models import Evaluation
@@ -32,6 +33,7 @@ from metrics.services.boards.mean_intervals import mean_intervals, without_inter
 from metrics.services.boards.standing_parts import (
     AgainstBaseline,
     Contrast,
+    Outlook,
     RankSpread,
     Standings,
     StandingsQuery,
@@ -150,8 +152,10 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
         return Standings(query, measure, places, cautions=[Caution(error.code, error.message)])
     cautions = cautions_of([measure], left_out)
     enough = topics >= MIN_TOPICS
-    if not enough and {"tiers", "ranks"} & set(query.parts):
-        message = f"no tiers and no rank intervals: {topics} topics are too few; at least {MIN_TOPICS} are needed"
+    if not enough and {"tiers", "ranks", "expected"} & set(query.parts):
+        message = (
+            f"no tiers, rank intervals or expected means: {topics} topics are too few; at least {MIN_TOPICS} are needed"
+        )
         cautions.append(Caution("no_verdict", message))
     elif reordered:
         message = "tests use arithmetic means, which order the runs differently; tiers and rank intervals follow them"
@@ -161,7 +165,7 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
     if TESTS[query.test].draws:
         options = Options(confidence=query.confidence, resamples=query.resamples, seed=query.seed)
     tested = (options, query.test, query.correction, query.alpha)
-    tiers, spread, contrast = None, None, None
+    tiers, spread, outlook, contrast = None, None, None, None
     runs = len(entrants.ids)
 
     def seconds_of_pairs(pairs: int) -> float:
@@ -177,12 +181,14 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
         drawn = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
         seconds = seconds_of_ranks(runs, entrants.topics, query.rank_resamples)
         spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds)
+    if enough and "expected" in query.parts and runs >= MIN_RUNS:
+        outlook = entrants.remembered("expected", (), _outlook)
     if against is not None:
         contrast = entrants.remembered(
             "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against),
             seconds_of_pairs(runs - 1),
         )  # fmt: skip
-    return Standings(query, measure, places, topics, tiers, spread, contrast, cautions=cautions)
+    return Standings(query, measure, places, topics, tiers, spread, outlook, contrast, cautions=cautions)
 
 
 def _topics(common: CommonValues, lower_is_better: bool) -> tuple[int, int, bool]:
@@ -222,6 +228,11 @@ def _tiers(
 def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) -> RankSpread:
     found = rank_intervals(common.values, options, lower_is_better=lower_is_better)
     return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
+
+
+def _outlook(common: CommonValues) -> Outlook:
+    found = expected_means(common.values)
+    return Outlook(found.means.tolist(), found.kept, found.luck, [*found.cautions])
 
 
 def _contrast(
