@@ -21,7 +21,7 @@ from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
 from metrics.pages.comparisons.words import ASKS, agreement
 from metrics.services.comparisons import workload
 from metrics.services.comparisons.comparison import ComparisonQuery, read_rank_intervals
-from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, Verdict
+from metrics.services.comparisons.shown_pairs import Bounded, Fragile, ShownPair, Verdict
 from metrics.services.comparisons.stored import Answer, compare, look_up_comparison, queue_comparison
 from runs.models import Collection, Run, Team, User
 from tests.conftest import GOOD, POOR
@@ -256,7 +256,9 @@ def verdicts(**significant: bool) -> ShownPair:
     nothing = Bounded(0.0, 0.0, 0.0)
     said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1) for name, found in significant.items()]
     run = Run(tag="a")
-    return ShownPair(run, run, 0, 0, 0, 0, "none", nothing, nothing, nothing, 0, 0, 0, 0, 0, said)
+    return ShownPair(
+        run, run, 0, 0, 0, 0, "none", nothing, nothing, nothing, 0, 0, 0, 0, 0, Fragile(None, None, []), said
+    )
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_whoever_may_not_see_the_scores_does_not_find_it(
 
 def test_reading_a_stored_comparison_asks_few_queries(anonymous: APIClient, queued: Comparison) -> None:
     made(queued)
-    for path, query, most in ((address(queued), {}, 3), (SCORED, QUERY, 9)):
+    for path, query, most in ((address(queued), {}, 4), (SCORED, QUERY, 10)):
         with CaptureQueriesContext(connection) as queries:
             assert anonymous.get(path, query).status_code == 200
         assert len(queries) <= most, "\n".join(entry["sql"] for entry in queries)

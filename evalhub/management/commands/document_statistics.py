@@ -22,6 +22,7 @@ from metrics.engine.significance.effect_sizes import (
     relative_difference,
     standardised_difference,
 )
+from metrics.engine.significance.fragility import fragility
 from metrics.engine.significance.rank_sets import rank_sets
 from metrics.engine.significance.shrinkage import expected_means
 from metrics.engine.significance.tiers import tiers
@@ -33,6 +34,7 @@ _SECTION = re.compile(
 _LEFT_OUT = ("Shapes", "Raises")
 _EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference, detectable_difference, cliff_delta)
 _DESIGN = (
+    fragility,
     tiers,
     rank_sets,
     rank_intervals,

@@ -240,6 +240,7 @@ def comparison_answer(
 
 def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> ComparedMeasure:
     count, chosen = choose_pairs(answer, compared, selection)
+    topics = shown_pairs.topics_of(answer, compared)
     left_out = list(compared.left_out.items())
     unsuited = qrels_cautions([compared.measure], answer.entrants.qrels)
     means = compared.values.mean(axis=1).tolist()
@@ -265,7 +266,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         tests={family.test: _family(answer, compared, family) for family in compared.families},
         disagreements=split,
         count=count,
-        pairs=[pair_answer(pair) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
+        pairs=[pair_answer(pair, topics) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
     )
 
 

@@ -44,6 +44,18 @@ class SplitPair(TypedDict):
     tests: dict[str, Verdict]
 
 
+class Fragility(TypedDict):
+    sign: Annotated[
+        int | None, "topics to leave out, at least, until the other run has the higher mean or both the same"
+    ]
+    significance: Annotated[
+        int | None,
+        "topics whose removal, those that favour the leading run most first, ends the significance by the first test; "
+        "other topics may need fewer. null where it is not significant, or of ranks",
+    ]
+    topics: Annotated[list[str], "the topics of significance, else of sign: the first 10"]
+
+
 class Pair(SplitPair):
     relative_difference: Annotated[float | None, "as a share of the mean of b"]
     reading: Annotated[str, OneOf(READINGS), "of the relative difference, after Sparck Jones"]
@@ -54,6 +66,7 @@ class Pair(SplitPair):
     detectable: Annotated[
         float, "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics"
     ]
+    fragility: Fragility
 
 
 def split_pair(pair: ShownPair) -> SplitPair:
@@ -82,8 +95,8 @@ def split_pair(pair: ShownPair) -> SplitPair:
     )
 
 
-def pair_answer(pair: ShownPair) -> Pair:
-    """Return a pair with its verdicts and effect sizes."""
+def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
+    """Return a pair with its verdicts and effect sizes; `topics` are the ids of those that are compared."""
     return Pair(
         **split_pair(pair),
         relative_difference=number(pair.relative),
@@ -93,6 +106,11 @@ def pair_answer(pair: ShownPair) -> Pair:
         standardised_difference=_bounded(pair.standardised),
         deviation=pair.deviation,
         detectable=pair.detectable,
+        fragility=Fragility(
+            sign=pair.fragility.sign,
+            significance=pair.fragility.significance,
+            topics=[topics[place] for place in pair.fragility.topics],
+        ),
     )
 
 

@@ -16,11 +16,11 @@ from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
 from metrics.pages.comparisons.answers import Shown, common_parts, curves_part, recall_part
 from metrics.pages.comparisons.tables import bounded, percent, question_lines
-from metrics.pages.comparisons.words import agreement, headline, report
+from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.questions.addresses import asked_of
 from metrics.services.comparisons.comparison import one_of_many
-from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs
+from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs, topics_of
 from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import figure, signed
 from runs.models import Collection
@@ -48,6 +48,7 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "family": shown.family,
         "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
         "effects": _effects(pair),
+        "carried": carried_by(pair, topics_of(shown.answer, shown.compared)),
         "report": report(shown.answer, shown.compared, shown.family, pair),
     }
     if shown.stale:
@@ -91,7 +92,7 @@ class TopicLine:
 def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
     """Return the topics, the largest difference first."""
     measure, qrels = shown.compared.measure, shown.answer.entrants.qrels
-    ids = [topic for topic in qrels.topic_ids if topic not in shown.compared.left_out]
+    ids = topics_of(shown.answer, shown.compared)
     a, b = (shown.compared.values[int(side[0])].tolist() for side in shown.compared.pairs.indices())
     order = sorted(range(len(ids)), key=lambda at: -abs(a[at] - b[at]))[:_TOPICS_SHOWN]
     titles = _titles(shown.collection, [ids[at] for at in order])

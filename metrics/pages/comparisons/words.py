@@ -85,8 +85,20 @@ def headline(pair: ShownPair, compared: Compared, answer: Answer) -> Headline:
         said += f", {_p(other, answer, f' by {_the(other.test)} (exact)')}"
     said = said if math.isnan(verdict.low) else f"{interval}{said}"
     counts = f"better on {_topics(wins)}, worse on {losses:,}{f', equal on {pair.ties:,}' if pair.ties else ''}"
-    detail = f"{difference}: {said}; {counts}."
+    detail = f"{difference}: {said}; {counts}.{_not_excluded(pair, verdict, compared, answer)}"
     return Headline(f"{lead}.", detail, verdict.significant, label)
+
+
+def _not_excluded(pair: ShownPair, verdict: Verdict, compared: Compared, answer: Answer) -> str:
+    """Return the difference that could have been found, so that nobody reads "no difference"."""
+    if verdict.significant or verdict.withheld or not pair.detectable > 0:
+        return ""
+    alone = "" if answer.entrants.pairs.number == 1 else ", if this pair were tested alone"
+    size = figure(compared.measure, pair.detectable)
+    return (
+        f" Not significant does not mean equal: a true difference of {size} would be found in 8 of 10 samples of "
+        f"{_topics(compared.topics)}{alone}."
+    )
 
 
 def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: dict[Run, str]) -> str:
@@ -99,6 +111,20 @@ def _why_withheld(pair: ShownPair, verdict: Verdict, compared: Compared, names: 
         favoured = pair.a if verdict.leaning > 0 else pair.b
         return f", but {_the(verdict.test)}, which does not test means, favours {names[favoured]}"
     return ""
+
+
+def carried_by(pair: ShownPair, topics: list[str]) -> str:
+    """Return how many topics carry the verdict, or the lead without one, and which."""
+    found = pair.fragility
+    named = [topics[place] for place in found.topics]
+    if found.significance is not None:
+        many, lost = found.significance, "it would no longer be significant"
+    elif found.sign:
+        many, lost = found.sign, "the lead would be gone"
+    else:
+        return ""
+    which = ", ".join(named) + (f" and {many - len(named):,} more" if many > len(named) else "")
+    return f"Without {_topics(many)} ({which}) {lost}."
 
 
 def _lower(compared: Compared) -> str:
@@ -214,6 +240,7 @@ def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair
     tested = "" if math.isnan(verdict.statistic) else f"statistic {statistic(verdict.statistic)}, "
     effect = "none" if math.isnan(pair.hedges_g.value) else f"{pair.hedges_g.value:.2f}"
     withheld = f" No verdict: {WITHHELD[verdict.withheld]}." if verdict.withheld else ""
+    withheld += _not_excluded(pair, verdict, compared, answer)
     return (
         f"Mean {mean_a} ({names[pair.a]}) and {mean_b} ({names[pair.b]}), difference {signed(pair.difference)}, "
         f"{interval}{_lower(compared)}, {tested}{_p(verdict, answer)}; Hedges's g = {effect}.{withheld}"

@@ -9,17 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.engine.ranking import Flags, Ints
+from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
 from metrics.engine.significance.families import Family
+from metrics.engine.significance.fragility import fragility
 from metrics.engine.significance.verdicts import REASONS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.stored import Answer
-from runs.models import Run
+from runs.models import Qrels, Run
 
 # By the means of the runs, by the first test's p, or by the size of the difference.
 PAIR_ORDERS = ("means", "p_value", "difference")
 # Effect sizes are computed for this many pairs at a time.
 _AT_ONCE = 500
+# Of the topics that carry a verdict, so many are named.
+MOST_CARRYING = 10
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,19 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Fragile:
+    """How many topics carry the lead, and the significance by the first test; None where no number of them does.
+
+    `topics` are these topics, at most MOST_CARRYING, most in favour of the winner first: their places among the topics
+    of the comparison.
+    """
+
+    sign: int | None
+    significance: int | None
+    topics: list[int]
+
+
+@dataclass(frozen=True)
 class ShownPair:
     """Two runs and their means. Every difference is `a` minus `b`; wins are topics on which `a` is better."""
 
@@ -85,11 +102,21 @@ class ShownPair:
     losses: int
     deviation: float
     detectable: float
+    fragility: Fragile
     verdicts: list[Verdict]
 
 
 def run_of(answer: Answer, compared: Compared, row: int) -> Run:
     return answer.entrants.evaluations[compared.order[row]].run
+
+
+def topics_of(answer: Answer, compared: Compared) -> list[str]:
+    """Return the ids of the topics on which the runs are compared."""
+    qrels = answer.entrants.qrels
+    if "topic_ids" in qrels.get_deferred_fields():
+        # Of a stored comparison: checked against the rest of the row, which is read along at once.
+        qrels.topic_ids = Qrels.objects.get(pk=qrels.pk).topic_ids
+    return [topic for topic in qrels.topic_ids if topic not in compared.left_out]
 
 
 def names_of(runs: list[Run]) -> dict[Run, str]:
@@ -156,8 +183,21 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             sizes.losses.tolist(),
             sizes.deviation.tolist(),
             sizes.detectable.tolist(),
+            _fragile(compared, first, second, some, answer.query.rule.alpha),
             map(list, zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True)),
         )
+
+
+def _fragile(compared: Compared, first: Ints, second: Ints, chosen: Ints, alpha: float) -> Iterator[Fragile]:
+    """Return what carries the verdict of the first test, if it is one of means."""
+    family = compared.families[0]
+    of_means = family.significant[chosen] & (not TESTS[family.test].ranks)
+    p_adjusted = np.where(of_means, family.adjusted[chosen], 1.0)
+    found = fragility(compared.values, first, second, p_adjusted, alpha)
+    rows = zip(found.sign.tolist(), found.significance.tolist(), found.order, strict=True)
+    for sign, significance, order in rows:
+        most = min(MOST_CARRYING, significance if significance >= 0 else max(sign, 0))
+        yield Fragile(sign if sign >= 0 else None, significance if significance >= 0 else None, order[:most].tolist())
 
 
 def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdict]:
