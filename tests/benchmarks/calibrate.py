@@ -1,4 +1,5 @@
-"""make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth.
+"""make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth; and
+in how many studies of parameters that mean nothing any of them seems to matter.
 
 `python -m tests.benchmarks.calibrate [collections] [resamples]`; the figures of docs/statistics.md are those of 10,000
 collections at B = 9,999. The tests of the suite run the same simulation smaller. Where EVALHUB_REAL_DATA is set, the
@@ -15,6 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.engine.calibration import print_real_table, print_table
+from tests.engine.studies import print_explanations
+
+STUDIES = 1_000
 
 
 def _read(path: Path) -> np.ndarray:
@@ -26,6 +30,7 @@ def _read(path: Path) -> np.ndarray:
 if __name__ == "__main__":
     collections, resamples = [*map(int, sys.argv[1:]), 10_000, 9_999][:2]
     print_table(print, collections, resamples)
+    print_explanations(print, STUDIES)
     if folder := os.environ.get("EVALHUB_REAL_DATA"):
         paths = sorted(Path(folder, "score-matrices-urbano2019").glob("*.csv"))
         print_real_table(

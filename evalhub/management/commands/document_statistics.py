@@ -13,6 +13,9 @@ from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.design import topic_set_size
 from metrics.engine.design.discriminative_power import discriminative_power
 from metrics.engine.design.swap_rates import swap_rates
+from metrics.engine.explanation.association import associate
+from metrics.engine.explanation.matched import changes_of
+from metrics.engine.explanation.settings import cramers_v
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square
 from metrics.engine.significance.effect_sizes import (
     cliff_delta,
@@ -46,6 +49,8 @@ _DESIGN = (
     topic_set_size.half_width,
 )
 
+_EXPLANATION = (changes_of, associate, cramers_v)
+
 
 class Command(command.Command):
     help = "Print the reference of docs/statistics.md."
@@ -64,6 +69,7 @@ def reference() -> str:
         ("Effect sizes", {function.__name__: function for function in _EFFECT_SIZES}),
         ("Orders of systems", {**COEFFICIENTS}),
         ("Groups, ranks and design", {function.__name__: function for function in _DESIGN}),
+        ("What explains values, and what they cost", {function.__name__: function for function in _EXPLANATION}),
     ]
     lines: list[str] = []
     for title, functions in parts:
