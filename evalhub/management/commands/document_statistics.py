@@ -16,6 +16,7 @@ from metrics.engine.design.swap_rates import swap_rates
 from metrics.engine.explanation.association import associate
 from metrics.engine.explanation.matched import changes_of
 from metrics.engine.explanation.settings import cramers_v
+from metrics.engine.frontier import frontier
 from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square
 from metrics.engine.significance.effect_sizes import (
     cliff_delta,
@@ -49,7 +50,7 @@ _DESIGN = (
     topic_set_size.half_width,
 )
 
-_EXPLANATION = (changes_of, associate, cramers_v)
+_EXPLANATION = (changes_of, associate, cramers_v, frontier)
 
 
 class Command(command.Command):
