@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, row_axis
+from metrics.charts.look import Look, dressed, marks, row_axis
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.tables import with_minus
@@ -48,9 +48,9 @@ def _draw(rows: list[dict[str, Any]], title: str, subtitle: str, look: Look) -> 
     axis = row_axis([row["run"] for row in rows], _LETTERS, 0.4 * look.room)
     names = alt.Y("row:O", title=None, axis=alt.Axis(grid=True, **axis))
     x = alt.X("low:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
-    rule = alt.Chart(data(points)).mark_rule(strokeWidth=2, color=look.palette.faint)
+    rule = marks(points).mark_rule(strokeWidth=2, color=look.palette.faint)
     interval = rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip())
-    point = alt.Chart(data(points)).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)
+    point = marks(points).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)
     mean = point.encode(x="mean:Q", y=names, tooltip=_tooltip())
     return dressed([interval, mean], look, title, subtitle)
 

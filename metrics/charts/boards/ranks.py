@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, row_axis, whole_ticks
+from metrics.charts.look import Look, dressed, marks, row_axis, whole_ticks
 from metrics.engine.agreement.intervals import RankIntervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.verdicts import MIN_TOPICS
@@ -78,7 +78,7 @@ def _draw(rows: list[dict[str, Any]], runs: int, title: str, look: Look) -> Any:
     ranks = alt.Axis(format="d", values=whole_ticks(1, last, look))
     x = alt.X("low:Q", title="rank", scale=alt.Scale(domain=[0.5, last + 0.5], nice=False), axis=ranks)
     told = ["run:N", "rank:Q", "low:Q", "high:Q", alt.Tooltip("first:N", title="ranked first")]
-    base = alt.Chart(data({"row": place, **row} for place, row in enumerate(rows)))
+    base = marks({"row": place, **row} for place, row in enumerate(rows))
     layers = [
         base.mark_rule(strokeWidth=3, opacity=0.45, color=palette.run).encode(x=x, x2="high:Q", y=y, tooltip=told),
         base.mark_point(filled=True, opacity=1, size=70, color=palette.run).encode(x="rank:Q", y=y, tooltip=told),

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed
+from metrics.charts.look import Look, dressed, marks
 from metrics.charts.text import shortened_names, width_of
 from metrics.services.boards.what_if import Combination, WhatIf
 from metrics.services.comparisons.shown_pairs import names_of
@@ -46,10 +46,10 @@ def _draw(rows: list[dict[str, Any]], measures: list[str], look: Look) -> Any:
     points, palette = list(_points(rows, look)), look.palette
     tooltip = ["run:N", "before:Q", "after:Q"]
     colour = alt.condition("datum.moved", alt.value(palette.run), alt.value(palette.faint))
-    line = alt.Chart(data(points)).mark_line(point=True, strokeWidth=2)
+    line = marks(points).mark_line(point=True, strokeWidth=2)
     layers = [line.encode(**_axes(), detail="run:N", color=colour, tooltip=tooltip)]
     for side, align, dx in zip(_SIDES, ("right", "left"), (-10, 10), strict=True):
-        own = alt.Chart(data([point for point in points if point["side"] == side]))
+        own = marks(point for point in points if point["side"] == side)
         mark: dict[str, Any] = {"align": align, "dx": dx, "baseline": "middle", "fontSize": _LETTERS, "limit": 0}
         layers.append(own.mark_text(**mark, color=palette.text).encode(**_axes(), text="label:N", tooltip=tooltip))
     same = measures[0] == measures[1]

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours
+from metrics.charts.look import Look, dressed, marks, named_colours
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.design import Design
 
@@ -44,8 +44,8 @@ def _draw(design: Design, pairs: int, look: Look) -> Any:
     colours = named_colours(names, [palette[place % len(palette)] for place in range(len(names))], look)
     x = alt.X("pair:Q", title="pairs of runs, by descending p", axis=alt.Axis(format="d", tickMinStep=1))
     y = alt.Y("p:Q", title="p", scale=alt.Scale(domain=[0, 1]))
-    curves = alt.Chart(data(rows)).mark_line(strokeWidth=2)
-    level = alt.Chart(data([{"p": design.query.alpha}])).mark_rule(strokeDash=[4, 3], color=look.palette.faint)
+    curves = marks(rows).mark_line(strokeWidth=2)
+    level = marks([{"p": design.query.alpha}]).mark_rule(strokeDash=[4, 3], color=look.palette.faint)
     layers = [
         level.encode(y="p:Q"),
         curves.encode(x=x, y=y, color=colours, tooltip=["line:N", "pair:Q", alt.Tooltip("p:Q", format=".4f")]),

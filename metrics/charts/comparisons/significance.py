@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, row_axis
+from metrics.charts.look import Look, dressed, marks, row_axis
 from metrics.charts.text import width_of
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.families import Family
@@ -131,7 +131,7 @@ def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, addres
         "color": alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend),
         "tooltip": ["run:N", "against:N", alt.Tooltip("difference:Q", format="+.4f"), "p:N"],
     }
-    cells_drawn = alt.Chart(data(points))
+    cells_drawn = marks(points)
     if look.live:
         # The address names the runs of the family: too long to stand in each of some thousand cells.
         cells_drawn = cells_drawn.transform_calculate(address=f"{json.dumps(address)} + datum.pair")
@@ -141,7 +141,7 @@ def _draw(cells: list[_Cell], order: list[str], alpha: float, title: str, addres
         # The direction as a sign, for readers who cannot tell the colours apart.
         light = "#ffffff" if look.theme == "light" else "#12161c"
         ink = alt.condition("datum.sure", alt.value(light), alt.value(palette.text))
-        signs = alt.Chart(data(points)).mark_text(fontSize=13, fontWeight="bold")
+        signs = marks(points).mark_text(fontSize=13, fontWeight="bold")
         layers.append(signs.encode(**axes, text="sign:N", color=ink))
     told = "" if _columns_named(order, look) else "; columns are in the order of the rows"
     return dressed(layers, look, title, f"the row against the column, best first{told}")

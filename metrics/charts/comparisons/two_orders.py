@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed
+from metrics.charts.look import Look, dressed, marks
 from metrics.services.comparisons.orders import Order, OrderPair, Orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import with_minus
@@ -51,13 +51,11 @@ def _draw(rows: list[dict[str, Any]], titles: tuple[str, str], look: Look) -> An
     # The best runs are at the top on the left.
     y = alt.Y("b:Q", title=f"rank by {titles[1]}", scale=alt.Scale(domain=domain, nice=False, reverse=True), axis=axis)
     ends = [{"a": 0.5, "b": 0.5}, {"a": last + 0.5, "b": last + 0.5}]
-    diagonal = alt.Chart(data(ends)).mark_line(color=look.palette.grid, strokeWidth=2).encode(x=x, y=y)
-    points = alt.Chart(data(rows)).mark_point(filled=True, size=60, opacity=0.85, color=look.palette.run)
+    diagonal = marks(ends).mark_line(color=look.palette.grid, strokeWidth=2).encode(x=x, y=y)
+    points = marks(rows).mark_point(filled=True, size=60, opacity=0.85, color=look.palette.run)
     layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"])]
     named = [row for row in sorted(rows, key=lambda row: -row["change"]) if row["change"]][:_NAMED]
     if named and not look.narrow:
-        mark = alt.Chart(data(named)).mark_text(
-            align="left", dx=7, fontSize=_LETTERS, color=look.palette.text, limit=140
-        )
+        mark = marks(named).mark_text(align="left", dx=7, fontSize=_LETTERS, color=look.palette.text, limit=140)
         layers.append(mark.encode(x=x, y=y, text="run:N"))
     return dressed(layers, look, "Two orders of the same runs", "on the line a run has the same rank in both")

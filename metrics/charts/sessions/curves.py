@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.sessions.lines import (
     MOST_PLACES,
     MOST_ROWS,
@@ -110,8 +110,8 @@ def _draw_curves(lines: list[_Line], depth: int, measure: Measure, subtitle: str
     if len(ideals) == 1:
         encoded["strokeDash"] = named_dashes(list(colours), ["ideal"], look)
     layers = [
-        alt.Chart(data(dashed)).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**encoded),
-        alt.Chart(data(drawn)).mark_line().encode(**encoded),
+        marks(dashed).mark_line(strokeDash=[6, 4], strokeWidth=2).encode(**encoded),
+        marks(drawn).mark_line().encode(**encoded),
     ]
     if look.live:
         layers.append(askable(drawn))
@@ -154,7 +154,7 @@ def _draw_session(shown: ShownSession, length: int, measure: Measure, look: Look
     starts = [start for start in shown.starts[:-1].tolist() if start < length]
     across = positions(length, None, look)
     line = (
-        alt.Chart(data(drawn))
+        marks(drawn)
         .mark_line(point=length == 1)
         .encode(
             x=across,
@@ -184,7 +184,7 @@ def _boundaries(starts: list[int], across: Any, look: Look) -> list[Any]:
         if number % room == 0 or room == 1
     ]
     palette = look.palette
-    rule = alt.Chart(data(rules)).mark_rule(color=palette.faint, opacity=0.6, strokeWidth=1).encode(x=across)
+    rule = marks(rules).mark_rule(color=palette.faint, opacity=0.6, strokeWidth=1).encode(x=across)
     mark: dict[str, Any] = {"align": "left", "baseline": "top", "dx": 3, "fontSize": 11}
-    text = alt.Chart(data(labels)).mark_text(**mark, color=palette.faint)
+    text = marks(labels).mark_text(**mark, color=palette.faint)
     return [rule, text.encode(x=across, y=alt.value(2), text="text:N")] if rules else []

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
 from metrics.charts.sessions.lines import MOST_ROWS, colours_of, positions, upward
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
@@ -82,12 +82,10 @@ def _draw(lines: dict[str, Floats], mean: Floats, system: tuple[str, int], subti
     each, thick = ([point for point in drawn if point["line"] == kind] for kind in (_EACH, _MEAN))
     single = len(mean) == 1
     layers = [
-        alt.Chart(data(each))
-        .mark_line(strokeWidth=1.5, opacity=0.45, point=single)
-        .encode(**encoded, detail="session:N"),
-        alt.Chart(data(thick)).mark_line(strokeWidth=3.5, point=single).encode(**encoded),
+        marks(each).mark_line(strokeWidth=1.5, opacity=0.45, point=single).encode(**encoded, detail="session:N"),
+        marks(thick).mark_line(strokeWidth=3.5, point=single).encode(**encoded),
     ]
     if look.live:
-        invisible = alt.Chart(data(drawn)).mark_point(size=60, opacity=0)
+        invisible = marks(drawn).mark_point(size=60, opacity=0)
         layers.append(invisible.encode(x="place:Q", y="value:Q", tooltip=tooltip))
     return dressed(layers, look, f"Sessions with {system[0]}", subtitle)

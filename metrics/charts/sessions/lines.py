@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from metrics.charts.look import Look, data, whole_ticks
+from metrics.charts.look import Look, marks, whole_ticks
 from metrics.engine.ranking import Floats
 
 # More lines than there are colours to tell apart are not drawn.
@@ -57,4 +57,4 @@ def upward(drawn: list[dict[str, Any]], title: str) -> Any:
 def askable(drawn: list[dict[str, Any]]) -> Any:
     """Return an invisible layer that the pointer finds."""
     told = ["line:N", "place:Q", alt.Tooltip("value:Q", format=".4f")]
-    return alt.Chart(data(drawn)).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)
+    return marks(drawn).mark_point(size=120, opacity=0).encode(x="place:Q", y="value:Q", tooltip=told)

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.sessions.lines import MOST_PLACES, MOST_ROWS, askable, colours_of, points, positions, upward
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
@@ -87,7 +85,7 @@ def _draw(lines: list[_Line], places: Mapping[str, int], subtitle: str, look: Lo
         "color": named_colours(names, [colours[line.system] for line in lines], look),
         "strokeDash": named_dashes(names, kinds["others"], look, kinds["best"]),
     }
-    layers = [alt.Chart(data(drawn)).mark_line(point=len(lines[0].values) == 1).encode(**encoded)]
+    layers = [marks(drawn).mark_line(point=len(lines[0].values) == 1).encode(**encoded)]
     if look.live:
         layers.append(askable(drawn))
     return dressed(layers, look, "Last, best and other queries", subtitle)

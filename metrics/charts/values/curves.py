@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, whole_ticks, with_legend
 from metrics.charts.text import shortened
 from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
@@ -86,7 +86,7 @@ def upwards(points: list[dict[str, Any]], measure: str, look: Look) -> Any:
 def _lines(points: list[dict[str, Any]], measure: str, run: str, look: Look, depth: int) -> Any:
     keys, palette = [run, "ideal"], look.palette
     return (
-        alt.Chart(data(points))
+        marks(points)
         .mark_line(point=depth == 1)
         .encode(
             x=across(depth, look),
@@ -100,13 +100,11 @@ def _lines(points: list[dict[str, Any]], measure: str, run: str, look: Look, dep
 def _shade(points: list[dict[str, Any]], look: Look) -> Any:
     own = [point for point in points if "low" in point]
     return (
-        alt.Chart(data(own))
-        .mark_area(opacity=0.16, color=look.palette.run, clip=True)
-        .encode(x="rank:Q", y="low:Q", y2="high:Q")
+        marks(own).mark_area(opacity=0.16, color=look.palette.run, clip=True).encode(x="rank:Q", y="low:Q", y2="high:Q")
     )
 
 
 def askable(points: list[dict[str, Any]]) -> Any:
     """Return an invisible layer that the pointer finds."""
     told = ["line:N", "rank:Q", alt.Tooltip("value:Q", format=".4f")]
-    return alt.Chart(data(points)).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)
+    return marks(points).mark_point(size=120, opacity=0).encode(x="rank:Q", y="value:Q", tooltip=told)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import RANKS_SHOWN, across, askable, mean_words, upwards
 from metrics.engine.ranking import Floats
 from metrics.services.comparisons.shown_pairs import names_of
@@ -48,7 +47,7 @@ def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle
     names, depth = list(colours), len(next(iter(lines.values())))
     # What is first is drawn below the others.
     points = [*(point for name, values in dashed.items() for point in _points(name, values)), *drawn]
-    line = alt.Chart(data(points)).mark_line(point=depth == 1)
+    line = marks(points).mark_line(point=depth == 1)
     colour = named_colours(names, list(colours.values()), look)
     encoded = line.encode(
         x=across(depth, look), y=upwards(points, measure, look), color=colour,

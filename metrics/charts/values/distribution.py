@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, whole_ticks
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, whole_ticks
 from metrics.engine.ranking import Floats
 
 _BINS = 20
@@ -31,18 +31,18 @@ def distribution_figure(values: Floats, *, measure: str, run: str) -> Figure:
         f"between {low:.4f} and {high:.4f}, and {zeros_told}."
     )
     rows = [[f"{a:.2f} to {b:.2f}", str(n)] for a, b, n in zip(edges, edges[1:], counts, strict=False)]
-    marks = {"mean": mean, "median": float(median)}
+    averages = {"mean": mean, "median": float(median)}
     return Figure(
         "distribution", caption, [measure, "Topics"], rows,
-        lambda look: _draw(edges, counts, marks, measure, run, look),
+        lambda look: _draw(edges, counts, averages, measure, run, look),
     )  # fmt: skip
 
 
-def _draw(edges: list[float], counts: list[int], marks: dict[str, float], measure: str, run: str, look: Look) -> Any:
+def _draw(edges: list[float], counts: list[int], averages: dict[str, float], measure: str, run: str, look: Look) -> Any:
     bars = [{"from": a, "to": b, "topics": n} for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     subtitle = f"values of {sum(counts)} topics, with mean and median"
     return dressed(
-        [_bars(bars, measure, look), *_rules(marks, look)], look, f"Distribution of {measure} of run {run}", subtitle
+        [_bars(bars, measure, look), *_rules(averages, look)], look, f"Distribution of {measure} of run {run}", subtitle
     )
 
 
@@ -52,7 +52,7 @@ def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
     most = max((bar["topics"] for bar in bars), default=1)
     told = [alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"), "topics:Q"]
     return (
-        alt.Chart(data(bars))
+        marks(bars)
         .mark_bar(color=look.palette.run, opacity=0.75)
         .encode(
             x=alt.X(
@@ -69,12 +69,12 @@ def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
     )
 
 
-def _rules(marks: dict[str, float], look: Look) -> list[Any]:
-    rows = [{"line": name, "at": value} for name, value in marks.items() if np.isfinite(value)]
+def _rules(averages: dict[str, float], look: Look) -> list[Any]:
+    rows = [{"line": name, "at": value} for name, value in averages.items() if np.isfinite(value)]
     names = ["mean", "median"]
     colours = named_colours(names, [look.palette.ideal, look.palette.text], look)
     return [
-        alt.Chart(data(rows))
+        marks(rows)
         .mark_rule(strokeWidth=2)
         .encode(x="at:Q", color=colours, strokeDash=named_dashes(names, ["median"], look))
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
 from metrics.engine.precision_recall import PrecisionRecall, recall_points
 from metrics.services.values.curves import RecallQuery
 
@@ -63,7 +63,7 @@ def _draw(curves: list[PrecisionRecall], run: str, query: RecallQuery, look: Loo
     if band:
         low, high = (end.tolist() for end in band)
         ends = [{"recall": at, "low": a, "high": b} for at, a, b in zip(recall, low, high, strict=True)]
-        shade = alt.Chart(data(ends)).mark_area(opacity=0.16, color=look.palette.run, clip=True)
+        shade = marks(ends).mark_area(opacity=0.16, color=look.palette.run, clip=True)
         layers.insert(0, shade.encode(x="recall:Q", y="low:Q", y2="high:Q"))
     subtitle = f"interpolated: {interpolation_words(query)}; mean of {len(curves[0].topics)} topics"
     return dressed(layers, look, f"Precision-recall curve of run {run}", subtitle)
@@ -74,7 +74,7 @@ def recall_lines(points: list[dict[str, Any]], names: list[str], colours: list[s
     scale = alt.Scale(domain=[0, 1])
     told = ["line:N", alt.Tooltip("recall:Q", format=".2f"), alt.Tooltip("precision:Q", format=".4f")]
     return (
-        alt.Chart(data(points))
+        marks(points)
         .mark_line(point=alt.OverlayMarkDef(size=40))
         .encode(
             x=alt.X(

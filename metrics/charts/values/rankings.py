@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed, named_colours, named_dashes, with_legend
+from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import across
 from metrics.services.values.rankings import RankedDocument, Ranking
 
@@ -47,7 +47,7 @@ def _steps(lines: list[dict[str, Any]], run: str, look: Look) -> Any:
     keys, palette = [run, "ideal"], look.palette
     depth = max(line["rank"] for line in lines)
     return (
-        alt.Chart(data(lines))
+        marks(lines)
         .mark_line(interpolate="step-after")
         .encode(
             x=across(depth, look), y=alt.Y("sum:Q", title="cumulated gain", axis=alt.Axis(tickCount=5)),
@@ -60,7 +60,7 @@ def _steps(lines: list[dict[str, Any]], run: str, look: Look) -> Any:
 def _dots(dots: list[dict[str, Any]], look: Look) -> Any:
     told = ["document:N", "rank:Q", "level:Q", "sum:Q"]
     return (
-        alt.Chart(data(dots))
+        marks(dots)
         .mark_point(filled=True, size=55, opacity=1, color=look.palette.run)
         .encode(x="rank:Q", y="sum:Q", tooltip=told)
     )

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed
+from metrics.charts.look import Look, dressed, marks
 
 # More bars than this are drawn as one outline: a page has no room for each.
 _MOST_BARS = 400
@@ -56,7 +56,7 @@ def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
 
 
 def _draw(bars: Any, title: str, subtitle: str, look: Look) -> Any:
-    zero = alt.Chart(data([{"at": 0}])).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")
+    zero = marks([{"at": 0}]).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")
     return dressed([bars, zero], look, title, subtitle)
 
 
@@ -74,11 +74,11 @@ def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> Any:
         # As many points as there would be bars show the shape of thousands.
         rows = rows[:: -(-len(rows) // _MOST_BARS)]
         x = alt.X("place:Q", title="topics", axis=alt.Axis(grid=False, **hidden))
-        outline = alt.Chart(data(rows)).mark_area(interpolate="step-after", opacity=0.8, color=palette.run)
+        outline = marks(rows).mark_area(interpolate="step-after", opacity=0.8, color=palette.run)
         return outline.encode(x=x, **encodings)
     if look.live:
         rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
         encodings["href"] = "address:N"
     x = alt.X("place:O", title="topics", axis=alt.Axis(**hidden), scale=alt.Scale(padding=0.15))
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
-    return alt.Chart(data(rows)).mark_bar().encode(x=x, color=colour, **encodings)
+    return marks(rows).mark_bar().encode(x=x, color=colour, **encodings)

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, data, dressed
+from metrics.charts.look import Look, dressed, marks
 from metrics.charts.text import shortened, width_of
 from metrics.engine.errors import StatisticsError
 from metrics.services.comparisons.shown_pairs import names_of
@@ -60,10 +60,10 @@ def _draw(rankings: TwoRankings, names: list[str], look: Look) -> Any:
     axes = _axes(sides)
     colour = alt.condition("datum.relevant", alt.value(look.palette.run), alt.value(look.palette.faint))
     width = alt.condition("datum.relevant", alt.value(2.5), alt.value(1))
-    line = alt.Chart(data(lines)).mark_line()
+    line = marks(lines).mark_line()
     layers = [line.encode(**axes, detail="document:N", color=colour, strokeWidth=width)]
     for relevant in (True, False):
-        dots = alt.Chart(data([point for point in points if point["relevant"] == relevant]))
+        dots = marks([point for point in points if point["relevant"] == relevant])
         dots = dots.mark_point(filled=relevant, size=60, opacity=1)
         layers.append(dots.encode(**axes, color=colour, tooltip=["document:N", "rank:Q", "level:N"]))
     layers += (_labels(points, side, look) for side in sides)
@@ -94,7 +94,7 @@ def _labels(points: list[dict[str, Any]], side: str, look: Look) -> Any:
     room = 0.27 * look.room
     own = [{**point, "label": _label(point, left, room, size)} for point in points if point["side"] == side]
     mark: dict[str, Any] = {"align": "right" if left else "left", "dx": -10 if left else 10, "baseline": "middle"}
-    chart = alt.Chart(data(own)).mark_text(**mark, fontSize=size, limit=0)
+    chart = marks(own).mark_text(**mark, fontSize=size, limit=0)
     colour = alt.condition("datum.relevant", alt.value(look.palette.text), alt.value(look.palette.faint))
     return chart.encode(**_axes(["left", "right"]), text="label:N", color=colour)
 
