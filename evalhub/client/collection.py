@@ -206,7 +206,7 @@ class Collection:
     def chart(self, name: str, form: str = "svg", **parameters: Any) -> Chart:
         """Return a chart, which a notebook shows: `means`, `what-if`, `significance`, `ranks`, `curves`, `orders`, ...
 
-        `form` is svg, png, pdf, or json for Vega-Lite. `runs` and `baseline` are named in any way.
+        `form` is svg, png, pdf, csv for its table, or json for Vega-Lite. `runs` and `baseline` are named in any way.
         """
         return self._hub._run(self._chart(name, form, parameters))  # type: ignore[no-any-return]
 

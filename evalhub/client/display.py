@@ -13,7 +13,7 @@ from typing import Any
 from .errors import BadSource
 
 SHOWN = 50
-FORMS = ("svg", "png", "pdf", "json")
+FORMS = ("svg", "png", "pdf", "json", "csv")
 _CELL = "padding:2px 8px;text-align:{side}"
 _TIER = ";border-top:2px solid currentColor"
 

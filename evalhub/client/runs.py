@@ -134,7 +134,7 @@ class Run(Submission):
     def chart(self, name: str = "curve", form: str = "svg", **parameters: Any) -> Chart:
         """Return a chart, which a notebook shows: `curve`, `precision-recall`, `distribution`, `topics`, `ranking`.
 
-        `form` is svg, png, pdf, or json for Vega-Lite.
+        `form` is svg, png, pdf, csv for its table, or json for Vega-Lite.
         """
         return self._hub._run(self._hub._chart(f"{self._path}charts/", name, form, parameters))  # type: ignore[no-any-return]
 

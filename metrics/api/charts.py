@@ -1,11 +1,10 @@
-"""The API of charts: every chart of a run as SVG, PNG and PDF, and as its Vega-Lite specification."""
+"""The API of charts: every chart of a run as SVG, PNG and PDF, as its Vega-Lite specification, and its table as CSV."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any
 from uuid import UUID
 
 from django.core.cache import cache
@@ -18,6 +17,7 @@ from rest_framework.views import APIView
 
 from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
 from metrics.charts.comparisons.charts import TOGETHER_CHARTS
+from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
 from metrics.charts.rendering import FORMATS, render
 from metrics.charts.values.charts import RUN_CHART_READS, RUN_CHARTS, Asked
@@ -35,6 +35,7 @@ from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.work import begin_drawing
 from runs.api.access import scored_collection, scored_run
 from runs.api.parameters import refusals
+from runs.models import Collection
 
 _KEPT_SECONDS = 600
 
@@ -44,6 +45,9 @@ CHART_PARAMETERS = (
     parameter("size", "default: column", choices=tuple(SIZES)),
     parameter("live", "true: with what only a pointer can use, for json", OpenApiTypes.BOOL),
 )
+CHART_RESPONSES = {
+    (200, form.content_type.partition(";")[0]): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()
+}
 _OF_A_RUN = (*CHART_PARAMETERS, SCORES, VERSION)
 
 
@@ -64,7 +68,7 @@ class RunChart(APIView):
     """A chart of one run: curve, precision-recall, distribution, topics or ranking."""
 
     @extend_schema(
-        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        responses=CHART_RESPONSES,
         parameters=[
             *every_parameter(RUN_CHART_READS),
             *_OF_A_RUN,
@@ -78,7 +82,7 @@ class RunChart(APIView):
         asked = Asked(found, evaluation_in(query, found), query)
         # A second run named in the request may be withdrawn before the next request.
         key = None if query.get("other") else chart_key(asked.evaluation, f"{chart}.{form}", query)
-        return picture(key, form, lambda: RUN_CHARTS[chart](asked).draw(look))
+        return picture(key, form, look, found.collection, lambda: RUN_CHARTS[chart](asked))
 
 
 def _of_collection(request: Request, collection: str, chart: str, form: str) -> Fingerprint | None:
@@ -94,7 +98,7 @@ class CollectionChart(APIView):
     precision-recall, and the rankings of two for one topic."""
 
     @extend_schema(
-        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        responses=CHART_RESPONSES,
         parameters=[
             *every_parameter(COLLECTION_CHART_READS),
             *CHART_PARAMETERS,
@@ -107,7 +111,7 @@ class CollectionChart(APIView):
         query = query_of(request, found)
         look = look_in(query)
         # The leaderboard changes with every run: a chart is cached only with the tag of the leaderboard.
-        return picture(None, form, lambda: COLLECTION_CHARTS[chart](found, query, request.user).draw(look))
+        return picture(None, form, look, found, lambda: COLLECTION_CHARTS[chart](found, query, request.user))
 
 
 def check_chart(
@@ -129,19 +133,23 @@ def look_in(query: Mapping[str, str]) -> Look:
     )
 
 
-def picture(key: str | None, form: str, draw: Callable[[], Any]) -> HttpResponse:
+def picture(key: str | None, form: str, look: Look, collection: Collection, make: Callable[[], Figure]) -> HttpResponse:
     """Return the answer with a chart. With a key it is cached for a while, here and by the browser."""
-    content = cache.get(key) if key else None
+    content, name = (cache.get(key) if key else None) or (None, "")
     if content is None:
         begin_drawing()
-        content = render(draw, form)
+        figure = make()
+        figure = figure if figure.source else figure.drawn_from(collection)
+        content, name = render(figure, look, form), figure.file_name(form)
         if key:
-            cache.set(key, content, _KEPT_SECONDS)
+            cache.set(key, (content, name), _KEPT_SECONDS)
     response = HttpResponse(content, content_type=FORMATS[form].content_type)
+    # Pages show it, too: only the table is always a file.
+    response["Content-Disposition"] = f'{"attachment" if form == "csv" else "inline"}; filename="{name}"'
     patch_cache_control(response, private=True, max_age=_KEPT_SECONDS if key else 0)
     return response
 
 
 def chart_key(evaluation: Evaluation | SessionEvaluation, name: str, query: Mapping[str, str]) -> str:
     asked = repr((type(evaluation).__name__, evaluation.pk, name, sorted(query.items())))
-    return f"chart:{hashlib.sha256(asked.encode()).hexdigest()}"
+    return f"picture:{hashlib.sha256(asked.encode()).hexdigest()}"

@@ -1,58 +1,92 @@
-"""A chart as a file: Vega-Lite for the page, SVG, PNG and PDF for everything else."""
+"""A chart as a file: Vega-Lite for the page, SVG, PNG and PDF for everything else, and its table as CSV."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
+from html import escape
 from typing import Any
 
 import vl_convert
 from altair.utils.schemapi import debug_mode
 
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look
+from metrics.exports.comma_separated import neutral, written
+
 _PAPER_PPI = 300
 # A CSS pixel is 1/96 of an inch, and vl-convert takes one for 1/72.
 _PIXEL = 72 / 96
+_SIGNED = re.compile(r"[-+][0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its content type, and what makes it of a Vega-Lite specification."""
+    """A file format: its content type, and what makes it of a chart in one look."""
 
     content_type: str
-    render: Callable[[dict[str, Any]], bytes]
+    render: Callable[[Figure, Look], bytes]
 
 
-def render(draw: Callable[[], Any], form: str) -> bytes:
-    """Render what `draw` makes in one of FORMATS; an SVG has no script and needs no other file."""
+def render(figure: Figure, look: Look, form: str) -> bytes:
+    """Render a chart in one of FORMATS; an SVG has no script and needs no other file."""
+    return FORMATS[form].render(figure, look)
+
+
+def specification(figure: Figure, look: Look) -> dict[str, Any]:
+    """Return the Vega-Lite specification of a chart."""
     # Checking a chart against Altair's schema takes longer than to draw it; the tests do it.
     with debug_mode(False):
-        specification: dict[str, Any] = draw().to_dict(validate=False)
-    return FORMATS[form].render(specification)
+        found: dict[str, Any] = figure.draw(look).to_dict(validate=False)
+    return found
 
 
-def _svg(specification: dict[str, Any]) -> bytes:
-    svg: str = vl_convert.vegalite_to_svg(specification)
-    return svg.encode()
+def _svg(figure: Figure, look: Look) -> bytes:
+    """Render a picture that says in its description what it shows."""
+    svg: str = vl_convert.vegalite_to_svg(specification(figure, look))
+    end = svg.index(">") + 1
+    return f"{svg[:end]}<desc>{escape(figure.full_caption)}</desc>{svg[end:]}".encode()
 
 
-def _png(specification: dict[str, Any]) -> bytes:
+def _png(figure: Figure, look: Look) -> bytes:
     """Render at 300 dots per inch on white, as journals require."""
-    png: bytes = vl_convert.vegalite_to_png(_on_white(specification), scale=_PIXEL, ppi=_PAPER_PPI)
+    png: bytes = vl_convert.vegalite_to_png(_on_white(figure, look), scale=_PIXEL, ppi=_PAPER_PPI)
     return png
 
 
-def _pdf(specification: dict[str, Any]) -> bytes:
-    pdf: bytes = vl_convert.vegalite_to_pdf(_on_white(specification))
+def _pdf(figure: Figure, look: Look) -> bytes:
+    pdf: bytes = vl_convert.vegalite_to_pdf(_on_white(figure, look))
     return pdf
 
 
-def _json(specification: dict[str, Any]) -> bytes:
-    return json.dumps(specification, separators=(",", ":")).encode()
+def _json(figure: Figure, look: Look) -> bytes:
+    return json.dumps(specification(figure, look), separators=(",", ":")).encode()
 
 
-def _on_white(specification: dict[str, Any]) -> dict[str, Any]:
-    return {**specification, "background": "white"}
+def _csv(figure: Figure, look: Look) -> bytes:
+    """Write the table of the chart, and in each row what it was drawn from."""
+    source, columns = figure.source, list[str]()
+    for name in map(neutral, figure.columns):
+        columns.append(name if name not in columns else f"{name} ({len(columns) + 1})")
+    made = {}
+    if source:
+        versions = " ".join(map(str, source.versions))
+        made = {"collection": source.collection, "measure": source.measure, "qrels": versions, "date": source.made}
+    rows = (dict(zip(columns, map(_cell, row), strict=True)) | made for row in figure.rows)
+    return "".join(written(rows)).encode()
+
+
+def _cell(text: str) -> str | Decimal:
+    """Return a number with a sign as one, any other text as it is."""
+    plain = text.replace("\N{MINUS SIGN}", "-")
+    return Decimal(plain) if _SIGNED.fullmatch(plain) else text
+
+
+def _on_white(figure: Figure, look: Look) -> dict[str, Any]:
+    return {**specification(figure, look), "background": "white"}
 
 
 FORMATS = {
@@ -60,4 +94,5 @@ FORMATS = {
     "png": Format("image/png", _png),
     "pdf": Format("application/pdf", _pdf),
     "json": Format("application/json", _json),
+    "csv": Format("text/csv; charset=utf-8", _csv),
 }

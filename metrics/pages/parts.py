@@ -26,6 +26,8 @@ from runs.views import problem_of
 _STATES = ("blind", "no_active_qrels", "not_evaluated", "too_few_runs", "too_few_topics", "too_many_runs",
            "no_session_sets", "too_few_systems", "too_many_systems", "nothing_to_draw")  # fmt: skip
 
+# A wider table is a file only, and so are more rows.
+_MOST_COLUMNS, _MOST_ROWS = 26, 200
 _WAITS = ("queued", "evaluating")
 
 Query = dict[str, str]
@@ -136,7 +138,22 @@ class ShownFigure:
     @property
     def files(self) -> list[tuple[str, str]]:
         """Return the image of the page as files to download."""
-        return [(form.upper(), self.address(form, size=self.size)) for form in ("svg", "png", "pdf")]
+        files = [(form.upper(), self.address(form, size=self.size)) for form in ("svg", "png", "pdf")]
+        return [*files, ("CSV", self.address("csv"))] if self.figure.rows else files
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Return the rows of the table that a page has room for."""
+        return self.figure.rows[:_MOST_ROWS]
+
+    @property
+    def rest(self) -> int:
+        return len(self.figure.rows) - len(self.rows)
+
+    @property
+    def tabled(self) -> bool:
+        """Return whether a page has room for the table of the chart."""
+        return bool(self.figure.rows) and len(self.figure.columns) <= _MOST_COLUMNS
 
 
 def run_figure(figure: Figure, run: UUID, query: Mapping[str, str], size: str = "column") -> ShownFigure:

@@ -55,6 +55,8 @@ _LARGEST = 1024 * 1024
 _FORM = b"csrfmiddlewaretoken"
 _ALL = 16 * 1024 * 1024
 _MOST_BOARDS = 256
+# What is cached with a body.
+_KEPT_HEADERS = ("Content-Type", "Content-Disposition")
 # A leaderboard that is computed faster than this is never returned from before.
 _SLOW_SECONDS = 0.1
 _VARY = ("Accept", "Accept-Encoding", "Authorization", "Cookie")
@@ -65,7 +67,7 @@ class Memory:
     depends."""
 
     def __init__(self) -> None:
-        self._bodies: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
+        self._bodies: OrderedDict[str, tuple[bytes, dict[str, str]]] = OrderedDict()
         self._lock = threading.Lock()
         self._size = 0
         # By everything but its runs: when a leaderboard was computed, how long it took, and the digest of its request.
@@ -79,15 +81,16 @@ class Memory:
                 return None
             self._bodies.move_to_end(key)
             self.recalled += 1
-            content, content_type = self._bodies[key]
-        return HttpResponse(content, content_type=content_type)
+            content, headers = self._bodies[key]
+        return HttpResponse(content, headers=headers)
 
     def keep(self, key: str, response: Any) -> None:
         if response.status_code != 200 or len(response.content) > _LARGEST or _FORM in response.content:
             return
         with self._lock:
             if key not in self._bodies:
-                self._bodies[key] = response.content, response["Content-Type"]
+                headers = {name: response[name] for name in _KEPT_HEADERS if name in response}
+                self._bodies[key] = response.content, headers
                 self._size += len(response.content)
             while self._size > _ALL:
                 self._size -= len(self._bodies.popitem(last=False)[1][0])

@@ -39,7 +39,7 @@ def long_name(number: int) -> str:
 
 
 def svg(figure: Figure, size: str = "column") -> bytes:
-    return render(lambda: figure.draw(Look(size=size)), "svg")
+    return render(figure, Look(size=size), "svg")
 
 
 def check_texts(figure: Figure, size: str) -> None:

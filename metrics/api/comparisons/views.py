@@ -7,18 +7,17 @@ from uuid import UUID
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from metrics.api.charts import CHART_PARAMETERS, check_chart, look_in, picture
+from metrics.api.charts import CHART_PARAMETERS, CHART_RESPONSES, check_chart, look_in, picture
 from metrics.api.comparisons import answers
 from metrics.api.comparisons.serializers import AskedComparisonSerializer
 from metrics.charts.comparisons.charts import ANSWER_CHARTS
-from metrics.charts.rendering import FORMATS
 from metrics.exports.comparisons import EXPORTS
 from metrics.models import Comparison
 from metrics.questions.comparisons import comparison_query, pair_selection, stored_comparison
@@ -153,7 +152,7 @@ class StoredComparisonChart(APIView):
 
     @extend_schema(
         responses={
-            **{(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+            **CHART_RESPONSES,
             202: shape(answers.WaitingComparison),
         },
         parameters=[
@@ -171,7 +170,7 @@ class StoredComparisonChart(APIView):
             return _accepted(request, stored)
         answer = _read(request, stored)
         # Compared runs may be withdrawn.
-        return picture(None, form, lambda: ANSWER_CHARTS[chart](answer, query).draw(look))
+        return picture(None, form, look, stored.qrels.collection, lambda: ANSWER_CHARTS[chart](answer, query))
 
 
 def _read(request: Request, stored: Comparison) -> Answer:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.api.charts import CHART_PARAMETERS, chart_key, check_chart, every_parameter, look_in, picture
-from metrics.charts.rendering import FORMATS
+from metrics.api.charts import (
+    CHART_PARAMETERS,
+    CHART_RESPONSES,
+    chart_key,
+    check_chart,
+    every_parameter,
+    look_in,
+    picture,
+)
 from metrics.charts.sessions.charts import SESSION_CHART_READS, SESSION_CHARTS, AskedOfSet
 from metrics.questions.declared import VERSION
 from metrics.questions.parameters import query_of
@@ -25,7 +31,7 @@ class SessionChart(APIView):
     """A chart of a session set: the mean curves of its systems, or the queries of one session."""
 
     @extend_schema(
-        responses={(200, form.content_type): OpenApiResponse(OpenApiTypes.BINARY) for form in FORMATS.values()},
+        responses=CHART_RESPONSES,
         parameters=[
             *every_parameter(SESSION_CHART_READS),
             *_OF_A_SET,
@@ -38,4 +44,4 @@ class SessionChart(APIView):
         look = look_in(query)
         asked = AskedOfSet(session_evaluation_in(query, found), query)
         key = chart_key(asked.evaluation, f"{chart}.{form}", query)
-        return picture(key, form, lambda: SESSION_CHARTS[chart](asked).draw(look))
+        return picture(key, form, look, found.collection, lambda: SESSION_CHARTS[chart](asked))

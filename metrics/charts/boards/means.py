@@ -39,7 +39,7 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
         "means", caption, ["Run", measure, "Low", "High"], figures,
         lambda look: _draw(rows, f"Mean {measure}", subtitle, look),
         lambda look: max(look.height, _AROUND + _ROW * len(rows)),
-    )  # fmt: skip
+    ).drawn_from(board.qrels.collection, board.qrels.version, measure=measure)  # fmt: skip
 
 
 def _draw(rows: list[dict[str, Any]], title: str, subtitle: str, look: Look) -> Any:

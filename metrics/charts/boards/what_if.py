@@ -39,6 +39,8 @@ def what_if_figure(answer: WhatIf, combination: Combination) -> Figure:
     return Figure(
         "what-if", caption, ["Run", *measures], figures, lambda look: _draw(rows, measures, look),
         lambda look: max(look.height, _AROUND + _ROW * len(rows)),
+    ).drawn_from(
+        answer.qrels.collection, answer.qrels.version, measure=measures[1], shown=(len(rows), len(answer.runs))
     )  # fmt: skip
 
 

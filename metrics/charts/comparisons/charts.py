@@ -95,13 +95,14 @@ def _rankings(collection: Collection, query: Query) -> Figure:
     if len(chosen) != 2:
         message = f"the chart shows two rankings: runs=<id of a>,<id of b>; found {len(chosen)}"
         raise StatisticsError(message, code="too_few_runs" if len(chosen) < 2 else "too_many_runs", pointer="runs")
-    return two_rankings_figure(read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query)))
+    found = read_two_rankings(a=chosen[0], b=chosen[1], topic_id=topic_in(query))
+    return two_rankings_figure(found).drawn_from(collection, chosen[0].qrels.version)
 
 
 def _orders(collection: Collection, query: Query) -> Figure:
     """The first pair of orders: of two measures, or of one under two versions."""
     answer = compare_orders(collection=collection, query=orders_query(query, collection))
-    return two_orders_figure(answer, answer.pairs[0])
+    return two_orders_figure(collection, answer, answer.pairs[0])
 
 
 def _power(collection: Collection, query: Query) -> Figure:

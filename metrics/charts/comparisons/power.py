@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours
+from metrics.charts.look import Look, dressed, marks, named_colours, with_legend
 from metrics.exports.comparisons.words import TEST_NAMES
 from metrics.services.comparisons.design import Design
 
@@ -29,7 +29,13 @@ def power_figure(design: Design) -> Figure:
         for one in design.measures
     ]
     columns = ["Measure", "Pairs separated", "Difference that every pair needs", "That half of them need"]
-    return Figure("power", caption, columns, figures, lambda look: _draw(design, pairs, look))
+    names = [one.measure.name for one in design.measures]
+    return Figure(
+        "power", caption, columns, figures, lambda look: _draw(design, pairs, look), with_legend(names)
+    ).drawn_from(
+        design.qrels.collection, design.qrels.version, measure=names[0] if len(names) == 1 else "",
+        shown=(len(design.runs), len(design.runs)),
+    )  # fmt: skip
 
 
 def _draw(design: Design, pairs: int, look: Look) -> Any:

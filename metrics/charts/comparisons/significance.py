@@ -26,8 +26,8 @@ MAX_DRAWN = 50
 # What a row takes at least, a column whose name can be read, and everything around the cells but their names.
 _ROW, _COLUMN, _AROUND = 13, 11, 140
 _LETTERS, _LETTERS_MANY = 12, 10
-# Cells of fewer runs are large enough for a sign; a table of more is not read.
-_SIGNED, _MOST_COLUMNS = 20, 25
+# Cells of fewer runs are large enough for a sign.
+_SIGNED = 20
 _NONE = "not significant"
 # Significant, and at a fifth and a fiftieth of the level: for 0.05 these are 0.01 and 0.001.
 _STEPS = (1.0, 1 / 5, 1 / 50)
@@ -79,10 +79,11 @@ def significance_figure(answer: Answer, compared: Compared, family: Family, *, a
         f"{how_tested(answer, family)}."
     )
     title = f"{compared.measure.name}: significant differences"
+    qrels, shown = answer.entrants.qrels, (len(order), compared.pairs.runs)
     return Figure(
         "significance", caption, *_table(order, cells), lambda look: _draw(cells, order, alpha, title, address, look),
         lambda look: max(look.height, int(_AROUND + _labels_room(order, look) + _ROW * len(order))),
-    )  # fmt: skip
+    ).drawn_from(qrels.collection, qrels.version, measure=compared.measure.name, shown=shown)  # fmt: skip
 
 
 def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell]:
@@ -103,9 +104,7 @@ def _cells(answer: Answer, compared: Compared, family: Family) -> Iterator[_Cell
 
 
 def _table(order: list[str], cells: list[_Cell]) -> tuple[list[str], list[list[str]]]:
-    """Return corrected p values with a sign for the direction; nothing for more runs than a table can show."""
-    if len(order) > _MOST_COLUMNS:
-        return [], []
+    """Return corrected p values with a sign for the direction."""
     texts = {(cell.row, cell.column): f"{_sign(cell)} {probability(cell.p_value)}".strip() for cell in cells}
     return ["Run", *order], [[row, *(texts.get((row, column), "") for column in order)] for row in order]
 

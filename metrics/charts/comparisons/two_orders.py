@@ -11,12 +11,13 @@ from metrics.charts.look import Look, dressed, marks
 from metrics.services.comparisons.orders import Order, OrderPair, Orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import with_minus
+from runs.models import Collection
 
 # So many runs have their names in the chart: those whose ranks differ most.
 _NAMED, _LETTERS = 8, 11
 
 
-def two_orders_figure(answer: Orders, pair: OrderPair) -> Figure:
+def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -> Figure:
     """Draw a point for each run at its ranks in both orders; on the diagonal they are the same."""
     a, b = answer.orders[pair.a], answer.orders[pair.b]
     names, titles = names_of(answer.runs), (title_of(a, b), title_of(b, a))
@@ -33,7 +34,11 @@ def two_orders_figure(answer: Orders, pair: OrderPair) -> Figure:
     ]
     rows.sort(key=lambda row: (row["a"], row["b"]))
     figures = [[row["run"], str(row["a"]), str(row["b"])] for row in rows]
-    return Figure("orders", caption, ["Run", *titles], figures, lambda look: _draw(rows, titles, look))
+    runs = len(answer.runs)
+    measures = " ".join(dict.fromkeys([a.measure.name, b.measure.name]))
+    return Figure(
+        "orders", caption, ["Run", *titles], figures, lambda look: _draw(rows, titles, look)
+    ).drawn_from(collection, a.qrels, b.qrels, measure=measures, shown=(runs, runs))  # fmt: skip
 
 
 def title_of(order: Order, other: Order) -> str:

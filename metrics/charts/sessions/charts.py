@@ -14,6 +14,7 @@ from metrics.charts.sessions.each import MOST_PLACES as MOST_PLACES_OF_EACH
 from metrics.charts.sessions.each import each_session_figure
 from metrics.charts.sessions.lines import MOST_PLACES
 from metrics.charts.sessions.queries import query_curves_figure
+from metrics.engine.grammar import Measure
 from metrics.models import SessionEvaluation
 from metrics.questions.declared import Reads, parameter
 from metrics.questions.sessions import curve_measure_in, selection_in, session_measure_in
@@ -30,6 +31,12 @@ class AskedOfSet:
     evaluation: SessionEvaluation
     query: Mapping[str, str]
     read: JudgedSet | None = None
+
+    def source_of(self, figure: Figure, measure: Measure) -> Figure:
+        """Return the chart with its source; a set that is judged by its own log has no version of the judgements."""
+        qrels = self.evaluation.qrels
+        versions = [qrels.version] if qrels else []
+        return figure.drawn_from(self.evaluation.session_set.collection, *versions, measure=measure.name)
 
     def chosen(self, selection: SessionSelection) -> ChosenSessions:
         return choose_sessions(evaluation=self.evaluation, selection=selection, whole=self.whole)
@@ -48,14 +55,14 @@ def _curves(asked: AskedOfSet) -> Figure:
     measure = curve_measure_in(asked.query)
     chosen = asked.chosen(selection_in(asked.query))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES)
-    return session_curves_figure(chosen, drawn, asked.places, measure=measure)
+    return asked.source_of(session_curves_figure(chosen, drawn, asked.places, measure=measure), measure)
 
 
 def _queries(asked: AskedOfSet) -> Figure:
     measure = curve_measure_in(asked.query)
     chosen = asked.chosen(selection_in(asked.query))
     drawn = read_query_curves(chosen=chosen, measure=measure)
-    return query_curves_figure(chosen, drawn, asked.places, measure=measure)
+    return asked.source_of(query_curves_figure(chosen, drawn, asked.places, measure=measure), measure)
 
 
 def _sessions(asked: AskedOfSet) -> Figure:
@@ -71,13 +78,13 @@ def _sessions(asked: AskedOfSet) -> Figure:
         topic = session.topic_id.decode() if selection.topic is None else selection.topic
         chosen = asked.chosen(replace(selection, system=system, topic=topic))
     drawn = read_session_curves(chosen=chosen, measure=measure, length=MOST_PLACES_OF_EACH, per_session=True)
-    return each_session_figure(chosen, drawn, asked.places, measure=measure)
+    return asked.source_of(each_session_figure(chosen, drawn, asked.places, measure=measure), measure)
 
 
 def _session(asked: AskedOfSet) -> Figure:
     measure, name = session_measure_in(asked.query), asked.query.get("session") or "1"
     shown = read_session(evaluation=asked.evaluation, name=name, measure=measure, documents=0)
-    return one_session_figure(shown, measure=measure)
+    return asked.source_of(one_session_figure(shown, measure=measure), measure)
 
 
 SESSION_CHARTS: dict[str, Callable[[AskedOfSet], Figure]] = {

@@ -42,6 +42,10 @@ class Asked:
     evaluation: Evaluation
     query: Mapping[str, str]
 
+    def source_of(self, figure: Figure, measure: str = "") -> Figure:
+        """Return the chart with its source."""
+        return figure.drawn_from(self.run.collection, self.evaluation.qrels.version, measure=measure)
+
 
 def _curve(asked: Asked) -> Figure:
     query = curve_query(asked.query)
@@ -50,7 +54,8 @@ def _curve(asked: Asked) -> Figure:
             "a chart shows one measure; request one chart per measure", code="too_many_measures", pointer="measure"
         )
     drawn = read_curves(evaluation=asked.evaluation, query=query)[0]
-    return curve_figure(drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence)
+    figure = curve_figure(drawn.curve, measure=drawn.measure, run=asked.run.tag, confidence=query.confidence)
+    return asked.source_of(figure, drawn.measure.name)
 
 
 def _precision_recall(asked: Asked) -> Figure:
@@ -58,14 +63,15 @@ def _precision_recall(asked: Asked) -> Figure:
     curves = read_precision_recall(evaluation=asked.evaluation, query=query)
     if not curves:
         raise InvalidInput("no level above 0 occurs in the judgements", pointer="rel")
-    return precision_recall_figure(curves, run=asked.run.tag, query=query)
+    return asked.source_of(precision_recall_figure(curves, run=asked.run.tag, query=query))
 
 
 def _distribution(asked: Asked) -> Figure:
     collection = asked.run.collection
     measure = measure_in(asked.query, "measure", collection.measures[0], collection.documents)
     values = read_values(evaluation=asked.evaluation, measures=[measure])
-    return distribution_figure(values.vectors[measure.name], measure=measure.name, run=asked.run.tag)
+    figure = distribution_figure(values.vectors[measure.name], measure=measure.name, run=asked.run.tag)
+    return asked.source_of(figure, measure.name)
 
 
 def _topics(asked: Asked) -> Figure:
@@ -77,19 +83,21 @@ def _topics(asked: Asked) -> Figure:
         ranking = f"{reverse('ranking-page', args=[asked.run.pk])}?qrels={version}&topic="
         values = read_values(evaluation=asked.evaluation, measures=[measure])
         topics = list(zip(values.topic_ids, values.vectors[measure.name].tolist(), strict=True))
-        return topics_figure(topics, measure=measure.name, run=asked.run.tag, ranking=ranking)
+        figure = topics_figure(topics, measure=measure.name, run=asked.run.tag, ranking=ranking)
+        return asked.source_of(figure, measure.name)
     query = DifferenceQuery(measure, [str(asked.run.pk), other], scores=asked.evaluation.scores)
     found = read_difference(collection=asked.run.collection, query=query)
     names = {"run": found.a.run.tag, "other": found.b.run.tag}
     differences = list(zip(found.qrels.topic_ids, found.topics.values.tolist(), strict=True))
     runs = f"{asked.run.pk},{other}"
     ranking = f"{pair_page(asked.run.collection.slug, measure.name, asked.query)}&runs={runs}&topic="
-    return paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
+    figure = paired_topics_figure(differences, measure=measure.name, **names, ranking=ranking)
+    return asked.source_of(figure, measure.name)
 
 
 def _ranking(asked: Asked) -> Figure:
     ranking = read_ranking(evaluation=asked.evaluation, topic_id=topic_in(asked.query))
-    return ranking_figure(ranking, run=asked.run.tag)
+    return asked.source_of(ranking_figure(ranking, run=asked.run.tag))
 
 
 RUN_CHARTS: dict[str, Callable[[Asked], Figure]] = {

@@ -10,15 +10,20 @@ from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, with_legend
 from metrics.charts.values.curves import RANKS_SHOWN, across, askable, mean_words, upwards
 from metrics.engine.ranking import Floats
+from metrics.models import Evaluation
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.curves_together import CurvesTogether
+from runs.models import Collection
 
 # A point for every rank, that a pointer may ask it, is too much for many long curves.
 _MOST_POINTS = 1_000
 
 
-def curves_together_figure(together: CurvesTogether) -> Figure:
-    """Draw the mean curve of each run, without intervals: those of single means say nothing of a difference."""
+def curves_together_figure(together: CurvesTogether, runs: int | None = None) -> Figure:
+    """Draw the mean curve of each run, without intervals: those of single means say nothing of a difference.
+
+    `runs` is how many there are, where not all of them are drawn.
+    """
     names = list(names_of([evaluation.run for evaluation in together.evaluations]).values())
     lines = dict(zip(names, (curve.mean for curve in together.curves), strict=True))
     first = together.curves[0]
@@ -33,9 +38,18 @@ def curves_together_figure(together: CurvesTogether) -> Figure:
     rows = [[str(rank), *(f"{vector[rank - 1]:.4f}" for vector in vectors.values())] for rank in ranks]
     subtitle = f"{mean_words(first)}{'; dashed: the ideal rankings' if ideal is not None else ''}"
     return Figure(
-        "curves", caption, ["Rank", *vectors], rows, lambda look: _draw(lines, ideal, measure, subtitle, look),
+        "curves",
+        caption,
+        ["Rank", *vectors],
+        rows,
+        lambda look: _draw(lines, ideal, measure, subtitle, look),
         with_legend(list(vectors)),
-    )  # fmt: skip
+    ).drawn_from(*drawn_together(together.evaluations), measure=measure, shown=(len(lines), runs or len(lines)))
+
+
+def drawn_together(evaluations: list[Evaluation]) -> tuple[Collection, int]:
+    """Return the collection of runs that are drawn together, and the version of the judgements."""
+    return evaluations[0].run.collection, evaluations[0].qrels.version
 
 
 def _draw(lines: dict[str, Floats], ideal: Floats | None, measure: str, subtitle: str, look: Look) -> Any:

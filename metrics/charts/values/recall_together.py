@@ -6,14 +6,18 @@ from typing import Any
 
 from metrics.charts.figure import Figure
 from metrics.charts.look import Look, dressed, with_legend
+from metrics.charts.values.curves_together import drawn_together
 from metrics.charts.values.precision_recall import interpolation_words, level_name, recall_lines
 from metrics.engine.precision_recall import recall_points
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.curves_together import RecallTogether
 
 
-def recall_together_figure(together: RecallTogether) -> Figure:
-    """Draw interpolated precision at even points of recall, averaged over topics: a curve for each run and level."""
+def recall_together_figure(together: RecallTogether, runs: int | None = None) -> Figure:
+    """Draw interpolated precision at even points of recall, averaged over topics: a curve for each run and level.
+
+    `runs` is how many there are, where not all of them are drawn.
+    """
     tags = list(names_of([evaluation.run for evaluation in together.evaluations]).values())
     first = together.curves[0]
     lines = {}
@@ -42,4 +46,5 @@ def recall_together_figure(together: RecallTogether) -> Figure:
         drawn = recall_lines(points, list(lines), list(look.palette.systems[: len(lines)]), look)
         return dressed([drawn], look, "Precision-recall curves", subtitle)
 
-    return Figure("precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines)))
+    figure = Figure("precision-recall", caption, ["Recall", *lines], rows, draw, with_legend(list(lines)))
+    return figure.drawn_from(*drawn_together(together.evaluations), shown=(len(tags), runs or len(tags)))

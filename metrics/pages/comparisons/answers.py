@@ -163,7 +163,7 @@ def curves_part(shown: Shown) -> dict[str, Any]:
     evaluations = shown.first_evaluations
     together = read_curves_together(evaluations=evaluations, query=query)
     asked = {"measure": together.measure.name, "depth": str(query.depth), **_together(shown)}
-    figure = curves_together_figure(together)
+    figure = curves_together_figure(together, len(shown.rows))
     return {
         "readings": reading_table(together, query),
         "ranks": ",".join(map(str, ranks_read(query))),
@@ -187,7 +187,9 @@ def recall_part(shown: Shown) -> dict[str, Any]:
         "all": len(evaluations) == len(shown.rows),
         "drawn": len(evaluations),
         "address": f"{reverse('collection-precision-recall', args=[shown.collection.slug])}?{urlencode(asked)}",
-        "figure": ShownFigure(recall_together_figure(together), "collection-chart", arguments, asked, "wide"),
+        "figure": ShownFigure(
+            recall_together_figure(together, len(shown.rows)), "collection-chart", arguments, asked, "wide"
+        ),
     }
 
 

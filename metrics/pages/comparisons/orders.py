@@ -63,7 +63,9 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "interval": f"{100 * answer.query.confidence:g}%",
         "cautions": [caution.message for caution in answer.cautions],
         "lines": [_line(answer, pair) for pair in answer.pairs],
-        "figure": ShownFigure(two_orders_figure(answer, answer.pairs[0]), "collection-chart", arguments, asked),
+        "figure": ShownFigure(
+            two_orders_figure(collection, answer, answer.pairs[0]), "collection-chart", arguments, asked
+        ),
     }
 
 

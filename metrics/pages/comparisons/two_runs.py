@@ -167,5 +167,6 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[st
     near |= {"found": found, "title": _titles(shown.collection, [topic]).get(topic, "")}
     if found.a.documents or found.b.documents:
         arguments = {"collection": shown.collection.slug}
-        near["figure"] = ShownFigure(two_rankings_figure(found), "collection-chart", arguments, asked)
+        drawn = two_rankings_figure(found).drawn_from(shown.collection, first.qrels.version)
+        near["figure"] = ShownFigure(drawn, "collection-chart", arguments, asked)
     return near

@@ -16,6 +16,7 @@ from metrics.charts.sessions.curves import one_session_figure
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Ints
 from metrics.engine.sessions.blocks import Session
+from metrics.models import SessionEvaluation
 from metrics.pages.parts import Query, ShownFigure, fill, level_class, query_of, set_figure, set_subject, status_piece
 from metrics.questions.sessions import (
     curve_measure_in,
@@ -116,7 +117,7 @@ def session_page(request: HttpRequest, session_set: UUID, session: str) -> HttpR
         ],
         **_neighbours(found, shown),
     }
-    fill(context, "shown", _session_figure, found, shown, measure, query)
+    fill(context, "shown", _session_figure, evaluation, shown, measure, query)
     return render(request, "metrics/session.html", context)
 
 
@@ -336,7 +337,7 @@ def _neighbours(found: SessionSet, shown: ShownSession) -> dict[str, tuple[str, 
     }
 
 
-def _session_figure(found: SessionSet, shown: ShownSession, measure: Measure, query: Query) -> ShownFigure:
-    drawn = one_session_figure(shown, measure=measure)
-    asked = {name: query[name] for name in ("measure", "qrels") if name in query}
-    return set_figure(drawn, found.pk, asked | {"session": shown.session.session_id.decode()}, "wide")
+def _session_figure(evaluation: SessionEvaluation, shown: ShownSession, measure: Measure, query: Query) -> ShownFigure:
+    asked: dict[str, str] = {name: query[name] for name in ("measure", "qrels") if name in query}
+    drawn = AskedOfSet(evaluation, asked).source_of(one_session_figure(shown, measure=measure), measure)
+    return set_figure(drawn, evaluation.session_set_id, asked | {"session": shown.session.session_id.decode()}, "wide")

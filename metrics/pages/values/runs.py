@@ -152,7 +152,8 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     }
     if ranking.documents:
         kept = _kept(query, qrels=evaluation.qrels.version, topic=topic_id)
-        context["shown"] = run_figure(ranking_figure(ranking, run=run.tag), run.pk, kept, "wide")
+        drawn = Asked(run, evaluation, kept).source_of(ranking_figure(ranking, run=run.tag))
+        context["shown"] = run_figure(drawn, run.pk, kept, "wide")
     return render(request, "metrics/ranking.html", context)
 
 
@@ -240,6 +241,7 @@ def _curve(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     measure = together.measure
     asked = _kept(query, measure=measure.name, depth=read.depth, qrels=evaluation.qrels.version)
     figure = curve_figure(together.curves[0], measure=measure, run=run.tag, confidence=read.confidence)
+    figure = Asked(run, evaluation, asked).source_of(figure, measure.name)
     return {
         "measure": measure.name,
         "depth": read.depth,
