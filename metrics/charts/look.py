@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import altair as alt
 import numpy as np
 
-from metrics.charts.text import shortened_names, width_of, wrapped
+from metrics.charts.text import shortened, shortened_names, width_of, wrapped
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
@@ -44,8 +44,10 @@ PALETTES = {
     ),
 }  # fmt: skip
 # Sizes of letters; in a legend what lies before its entries, what beside the letters of each, and the height of a row.
-_TITLE, _TITLE_NARROW, _SUBTITLE, _SUBTITLE_NARROW, _LEGEND = 15, 13, 13, 12, 12
+_TITLE, _TITLE_NARROW, _SUBTITLE, _SUBTITLE_NARROW, _LEGEND, _AXIS_TITLE = 15, 13, 13, 12, 12, 13
 _BEFORE_ENTRIES, _BESIDE_ENTRY, _LEGEND_ROW = 48, 36, 18
+# What titles, axes and a row of a legend take beside a plot and above and below it, at most.
+_BESIDE_PLOT, _ABOVE_AND_BELOW_PLOT = 90, 160
 # A live chart may have less width than its picture: a window need not be a full page wide.
 _LIVE_SHARE = 0.8
 # Width and height of the whole picture, in pixels, where its rows need no more height: for paper, across a page, for
@@ -84,6 +86,11 @@ class Look:
     def room(self) -> float:
         """The width that texts may count on."""
         return (self.width - 24) * (_LIVE_SHARE if self.live else 1.0)
+
+    @property
+    def plot(self) -> tuple[float, float]:
+        """Return width and height that the plot has at least, without titles, axes and a row of a legend."""
+        return max(80.0, self.room - _BESIDE_PLOT), max(80.0, float(self.height - _ABOVE_AND_BELOW_PLOT))
 
     @property
     def narrow(self) -> bool:
@@ -144,6 +151,11 @@ def dressed(layers: list[Any], look: Look, title: str, subtitle: str) -> Any:
     size, small = (_TITLE_NARROW, _SUBTITLE_NARROW) if look.narrow else (_TITLE, _SUBTITLE)
     said = alt.TitleParams(wrapped(title, look.room, size, bold=True), subtitle=wrapped(subtitle, look.room, small))
     return alt.layer(*layers, width=width, height=look.height, title=said).configure(**_config(look))
+
+
+def axis_title(text: str, room: float) -> str:
+    """Return the title of an axis, shortened where it has no room."""
+    return shortened(text, room, _AXIS_TITLE)
 
 
 def row_axis(names: list[str], size: int, room: float) -> dict[str, Any]:
@@ -212,7 +224,7 @@ def _config(look: Look) -> dict[str, Any]:
     palette = look.palette
     axis = {
         "labelColor": palette.faint, "titleColor": palette.text, "gridColor": palette.grid, "domainColor": palette.grid,
-        "tickColor": palette.grid, "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal",
+        "tickColor": palette.grid, "labelFontSize": 12, "titleFontSize": _AXIS_TITLE, "titleFontWeight": "normal",
     }  # fmt: skip
     title = {
         "anchor": "start", "frame": "bounds", "color": palette.text,

@@ -149,7 +149,8 @@ def test_the_ideal_is_dashed_in_the_legend_and_the_axis_has_a_title(two: list[Ru
 
 def test_tied_runs_have_a_row_each(board: Collection) -> None:
     figure = drawn_of(board, "what-if", measures="RR")
-    points = figure.draw(Look()).to_dict()["layer"][0]["data"]["values"]
+    layers = [layer for layer in figure.draw(Look()).to_dict()["layer"] if layer["mark"]["type"] == "line"]
+    points = [point for layer in layers for point in layer["data"]["values"]]
     for side in ("official", "what if"):
         own = sorted((point["place"], point["rank"]) for point in points if point["side"] == side)
         assert [place for place, _ in own] == list(range(RUNS))

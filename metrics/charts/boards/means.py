@@ -8,18 +8,18 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, row_axis
+from metrics.charts.look import Look, axis_title, dressed, marks, row_axis
 from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
 from metrics.tables import with_minus
 
-MOST_RUNS = 30
+MOST_RUNS = 200
 # What a row and everything around the rows takes, in pixels.
-_ROW, _AROUND, _LETTERS = 14, 130, 11
+_ROW, _AROUND, _LETTERS = 14, 150, 11
 
 
 def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], confidence: float) -> Figure:
-    """Draw a point and a bar for each ranked run of the page of the board, 30 at most, in its order."""
+    """Draw a point and a bar for each ranked run of the page of the board, in its order."""
     measure = board.sort.name
     ends = within_range(intervals, board.sort)
     rows: list[dict[str, Any]] = []
@@ -37,22 +37,23 @@ def means_figure(board: Leaderboard, intervals: Mapping[tuple[int, str], Ends], 
     subtitle = f"{shown}each with its {interval}"
     return Figure(
         "means", caption, ["Run", measure, "Low", "High"], figures,
-        lambda look: _draw(rows, f"Mean {measure}", subtitle, look),
+        lambda look: _draw(rows, measure, subtitle, look),
         lambda look: max(look.height, _AROUND + _ROW * len(rows)),
     ).drawn_from(board.qrels.collection, board.qrels.version, measure=measure)  # fmt: skip
 
 
-def _draw(rows: list[dict[str, Any]], title: str, subtitle: str, look: Look) -> Any:
+def _draw(rows: list[dict[str, Any]], measure: str, subtitle: str, look: Look) -> Any:
     points = [{"row": place, **row} for place, row in enumerate(rows)]
     # In the order of the board; a line for the eye leads from each name.
     axis = row_axis([row["run"] for row in rows], _LETTERS, 0.4 * look.room)
     names = alt.Y("row:O", title=None, axis=alt.Axis(grid=True, **axis))
-    x = alt.X("low:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
+    mean = axis_title(f"mean {measure}", 0.5 * look.room)
+    x = alt.X("low:Q", title=mean, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=5))
     rule = marks(points).mark_rule(strokeWidth=2, color=look.palette.faint)
     interval = rule.encode(x=x, x2="high:Q", y=names, tooltip=_tooltip())
     point = marks(points).mark_point(filled=True, size=50, opacity=1, color=look.palette.run)
-    mean = point.encode(x="mean:Q", y=names, tooltip=_tooltip())
-    return dressed([interval, mean], look, title, subtitle)
+    means = point.encode(x="mean:Q", y=names, tooltip=_tooltip())
+    return dressed([interval, means], look, f"Mean {measure}", subtitle)
 
 
 def _tooltip() -> list[Any]:

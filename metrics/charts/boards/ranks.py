@@ -16,15 +16,13 @@ from metrics.services.comparisons.comparison import MAX_RANKED, RANK_RESAMPLES, 
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 
-# More rows than this make no picture for a page.
-_MOST_ROWS = 50
 # What a row and everything around the rows takes, in pixels.
 _ROW, _AROUND = 14, 120
 _ROUNDING = 1e-9
 
 
 def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | None) -> Figure:
-    """Draw a row for each of the first 50 runs, best first; StatisticsError where there are no intervals."""
+    """Draw a row for each run, best first; StatisticsError where there are no intervals."""
     if spread is None:
         message = f"rank intervals need {MIN_TOPICS} topics or more and at most {MAX_RANKED} runs"
         raise StatisticsError(message, code="nothing_to_draw", pointer="runs")
@@ -36,16 +34,14 @@ def ranks_figure(answer: Answer, compared: Compared, spread: RankIntervals | Non
         "Ranked first: the share of samples in which the run is first, tied or alone."
     )
     caption += first_on_note(spread)
-    if len(rows) > _MOST_ROWS:
-        caption += f" The first {_MOST_ROWS} of {len(rows)} runs."
-    shown = rows[:_MOST_ROWS]
     columns = ["Run", "Rank", "low", "high", "Ranked first"]
-    table = [[row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]] for row in shown]
+    table = [[row["run"], str(row["rank"]), str(row["low"]), str(row["high"]), row["first"]] for row in rows]
     title = f"{compared.measure.name}: rank uncertainty"
+    qrels, shown = answer.entrants.qrels, (len(rows), compared.pairs.runs)
     return Figure(
-        "ranks", caption, columns, table, lambda look: _draw(shown, compared.pairs.runs, title, look),
-        lambda look: max(look.height, _AROUND + _ROW * len(shown)),
-    )  # fmt: skip
+        "ranks", caption, columns, table, lambda look: _draw(rows, compared.pairs.runs, title, look),
+        lambda look: max(look.height, _AROUND + _ROW * len(rows)),
+    ).drawn_from(qrels.collection, qrels.version, measure=compared.measure.name, shown=shown)  # fmt: skip
 
 
 def first_on_note(spread: RankIntervals) -> str:

@@ -7,14 +7,12 @@ from typing import Any
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks
+from metrics.charts.labels import MOST_NAMES, names_beside
+from metrics.charts.look import Look, axis_title, dressed, marks
 from metrics.services.comparisons.orders import Order, OrderPair, Orders
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.tables import with_minus
 from runs.models import Collection
-
-# So many runs have their names in the chart: those whose ranks differ most.
-_NAMED, _LETTERS = 8, 11
 
 
 def two_orders_figure(collection: Collection, answer: Orders, pair: OrderPair) -> Figure:
@@ -52,15 +50,17 @@ def _draw(rows: list[dict[str, Any]], titles: tuple[str, str], look: Look) -> An
     last = max(max(row["a"], row["b"]) for row in rows)
     domain = [0.5, last + 0.5]
     axis = alt.Axis(tickMinStep=1, format="d", tickCount=min(last, 6 if look.narrow else 12))
-    x = alt.X("a:Q", title=f"rank by {titles[0]}", scale=alt.Scale(domain=domain, nice=False), axis=axis)
+    across = axis_title(f"rank by {titles[0]}", look.plot[0])
+    x = alt.X("a:Q", title=across, scale=alt.Scale(domain=domain, nice=False), axis=axis)
     # The best runs are at the top on the left.
-    y = alt.Y("b:Q", title=f"rank by {titles[1]}", scale=alt.Scale(domain=domain, nice=False, reverse=True), axis=axis)
+    upwards = axis_title(f"rank by {titles[1]}", look.plot[1])
+    y = alt.Y("b:Q", title=upwards, scale=alt.Scale(domain=domain, nice=False, reverse=True), axis=axis)
     ends = [{"a": 0.5, "b": 0.5}, {"a": last + 0.5, "b": last + 0.5}]
     diagonal = marks(ends).mark_line(color=look.palette.grid, strokeWidth=2).encode(x=x, y=y)
     points = marks(rows).mark_point(filled=True, size=60, opacity=0.85, color=look.palette.run)
     layers = [diagonal, points.encode(x=x, y=y, tooltip=["run:N", "a:Q", "b:Q"])]
-    named = [row for row in sorted(rows, key=lambda row: -row["change"]) if row["change"]][:_NAMED]
-    if named and not look.narrow:
-        mark = marks(named).mark_text(align="left", dx=7, fontSize=_LETTERS, color=look.palette.text, limit=140)
-        layers.append(mark.encode(x=x, y=y, text="run:N"))
+    # The runs whose ranks differ most have their names in the chart.
+    furthest = sorted((at for at, row in enumerate(rows) if row["change"]), key=lambda at: -rows[at]["change"])
+    places = [((row["a"] - 0.5) / last, (row["b"] - 0.5) / last) for row in rows]
+    layers += names_beside(rows, places, look, x=x, y=y, first=furthest[: 2 * MOST_NAMES])
     return dressed(layers, look, "Two orders of the same runs", "on the line a run has the same rank in both")

@@ -9,8 +9,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, whole_ticks, with_legend
-from metrics.charts.text import shortened
+from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks, with_legend
 from metrics.engine.curves import Curve
 from metrics.engine.grammar import Measure
 from metrics.engine.intervals import Band, within
@@ -77,7 +76,7 @@ def across(depth: int, look: Look) -> Any:
 
 
 def upwards(points: list[dict[str, Any]], measure: str, look: Look) -> Any:
-    title = shortened(measure, 0.5 * look.height, 13)
+    title = axis_title(measure, 0.5 * look.height)
     top = max(max(point["value"], point.get("high", 0.0)) for point in points)
     values = alt.Scale(domain=[0, 1] if max(point["value"] for point in points) <= 1 else [0, top], nice=top > 1)
     return alt.Y("value:Q", title=title, scale=values, axis=alt.Axis(tickCount=5))

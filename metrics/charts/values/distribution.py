@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks, named_colours, named_dashes, whole_ticks
+from metrics.charts.look import Look, axis_title, dressed, marks, named_colours, named_dashes, whole_ticks
 from metrics.engine.ranking import Floats
 
 _BINS = 20
@@ -58,7 +58,7 @@ def _bars(bars: list[dict[str, Any]], measure: str, look: Look) -> Any:
             x=alt.X(
                 "from:Q",
                 bin="binned",
-                title=measure,
+                title=axis_title(measure, 0.8 * look.room),
                 scale=alt.Scale(domain=ends),
                 axis=alt.Axis(grid=False, tickCount=5 if look.narrow else 10, format="~g"),
             ),

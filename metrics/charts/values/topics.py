@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 from urllib.parse import quote
@@ -9,10 +10,13 @@ from urllib.parse import quote
 import altair as alt
 
 from metrics.charts.figure import Figure
-from metrics.charts.look import Look, dressed, marks
+from metrics.charts.look import Look, axis_title, dressed, marks
+from metrics.charts.text import shortened_names
 
 # More bars than this are drawn as one outline: a page has no room for each.
 _MOST_BARS = 400
+# The letters of a topic's id below its bar, the width that they need, and the height that they may take.
+_LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
 _MOST_ROWS = 1000
 
 Topics = list[tuple[str, float]]
@@ -25,7 +29,7 @@ def topics_figure(topics: Topics, *, measure: str, run: str, ranking: str) -> Fi
     if ordered:
         (best, top), (worst, bottom) = ordered[0], ordered[-1]
         caption += f" The highest is topic {best} with {top:.4f}, the lowest topic {worst} with {bottom:.4f}."
-    subtitle = f"{len(ordered)} topics, highest first"
+    subtitle = f"{len(ordered)} topics, highest first{_thinned(ordered)}"
     return Figure(
         "topics", caption, ["Topic", measure], _rows(ordered, "{:.4f}"),
         lambda look: _draw(_bars(ordered, ranking, measure, look), f"{measure} of run {run}", subtitle, look),
@@ -40,7 +44,8 @@ def paired_topics_figure(topics: Topics, *, measure: str, run: str, other: str, 
         f"{measure} of {run} minus that of {other} on each of {len(ordered)} topics: higher on {above}, lower on "
         f"{below}, equal on {len(ordered) - above - below}."
     )
-    title, subtitle = f"{measure} of {run} minus {other}", f"{len(ordered)} topics, largest difference first"
+    title = f"{measure} of {run} minus {other}"
+    subtitle = f"{len(ordered)} topics, largest difference first{_thinned(ordered)}"
     return Figure(
         "topics", caption, ["Topic", "Difference"], _rows(ordered, "{:+.4f}"),
         lambda look: _draw(_bars(ordered, ranking, "difference", look), title, subtitle, look),
@@ -51,34 +56,54 @@ def _ordered(topics: Topics) -> Topics:
     return sorted((pair for pair in topics if math.isfinite(pair[1])), key=lambda pair: -pair[1])
 
 
+def _thinned(ordered: Topics) -> str:
+    """Say which topics an outline shows."""
+    step = -(-len(ordered) // _MOST_BARS)
+    return f"; the outline has every {step}{'nd' if step == 2 else 'rd' if step == 3 else 'th'}" if step > 1 else ""
+
+
 def _rows(ordered: Topics, pattern: str) -> list[list[str]]:
     return [[topic, pattern.format(value)] for topic, value in ordered[:_MOST_ROWS]]
 
 
-def _draw(bars: Any, title: str, subtitle: str, look: Look) -> Any:
+def _draw(bars: list[Any], title: str, subtitle: str, look: Look) -> Any:
     zero = marks([{"at": 0}]).mark_rule(color=look.palette.faint, strokeWidth=1).encode(y="at:Q")
-    return dressed([bars, zero], look, title, subtitle)
+    return dressed([*bars, zero], look, title, subtitle)
 
 
-def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> Any:
-    rows = [{"place": place, "topic": topic, "value": value} for place, (topic, value) in enumerate(ordered, 1)]
+def _bars(ordered: Topics, ranking: str, axis: str, look: Look) -> list[Any]:
+    rows: list[dict[str, Any]] = [
+        {"place": place, "topic": topic, "value": value} for place, (topic, value) in enumerate(ordered, 1)
+    ]
     within = bool(ordered) and all(0 <= value <= 1 for _, value in ordered)
     scale = alt.Scale(domain=[0, 1]) if within else alt.Scale(zero=True)
     encodings: dict[str, Any] = {
-        "y": alt.Y("value:Q", title=axis, axis=alt.Axis(tickCount=5), scale=scale),
+        "y": alt.Y("value:Q", title=axis_title(axis, 0.5 * look.height), axis=alt.Axis(tickCount=5), scale=scale),
         "tooltip": ["topic:N", alt.Tooltip("value:Q", format=".4f")],
     }
     hidden: dict[str, Any] = {"labels": False, "ticks": False}
     palette = look.palette
     if len(rows) > _MOST_BARS:
-        # As many points as there would be bars show the shape of thousands.
+        # As many points as there would be bars show the shape of thousands; what is below 0 has its own colour.
         rows = rows[:: -(-len(rows) // _MOST_BARS)]
         x = alt.X("place:Q", title="topics", axis=alt.Axis(grid=False, **hidden))
-        outline = marks(rows).mark_area(interpolate="step-after", opacity=0.8, color=palette.run)
-        return outline.encode(x=x, **encodings)
+        areas = []
+        for ink, sign in ((palette.run, 1), (palette.other, -1)):
+            part = [{**row, "value": max(row["value"] * sign, 0.0) * sign} for row in rows]
+            if any(row["value"] for row in part) or sign > 0:
+                area = marks(part).mark_area(interpolate="step-after", opacity=0.8, color=ink)
+                areas.append(area.encode(x=x, **encodings))
+        return areas
     if look.live:
         rows = [{**row, "address": f"{ranking}{quote(str(row['topic']), safe='')}"} for row in rows]
         encodings["href"] = "address:N"
-    x = alt.X("place:O", title="topics", axis=alt.Axis(**hidden), scale=alt.Scale(padding=0.15))
+    axis_of_topics = alt.Axis(**hidden)
+    if rows and look.plot[0] / len(rows) >= _LETTER_ROW:
+        said = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
+        axis_of_topics = alt.Axis(
+            ticks=False, labelExpr=f"{said}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
+            labelOverlap=False,
+        )  # fmt: skip
+    x = alt.X("place:O", title="topics", axis=axis_of_topics, scale=alt.Scale(padding=0.15))
     colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
-    return marks(rows).mark_bar().encode(x=x, color=colour, **encodings)
+    return [marks(rows).mark_bar().encode(x=x, color=colour, **encodings)]

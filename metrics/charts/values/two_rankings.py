@@ -14,6 +14,9 @@ from metrics.engine.errors import StatisticsError
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.two_rankings import Placed, RankingSide, TwoRankings
 
+# What a rank and everything around the ranks takes, in pixels.
+_ROW, _AROUND = 15, 100
+
 
 def two_rankings_figure(rankings: TwoRankings) -> Figure:
     """Draw the first documents of both runs; StatisticsError where neither run answers the topic."""
@@ -28,7 +31,10 @@ def two_rankings_figure(rankings: TwoRankings) -> Figure:
         "in both. A line joins a document's two ranks; filled points are relevant documents."
     )
     columns = ["Document", "Level", names[0], names[1]]
-    return Figure("rankings", caption, columns, list(_rows(rankings)), lambda look: _draw(rankings, names, look))
+    return Figure(
+        "rankings", caption, columns, list(_rows(rankings)), lambda look: _draw(rankings, names, look),
+        lambda look: max(look.height, _AROUND + _ROW * ranks),
+    )  # fmt: skip
 
 
 def _rows(rankings: TwoRankings) -> Iterator[list[str]]:
