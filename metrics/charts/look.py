@@ -17,8 +17,11 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-se
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours on a transparent ground; `levels` go from the lowest relevant level up, `losses` from small to large,
-    `systems` are told apart."""
+    """Colours on a transparent ground; `levels` go from the lowest relevant level up, `losses` from small to large.
+
+    `systems` are told apart, also by readers who see no red, no green or no blue: they are the colours of Okabe and
+    Ito, moved until the two that are most alike differed most, with a contrast of at least 3 to the ground.
+    """
 
     text: str
     faint: str
@@ -35,12 +38,12 @@ PALETTES = {
     "light": Palette(
         "#1c2430", "#566171", "#e3e7ec", "#1f5fbf", "#8a5a00", "#a3271f", ("#9dbfee", "#5c93dd", "#1f5fbf", "#123c7c"),
         ("#efb5af", "#d4675e", "#a3271f"),
-        ("#1f5fbf", "#a3271f", "#17693f", "#7a3fb0", "#0b7c8f", "#b0307a", "#6b7300", "#3d4756"),
+        ("#163890", "#d08100", "#09a790", "#812f66", "#8c8eca", "#9c1404", "#a38855", "#00021e"),
     ),
     "dark": Palette(
         "#e6e9ee", "#9aa5b4", "#2c3440", "#7fb0ff", "#e0b050", "#ff9a90", ("#2f5488", "#4f7fc4", "#7fb0ff", "#cfe1ff"),
         ("#6b3733", "#bd665d", "#ff9a90"),
-        ("#7fb0ff", "#ff9a90", "#79d3a3", "#c9a6ff", "#62d0e0", "#f59ad0", "#ccd65a", "#c8d0dc"),
+        ("#5aa3d7", "#f3af5c", "#18ffb1", "#b64767", "#7360d3", "#d62504", "#eff217", "#d0fffe"),
     ),
 }  # fmt: skip
 # Sizes of letters; in a legend what lies before its entries, what beside the letters of each, and the height of a row.

@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.figure import Figure
 from metrics.charts.labels import MOST_NAMES, names_beside
-from metrics.charts.look import Look, dressed, marks
+from metrics.charts.look import PALETTES, Look, dressed, marks
 from metrics.charts.rendering import render, specification
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
@@ -176,3 +176,36 @@ def test_names_beside_points_never_overlap(size: str) -> None:
     for one, other in combinations(named, 2):
         apart = abs(one.ends[0][1] - other.ends[0][1]) >= 11
         assert apart or one.ends[1][0] <= other.ends[0][0] or other.ends[1][0] <= one.ends[0][0], (one, other)
+
+
+# What readers without one kind of cones see of linear red, green and blue. Source: Machado et al., 2009, table 1.
+BLIND_TO = {
+    "none": np.eye(3),
+    "red": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "green": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]),
+    "blue": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]),
+}
+LIGHT = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(colour: str) -> Any:
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(seen: Any) -> Any:
+    x, y, z = np.cbrt(LIGHT @ np.clip(seen, 0, 1) / (0.95047, 1.0, 1.08883))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize(("theme", "ground"), [("light", "#ffffff"), ("dark", "#12161c")])
+def test_colours_of_systems_are_told_apart_by_all_readers(theme: str, ground: str) -> None:
+    colours = PALETTES[theme].systems
+    for seen in BLIND_TO.values():
+        points = [lab(seen @ linear(colour)) for colour in colours]
+        assert min(np.linalg.norm(a - b) for a, b in combinations(points, 2)) > 20
+    shades = sorted([LIGHT[1] @ linear(colour) for colour in colours])
+    bare = LIGHT[1] @ linear(ground)
+    assert all((max(shade, bare) + 0.05) / (min(shade, bare) + 0.05) >= 3 for shade in shades)
