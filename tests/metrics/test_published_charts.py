@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -176,6 +177,19 @@ def test_names_beside_points_never_overlap(size: str) -> None:
     for one, other in combinations(named, 2):
         apart = abs(one.ends[0][1] - other.ends[0][1]) >= 11
         assert apart or one.ends[1][0] <= other.ends[0][0] or other.ends[1][0] <= one.ends[0][0], (one, other)
+
+
+def test_a_long_table_breaks_over_pages(alice: User, anonymous: APIClient) -> None:
+    make(alice, 41)
+    path = "/api/v1/collections/many/leaderboard/export/tex/"
+    long, short = anonymous.get(path).content.decode(), anonymous.get(path, {"filter": "-tag:r40"}).content.decode()
+    assert [r"\begin{longtable}" in text for text in (long, short)] == [True, False]
+    assert "longtable" in long.splitlines()[0]
+    assert (long.count("Rank & Run &"), short.count("Rank & Run &")) == (2, 1)
+    assert len(re.findall(r" & r\d+ & ", long)) == 41
+    body = long.partition(r"\endfoot")[2]
+    assert body.count(r"\\") == 41
+    assert json.dumps(long).count("begin{") == long.count(r"\end{")
 
 
 # What readers without one kind of cones see of linear red, green and blue. Source: Machado et al., 2009, table 1.

@@ -1,4 +1,4 @@
-"""A LaTeX table in the style of booktabs, which the document must load."""
+"""A LaTeX table in the style of booktabs, which the document must load; a long one breaks over pages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _SPECIAL = {
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "-": "{-}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
 }  # fmt: skip
 _MARKS = {BETTER: r"$^{\uparrow}$", WORSE: r"$^{\downarrow}$"}
+# A longer table has no room on one page.
+_MOST_ROWS = 40
 _NO_MARK = r"\phantom{$^{\uparrow}$}"
 
 
@@ -32,7 +34,7 @@ def escaped(text: str) -> str:
 
 
 def written(table: MeanTable, label: str) -> str:
-    """Render a table environment, with the packages it needs in a comment above."""
+    """Render a table, with the packages it needs in a comment above."""
     form = f"{'r' * len(table.before)}l{'l' * len(table.measures)}{'r' * len(table.after)}"
     head = _row(*table.before, table.subject, *map(escaped, table.measures), *map(escaped, table.after))
     body = [_line(table, place) for place in range(len(table.lines))]
@@ -40,9 +42,32 @@ def written(table: MeanTable, label: str) -> str:
 
 
 def _environment(form: str, caption: str, label: str, head: str, body: list[str]) -> str:
+    """Return a table environment, or a longtable, which has its own caption and repeats its head on each page."""
+    long = len(body) > _MOST_ROWS
+    packages = "booktabs,textcomp,longtable" if long else "booktabs,textcomp"
+    needs = (
+        f"% needs \\usepackage{{{packages}}} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, "
+        "\\usepackage[T1]{fontenc}"
+    )
+    if long:
+        rows = [row.removeprefix("  ") for row in body]
+        top = [r"  \toprule", f"  {head}", r"  \midrule"]
+        lines = [
+            needs,
+            rf"\begin{{longtable}}{{{form}}}",
+            rf"  \caption{{{caption}}}\label{{tab:{label}}} \\",
+            *top,
+            r"  \endfirsthead",
+            *top,
+            r"  \endhead",
+            r"  \bottomrule",
+            r"  \endfoot",
+            *rows,
+            r"\end{longtable}",
+        ]
+        return "\n".join([*lines, ""])
     lines = [
-        "% needs \\usepackage{booktabs,textcomp} and, below LuaLaTeX and XeLaTeX, which letters beyond Latin need, "
-        "\\usepackage[T1]{fontenc}",
+        needs,
         r"\begin{table}",
         r"  \centering",
         rf"  \caption{{{caption}}}",
