@@ -19,19 +19,22 @@ from metrics.services.boards.conditions import PLAIN_KEY, Board, find_key, writt
 from runs.errors import InvalidInput
 from runs.formats.parameters import Value, canonical_name, cost_leaves, flatten
 from runs.models import Run
+from runs.services.labels import labels_of
 from runs.services.parameters import COST, PARAM
 
 MAX_COLUMNS = 12
-SUBMITTED = "submitted"
-_NAMES = f"{PARAM}:name, {COST}:name or {SUBMITTED}"
-_COLUMN = re.compile(rf'(?P<space>{PARAM}|{COST}):(?:"(?P<phrase>[^"]+)"|(?P<key>{PLAIN_KEY.pattern}))|{SUBMITTED}')
+SUBMITTED, LABEL = "submitted", "label"
+_NAMES = f"{PARAM}:name, {COST}:name, {LABEL} or {SUBMITTED}"
+_COLUMN = re.compile(
+    rf'(?P<space>{PARAM}|{COST}):(?:"(?P<phrase>[^"]+)"|(?P<key>{PLAIN_KEY.pattern}))|(?P<plain>{SUBMITTED}|{LABEL})'
+)
 
 Cell = Value | datetime | None
 
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A column: a parameter or a cost with its key, or the moment of submission, which has none."""
+    """A column: a parameter or a cost with its key, or the moment of submission or the labels, which have none."""
 
     space: str
     key: str
@@ -45,7 +48,7 @@ class ShownColumn:
 
     @property
     def title(self) -> str:
-        return self.key or "Submitted"
+        return self.key or self.space.capitalize()
 
     @property
     def heading(self) -> str:
@@ -97,7 +100,7 @@ def read_arrangement(text: str, board: Board) -> Arrangement | None:
 def _column(match: re.Match[str], board: Board, parameter: str) -> ShownColumn:
     space, key = match["space"], match["phrase"] or match["key"]
     if space is None:
-        return ShownColumn(SUBMITTED, "")
+        return ShownColumn(match["plain"], "")
     name = canonical_name(key) if space == PARAM else key
     try:
         found = find_key(board, space, name, f"{parameter}: ")
@@ -107,15 +110,20 @@ def _column(match: re.Match[str], board: Board, parameter: str) -> ShownColumn:
 
 
 def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUID, dict[str, Cell]]:
-    """Return the values of the columns of each run by the name of the column, as its metadata and costs have them."""
+    """Return the values of the columns of each run by the name of the column, as its metadata and costs have them; of
+    labels their names."""
     wanted = list(columns)
     if not wanted:
         return {}
     found: dict[UUID, dict[str, Cell]] = {}
     with_parameters = any(column.space == PARAM for column in wanted)
-    rows = Run.objects.filter(pk__in=list(runs)).order_by()
+    runs = list(runs)
+    labels = labels_of(runs) if any(column.space == LABEL for column in wanted) else {}
+    rows = Run.objects.filter(pk__in=runs).order_by()
     for pk, metadata, costs, created in rows.values_list("pk", "metadata", "costs", "created_at"):
         values: dict[tuple[str, str], Cell] = {(SUBMITTED, ""): created}
+        if pk in labels:
+            values[LABEL, ""] = ", ".join(labels[pk])
         if with_parameters:
             values |= {(PARAM, leaf.name): leaf.value for leaf in flatten(metadata).leaves}
         values |= {(COST, leaf.name): leaf.value for leaf in cost_leaves(costs)}
@@ -137,6 +145,10 @@ def arranged(names: list[Any], known: Mapping[Any, Any], descending: bool) -> li
 
 def values_of(column: ShownColumn, rows: QuerySet[Any], to_run: str) -> dict[Any, Any]:
     """Return what orders runs, or their evaluations, by their keys; `to_run` leads from these to the run."""
+    if column.space == LABEL:
+        labelled = rows.filter(**{f"{to_run}labels__isnull": False}).order_by(f"-{to_run}labels__name")
+        # The first of several names is the last one read.
+        return dict(labelled.values_list("pk", f"{to_run}labels__name"))
     if column.key_id is None:
         return dict(rows.order_by().values_list("pk", f"{to_run}created_at"))
     path = f"{to_run}parameter_set__parameters__"
