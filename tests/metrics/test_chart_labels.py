@@ -123,6 +123,17 @@ def test_a_row_of_many_has_room_for_its_letters(board: Collection, name: str) ->
     assert all(np.diff(sorted(heights)).min() >= 11.0 for heights in columns if heights)
 
 
+@pytest.mark.parametrize("size", ["column", "narrow"])
+def test_names_in_a_scatter_plot_begin_with_the_baseline(board: Collection, size: str) -> None:
+    run = Run.objects.get(collection=board, tag="r38")
+    figure = drawn_of(board, "scatter", x="RR", y="AP", baseline=str(run.pk))
+    check_texts(figure, size)
+    assert len(figure.rows) == RUNS
+    named = [line.text for line in lines(svg(figure, size)) if re.fullmatch(r"r\d+|NTU.*", line.text)]
+    assert "r38" in named
+    assert 3 <= len(named) <= 12
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_a_legend_is_whole(eight: list[Run], size: str) -> None:
     figure = curves_of(eight)

@@ -220,6 +220,29 @@ def test_the_means_of_a_board_with_their_intervals(anonymous: APIClient, alice: 
     assert (nothing.status_code, nothing.json()["code"]) == (400, "nothing_to_draw")
 
 
+def test_two_measures_of_a_board(anonymous: APIClient, alice: User) -> None:
+    """Every run has a point; up to 30 have intervals, and very many are drawn faint."""
+    make_board(alice.personal_team, {"AP": simulated(40, 20), "P@5": simulated(40, 20, seed=6)})
+    path = "/api/v1/collections/board"
+    rows = anonymous.get(f"{path}/leaderboard/", {"limit": "200", "statistics": "intervals"}).json()["results"]
+    means = {row["run"]["tag"]: tuple(row["values"][name]["mean"] for name in ("AP", "P@5")) for row in rows}
+    drawn = anonymous.get(f"{path}/charts/scatter.json", {"x": "AP", "y": "P@5"}).json()
+    across, upwards, points, *_ = drawn["layer"]
+    assert {point["run"]: (point["x"], point["y"]) for point in points["data"]["values"]} == means
+    assert across["data"]["values"] == upwards["data"]["values"] == []
+    few = anonymous.get(f"{path}/charts/scatter.json", {"x": "AP", "y": "P@5", "filter": "r1*"}).json()["layer"]
+    known = {row["run"]["tag"]: row["values"]["AP"] for row in rows}
+    assert len(few[0]["data"]["values"]) == 11
+    for point in few[0]["data"]["values"]:
+        assert (point["xlow"], point["xhigh"]) == (
+            max(0.0, known[point["run"]]["low"]),
+            min(1.0, known[point["run"]]["high"]),
+        )
+    same = anonymous.get(f"{path}/charts/scatter.svg", {"x": "AP", "y": "AP"})
+    assert (same.status_code, same.json()["code"]) == (400, "nothing_to_draw")
+    assert anonymous.get(f"{path}/charts/scatter.svg", {"sort": "AP"}).json()["code"] == "unknown_parameter"
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", PALETTES)
 def test_means_are_drawn_in_every_look(anonymous: APIClient, alice: User, theme: str, size: str) -> None:

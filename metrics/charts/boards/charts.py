@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from metrics.charts.boards.means import means_figure
+from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
 from metrics.charts.figure import Figure
@@ -30,8 +31,9 @@ from metrics.questions.declared import (
     Reads,
     parameter,
 )
-from metrics.questions.parameters import share_in
-from metrics.services.boards.leaderboard import read_leaderboard
+from metrics.questions.parameters import measure_in, measures_in, share_in
+from metrics.questions.run_ids import run_id_in
+from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.what_if import ask_what_if
 from runs.errors import InvalidInput
@@ -55,6 +57,24 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     return means_figure(board, intervals, confidence)
 
 
+def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    """Return the chart of two measures: by default the collection's first upwards, and its second across."""
+    own = measures_in({}, "measures", collection.measures, collection.documents)
+    upwards = measure_in(query, "y", own[0].name, collection.documents)
+    others = [measure.name for measure in own if measure != upwards]
+    across = measure_in(query, "x", others[0] if others else upwards.name, collection.documents)
+    if across == upwards:
+        message = f"both axes are {upwards.name}: name another measure with x= or y="
+        raise InvalidInput(message, code="nothing_to_draw", pointer="x")
+    asked = board_query({**query, "sort": upwards.name}, collection, reader)
+    asked = replace(asked, measures=[upwards, across], limit=MAX_ROWS)
+    board = read_leaderboard(collection=collection, query=asked)
+    rows = [row for row in board.rows if row.rank is not None]
+    confidence = share_in(query, "confidence", 0.95)
+    intervals = mean_intervals(replace(board, rows=rows), confidence) if len(rows) <= MOST_INTERVALS else {}
+    return scatter_figure(board, across, upwards, intervals, confidence, run_id_in(query, "baseline"))
+
+
 def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
     """Return a chart that is the same for every reader."""
     return lambda collection, query, _reader: draw(collection, query)
@@ -63,6 +83,7 @@ def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
 # Of a collection, the query string as text, and whoever asks: a filter may be about the reader's own runs.
 COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
+    "scatter": _scatter,
     "what-if": _for_all(_what_if),
     **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
     **TOGETHER_CHARTS,
@@ -70,6 +91,14 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
 
 COLLECTION_CHART_READS: Reads = {
     "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, ARRANGE, CONFIDENCE, SCORES),
+    "scatter": (
+        parameter("x", "the measure across; default: the collection's second"),
+        parameter("y", "the measure upwards; default: the collection's first"),
+        FILTER,
+        CONFIDENCE,
+        SCORES,
+        parameter("baseline", "the id of a run to point out"),
+    ),
     "what-if": WHAT_IF,
     "significance": COMPARISON,
     "ranks": COMPARISON,
