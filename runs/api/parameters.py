@@ -18,7 +18,8 @@ from runs.api.fields import ChoiceField
 from runs.errors import InvalidInput
 
 _NAMED = (
-    "measures columns runs sets systems tests family dis b depths preset rel statistics sizes differences qrels scopes"
+    "measures columns runs select sets systems tests family dis b depths preset rel statistics sizes differences qrels "
+    "scopes"
 )
 # Parameters whose values are joined if they are repeated, with the separator: gain maps contain commas. An address that
 # reads one value of these refuses several when it reads the value.

@@ -36,7 +36,8 @@ def tags(page: Page) -> list[str]:
 
 
 def test_a_measure_is_chosen_by_keyboard_and_taken_away(board: Page) -> None:
-    board.get_by_label("Add a measure").focus()
+    board.locator("#columns-tool > summary").click()
+    board.get_by_label("Add a column").focus()
     board.keyboard.type("nDC")
     choice = board.get_by_role("button", name="add nDCG@5", exact=True)
     expect(choice).to_be_visible(timeout=PATIENCE)
@@ -45,7 +46,7 @@ def test_a_measure_is_chosen_by_keyboard_and_taken_away(board: Page) -> None:
     expect(choice).to_be_focused()
     board.keyboard.press("Enter")
     expect(header(board, "nDCG@5")).to_be_visible(timeout=PATIENCE)
-    expect(board.get_by_label("Add a measure")).to_have_value("")
+    expect(board.get_by_label("Add a column")).to_have_value("")
     assert "measures=nDCG%4010%2CAP%2CRR%2CP%4010%2CnDCG%405" in board.url
     board.get_by_role("link", name="remove AP").click()
     expect(header(board, "AP")).to_have_count(0, timeout=PATIENCE)
@@ -53,7 +54,8 @@ def test_a_measure_is_chosen_by_keyboard_and_taken_away(board: Page) -> None:
 
 
 def test_typed_measures_come_by_enter(board: Page) -> None:
-    board.get_by_label("Add a measure").fill("P(rel=2)@5, R@100")
+    board.locator("#columns-tool > summary").click()
+    board.get_by_label("Add a column").fill("P(rel=2)@5, R@100")
     board.keyboard.press("Enter")
     expect(header(board, "R@100")).to_be_visible(timeout=PATIENCE)
     expect(header(board, "P(rel=2)@5")).to_be_visible()
@@ -79,11 +81,11 @@ def test_a_click_sorts_and_the_way_back_leads_back(board: Page) -> None:
 
 def test_a_pinned_run_stands_out_and_keeps_the_ticks(board: Page) -> None:
     second = tags(board)[1]
-    board.get_by_label(f"compare {tags(board)[0]}").check()
+    board.get_by_label(f"choose {tags(board)[0]}").check()
     board.get_by_role("link", name=f"make {second} the baseline").click()
-    expect(board.locator("tr.pinned")).to_contain_text(second, timeout=PATIENCE)
+    expect(board.locator("tr.held")).to_contain_text(second, timeout=PATIENCE)
     expect(header(board, f"Δ vs {second}")).to_be_visible()
-    expect(board.get_by_label(f"compare {tags(board)[0]}")).to_be_checked()
+    expect(board.get_by_label(f"choose {tags(board)[0]}")).to_be_checked()
     assert "baseline=" in board.url
     board.get_by_role("link", name="remove the baseline").click()
     expect(board.locator("tr.pinned")).to_have_count(0, timeout=PATIENCE)
@@ -102,7 +104,7 @@ def test_a_filter_chooses_rows(board: Page) -> None:
 
 
 def test_a_chart_of_the_means(board: Page) -> None:
-    board.get_by_text("Chart of means and intervals").click()
+    board.get_by_role("navigation", name="Chart").get_by_role("link", name="means").click()
     image = board.locator("figure.chart img")
     image.scroll_into_view_if_needed()
     expect(image).to_have_js_property("complete", True, timeout=PATIENCE)
@@ -117,33 +119,37 @@ def test_every_view_is_accessible(visitor: BrowserContext, site: Site, view: str
         for scheme in ("light", "dark"):
             seen.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             seen.page.goto(BOARD + view.replace("RUN", run), wait_until="networkidle")
-            for summary in seen.page.locator("#leaderboard summary").all():
+            for summary in seen.page.locator("#leaderboard summary:visible").all():
                 summary.click()
             assert faults_of_access(seen.page) == [], scheme
 
 
-def test_a_wide_board_on_a_phone(chromium: Browser, site: Site) -> None:
-    """Rank, run and the first measure are seen at once; names and head stay while the rest is scrolled."""
+def test_cards_on_a_phone_and_a_header_that_stays(chromium: Browser, site: Site) -> None:
+    """On a phone nothing scrolls sideways, and each card has rank, name, value, interval and difference; on a desk the
+    page scrolls, not the table, and its header with the baseline stays in sight."""
     measures = ",".join(f"{name}@{k}" for name in ("nDCG", "P", "R", "AP") for k in range(1, 6))
-    context = chromium.new_context(base_url=site.url, viewport={"width": 390, "height": 800})
+    baseline = list(site.runs.values())[-1]
+    context = chromium.new_context(base_url=site.url, viewport={"width": 390, "height": 600})
     with watched(context, site) as seen:
         page = seen.page
-        page.goto(f"{BOARD}?measures={measures}", wait_until="networkidle")
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{BOARD}?measures={measures}&baseline={baseline}", wait_until="networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        cells = page.locator("table.board tbody tr").first.locator("td.place, th, td.number").all()[:3]
-        for cell in cells:
-            box = cell.bounding_box()
-            assert box
-            assert box["x"] + box["width"] <= 390
-        frame = page.get_by_label("Leaderboard", exact=True)
-        frame.evaluate("frame => { frame.scrollLeft = 700 }")
-        name, outer = cells[1].bounding_box(), frame.bounding_box()
-        assert name
-        assert outer
-        assert abs(name["x"] - outer["x"]) <= 2
-        page.locator("#sort-12").evaluate("link => link.click()")
-        expect(page.locator("table.board thead th[aria-sort]")).to_contain_text("R@2", timeout=PATIENCE)
-        assert page.get_by_label("Leaderboard", exact=True).evaluate("frame => frame.scrollLeft") == 700
+        card = page.locator("table.board tbody tr:not(.pinned)").first
+        shown = [cell.inner_text() for cell in card.locator("td, th").all() if cell.is_visible()]
+        assert len(shown) == 6
+        assert " to " in shown[-1]
+        assert shown[4].startswith(("+", "\N{MINUS SIGN}", "0"))
+        page.get_by_label("Sort by").select_option("R@2")
+        page.get_by_role("button", name="Sort", exact=True).click()
+        expect(page.locator("#caption")).to_contain_text("Ranked by R@2")
+        assert faults_of_access(page) == []
+        page.set_viewport_size({"width": 1440, "height": 300})
+        page.locator("table.board tbody tr").last.scroll_into_view_if_needed()
+        held = page.locator("tr.held").bounding_box()
+        assert held
+        assert 0 <= held["y"] < 120
+        assert page.locator(".whole").evaluate("box => getComputedStyle(box).overflow") == "visible"
     context.close()
 
 
@@ -152,13 +158,14 @@ def test_everything_works_without_scripts(chromium: Browser, site: Site) -> None
     with watched(context, site) as seen:
         page = seen.page
         page.goto(BOARD)
-        page.get_by_label("Add a measure").fill("recall.100")
+        page.locator("#columns-tool > summary").click()
+        page.get_by_label("Add a column").fill("recall.100")
         page.get_by_role("button", name="Add", exact=True).click()
         expect(header(page, "R@100")).to_be_visible()
         header(page, "R@100").get_by_role("link").click()
         expect(header(page, "R@100")).to_have_attribute("aria-sort", "descending")
         page.locator("a.pin").nth(1).click()
-        expect(page.locator("tr.pinned")).to_have_count(1)
+        expect(page.locator("tr.held")).to_have_count(1)
         page.get_by_label("Filter runs").fill(tags(page)[0])
         page.get_by_role("button", name="Filter", exact=True).click()
         expect(page.locator("table.board tbody tr")).to_have_count(1)
@@ -199,16 +206,16 @@ def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext
         page.goto(address)
         expect(page.locator("#progress")).to_contain_text("1 run in the queue")
         expect(page.locator("#board tr.queued")).to_contain_text("second")
-        page.get_by_label("compare first").check()
+        page.get_by_label("choose first").check()
         page.get_by_label("Filter runs").fill("half a wor")
         with page.expect_response(lambda answer: "/board/" in answer.url, timeout=PATIENCE):
             pass
-        expect(page.get_by_label("compare first")).to_be_checked()
+        expect(page.get_by_label("choose first")).to_be_checked()
         assert faults_of_access(page) == []
         move(site, "not_before=None")
         expect(page.locator("table.board tbody tr.ranked")).to_have_count(2, timeout=PATIENCE)
         expect(page.locator("#progress")).not_to_contain_text("queue", timeout=PATIENCE)
-        expect(page.get_by_label("compare first")).to_be_checked()
+        expect(page.get_by_label("choose first")).to_be_checked()
         expect(page.get_by_label("Filter runs")).to_have_value("half a wor")
         expect(page.get_by_label("Filter runs")).to_be_focused()
         expect(page.locator("#board [hx-trigger]")).to_have_count(0, timeout=PATIENCE)
@@ -217,7 +224,7 @@ def test_a_run_that_arrives_comes_to_the_board_by_itself(visitor: BrowserContext
 def test_a_board_of_six_measures_fits_a_screen(board: Page) -> None:
     board.set_viewport_size({"width": 1440, "height": 900})
     board.goto(f"{BOARD}?measures=nDCG@10,AP,RR,P@10,R@100,Rprec", wait_until="networkidle")
-    box = board.locator(".scroll:has(> .board)")
+    box = board.locator(".whole")
     # Its intervals and tiers come after the page.
     expect(box.locator("th", has_text="Tier")).to_be_visible()
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")

@@ -17,16 +17,16 @@ __all__ = ["visitor"]
 def tick(page: Page, place: int) -> str:
     """The tag of the run that was ticked."""
     tag = tags(page)[place]
-    page.get_by_label(f"compare {tag}", exact=True).check()
+    page.get_by_label(f"choose {tag}", exact=True).check()
     return tag
 
 
 def check_ticked(page: Page, chosen: list[str]) -> None:
-    chips = page.locator("#ticked .chip > span:first-child")
+    chips = page.locator("#chosen .chip > span:first-child")
     expect(chips).to_have_count(len(chosen), timeout=PATIENCE)
-    assert sorted(chips.all_inner_texts()) == sorted(chosen)
+    assert sorted(chips.all_text_contents()) == sorted(chosen)
     for tag in set(tags(page)) & set(chosen):
-        expect(page.get_by_label(f"compare {tag}", exact=True)).to_be_checked()
+        expect(page.get_by_label(f"choose {tag}", exact=True)).to_be_checked()
 
 
 def test_ticks_outlive_pages_orders_filters_and_loading_again(visitor: BrowserContext, site: Site) -> None:
@@ -34,15 +34,16 @@ def test_ticks_outlive_pages_orders_filters_and_loading_again(visitor: BrowserCo
         page = seen.page
         page.set_default_timeout(PATIENCE)
         page.goto(f"{BOARD}?limit=2", wait_until="networkidle")
-        compare = page.locator("#compare button[value=selected]")
-        expect(compare).to_be_disabled()
+        compare = page.locator("#selection button[value=selected]")
+        expect(compare).to_be_hidden()
         expect(page.get_by_role("button", name="Compare all (4 runs)")).to_be_enabled()
         chosen = [tick(page, 0)]
+        expect(compare).to_be_disabled()
         page.get_by_role("link", name="next").click()
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         chosen.append(tick(page, 1))
         check_ticked(page, chosen)
-        expect(compare).to_have_text("Compare selected (2)")
+        expect(page.locator("#chosen [role=status]").first).to_have_text("2 chosen")
         header(page, "AP").get_by_role("link").click()
         expect(header(page, "AP")).to_have_attribute("aria-sort", "descending")
         check_ticked(page, chosen)
@@ -70,16 +71,17 @@ def test_a_chip_unticks_a_run_of_another_page(visitor: BrowserContext, site: Sit
         gone, kept = tick(page, 0), tick(page, 1)
         page.get_by_role("link", name="next").click()
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
-        page.get_by_label(f"deselect {gone}").click()
+        page.locator("#chosen-runs > summary").click()
+        page.get_by_label(f"leave out {gone}").click()
         check_ticked(page, [kept])
         page.get_by_role("link", name="previous").click()
         expect(page.locator(".paging")).to_contain_text("1–2 of 4")
-        expect(page.get_by_label(f"compare {gone}", exact=True)).not_to_be_checked()
+        expect(page.get_by_label(f"choose {gone}", exact=True)).not_to_be_checked()
         check_ticked(page, [kept])
-        page.get_by_role("link", name="Clear selection").click()
-        expect(page.locator("#ticked")).to_be_hidden()
+        page.get_by_role("link", name="Clear", exact=True).click()
+        expect(page.locator("#chosen")).to_be_hidden()
         expect(page.locator("#board :checked")).to_have_count(0)
-        assert "runs=" not in page.url
+        assert "select=" not in page.url
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -90,16 +92,22 @@ def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(chromium: B
         page = seen.page
         page.goto(f"{BOARD}?limit=2&sort=AP")
         chosen = [tick(page, 0)]
-        page.get_by_role("button", name="next page").click()
+        page.get_by_role("button", name="Choose checked runs").click()
+        page.get_by_role("link", name="next").click()
         expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         chosen.append(tick(page, 0))
-        page.get_by_role("button", name="keep the selection").click()
+        page.get_by_role("button", name="Choose checked runs").click()
+        expect(page.locator(".paging")).to_contain_text("3–4 of 4")
         check_ticked(page, chosen)
-        header(page, "P@10").get_by_role("link").click()
+        if width > 640:
+            header(page, "P@10").get_by_role("link").click()
+        else:
+            page.get_by_label("Sort by").select_option("P@10")
+            page.get_by_role("button", name="Sort", exact=True).click()
+        expect(page.locator("#caption")).to_contain_text("Ranked by P@10")
         check_ticked(page, chosen)
-        page.get_by_role("button", name="Compare selected").click()
+        page.get_by_role("button", name="Compare", exact=True).click()
         assert set(parse_qs(urlsplit(page.url).query)["runs"][0].split(",")) == {site.runs[tag] for tag in chosen}
-        page.goto(BOARD)
-        page.get_by_role("button", name="Compare selected").click()
-        expect(page.get_by_role("alert")).to_contain_text("Select at least two runs")
+        page.goto(f"{BOARD}?compare=selected")
+        expect(page.get_by_role("alert")).to_contain_text("Choose at least two runs")
     context.close()

@@ -21,8 +21,8 @@ def test_what_a_board_is_ranked_by_stands_on_it(browser: Client, submit: Submit)
     submit(GOOD)
     html = page(browser, SMALL, measures="AP", sort="RR")
     assert re.findall(r'aria-sort="descending"><a id="sort-(\d)"', html) == ["2"]
-    assert links_of(html, "remove RR") == ["?measures=AP#leaderboard"]
-    assert links_of(html, "remove AP") == ["?measures=RR&sort=RR#leaderboard"]
+    assert links_of(html, "remove RR") == ["?measures=AP#shown-columns"]
+    assert links_of(html, "remove AP") == ["?measures=RR&sort=RR#shown-columns"]
 
 
 def test_the_last_measure_stays(browser: Client, submit: Submit) -> None:
@@ -33,14 +33,14 @@ def test_the_last_measure_stays(browser: Client, submit: Submit) -> None:
 @pytest.mark.parametrize(
     ("query", "address"),
     [
-        ({"add": "map"}, "?measures=nDCG%4010%2CAP#leaderboard"),
-        ({"add": "P@3", "measures": "AP"}, "?measures=AP%2CP%403#leaderboard"),
+        ({"add": "map"}, "?measures=nDCG%4010%2CAP#shown-columns"),
+        ({"add": "P@3", "measures": "AP"}, "?measures=AP%2CP%403#shown-columns"),
         (
             {"add": "ndcg_cut_10, RR", "measures": "P@3", "sort": "AP"},
-            "?measures=P%403%2CnDCG%4010%2CRR&sort=AP#leaderboard",
+            "?measures=P%403%2CnDCG%4010%2CRR&sort=AP#shown-columns",
         ),
-        ({"add": "", "measures": "AP", "filter": "x"}, "?measures=AP&filter=x#leaderboard"),
-        ({"add": ""}, "?#leaderboard"),
+        ({"add": "", "measures": "AP", "filter": "x"}, "?measures=AP&filter=x#shown-columns"),
+        ({"add": ""}, "?#shown-columns"),
     ],
 )
 def test_a_measure_is_added_to_the_address(
@@ -64,7 +64,8 @@ def test_forms_keep_the_rest_of_the_view(browser: Client, submit: Submit) -> Non
     run = submit(GOOD)
     view = {"measures": "AP", "sort": "AP", "order": "asc", "baseline": str(run.pk), "filter": "good"}
     html = page(browser, SMALL, **view, offset="0")
-    adding, filtering = (form for form in html.split("<form")[1:] if 'action="#leaderboard"' in form)
+    adding = next(form for form in html.split("<form")[1:] if 'action="#shown-columns"' in form)
+    filtering = next(form for form in html.split("<form")[1:] if 'role="search"' in form)
     hidden = [dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form.split("</form>")[0]))
               for form in (adding, filtering)]  # fmt: skip
     assert hidden == [view, {name: value for name, value in view.items() if name != "filter"}]

@@ -12,7 +12,7 @@ from django.test import Client
 
 from evalhub.serving.requests import LONGEST_ADDRESS
 from metrics.models import Evaluation
-from metrics.pages.boards.selection import MOST_TICKED
+from metrics.pages.boards.selection import MOST_CHOSEN, short_ids
 from runs.models import Collection, Run, User
 from tests.metrics.boards import make_board, simulated
 from tests.web.board_parts import links_of, rows_of
@@ -35,14 +35,14 @@ def board(alice: User) -> Collection:
 
 def form_of(html: str) -> list[tuple[str, str]]:
     """What the form sends: its own fields, and the ticked boxes that belong to it."""
-    form = html.split('<form id="compare"')[1].split("</form>", maxsplit=1)[0]
+    form = html.split('<form id="selection"')[1].split("</form>", maxsplit=1)[0]
     hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
-    boxes = re.findall(r'<input type="checkbox" form="compare" name="(runs)" value="([^"]*)"[^>]* checked>', html)
+    boxes = re.findall(r'<input type="checkbox" form="selection" name="(select)" value="([^"]*)"[^>]* checked>', html)
     return [(name, unescape(value)) for name, value in [*hidden, *boxes]]
 
 
 def boxes_of(html: str) -> list[str]:
-    return re.findall(r'<input type="checkbox" form="compare" name="runs" value="([^"]*)"', html)
+    return re.findall(r'<input type="checkbox" form="selection" name="select" value="([^"]*)"', html)
 
 
 def send(browser: Client, fields: list[tuple[str, str]], **more: str) -> str:
@@ -56,72 +56,72 @@ def test_ticks_go_along_from_page_to_page(browser: Client, board: Collection) ->
     """Two runs of the first page and one of the last; each page by the buttons that send the form."""
     first = page(browser, BOARD, limit="5", sort="P@5")
     chosen = boxes_of(first)[:2]
-    second = send(browser, [*form_of(first), *(("runs", run) for run in chosen)], offset="5")
-    assert {run for name, run in form_of(second) if name == "runs"} == set(chosen)
+    second = send(browser, [*form_of(first), *(("select", run) for run in chosen)], offset="5")
+    assert {run for name, run in form_of(second) if name == "select"} == set(chosen)
     assert not set(chosen) & set(boxes_of(second))
-    third = send(browser, [*form_of(second), ("runs", boxes_of(second)[3])], offset="10")
+    third = send(browser, [*form_of(second), ("select", boxes_of(second)[3])], offset="10")
     chosen.append(boxes_of(second)[3])
     sent = form_of(third)
-    assert {run for name, run in sent if name == "runs"} == set(chosen)
+    assert {run for name, run in sent if name == "select"} == set(chosen)
     assert ("sort", "P@5") in sent
     back = send(browser, sent, offset="0")
-    assert sorted(run for name, run in form_of(back) if name == "runs") == sorted(chosen)
-    assert re.findall(r"<b>(\d+)</b> selected", back) == ["3"]
-    answer = browser.get(BOARD, {"runs": [run for name, run in form_of(back) if name == "runs"], "sort": "P@5",
-                                 "compare": "selected"})  # fmt: skip
+    assert sorted(run for name, run in form_of(back) if name == "select") == sorted(chosen)
+    assert re.findall(r"<b>(\d+)</b> chosen", back) == ["3"]
+    answer = browser.get(BOARD, {"select": [run for name, run in form_of(back) if name == "select"],
+                                 "sort": "P@5", "compare": "selected"})  # fmt: skip
     assert answer.status_code == 302
     address = urlsplit(answer["Location"])
     asked = parse_qs(address.query)
     assert (address.path, asked["measure"]) == (f"{BOARD}comparison/", ["P@5"])
-    assert set(asked["runs"][0].split(",")) == set(chosen)
+    assert {uuid.UUID(run).hex[:8] for run in asked["runs"][0].split(",")} == set(chosen)
 
 
 def test_links_of_the_board_keep_the_ticks(browser: Client, board: Collection) -> None:
-    ids = [str(run.pk) for run in Run.objects.order_by("tag")[:2]]
-    html = page(browser, BOARD, runs=",".join(ids), limit="5", measures="AP,P@5")
+    ids = [run.pk.hex[:8] for run in Run.objects.order_by("tag")[:2]]
+    html = page(browser, BOARD, select=",".join(ids), limit="5", measures="AP,P@5", chart="means")
     columns = re.findall(r'<a id="sort-\d" href="(\?[^"]*)"', html)
     assert len(columns) == 2
     for link in [*(links_of(html, text)[0] for text in ("next", "remove P@5", "make")), *columns]:
-        assert parse_qs(urlsplit(unescape(link)).query)["runs"] == [",".join(ids)], link
+        assert parse_qs(urlsplit(unescape(link)).query)["select"] == [",".join(ids)], link
     filtering = next(form for form in html.split("<form")[1:] if 'role="search"' in form)
-    assert f'name="runs" value="{",".join(ids)}"' in filtering
+    assert f'name="select" value="{",".join(ids)}"' in filtering
     # Files and charts of the board have nothing to do with it.
     assert ids[0] not in html.split("Export this leaderboard:")[1].split("</p>")[0]
-    assert all("runs=" not in address for address in re.findall(r'src="([^"]*)"', html))
+    assert all("select=" not in address for address in re.findall(r'src="([^"]*)"', html))
 
 
 def test_a_filter_that_shows_nothing_keeps_the_ticks(browser: Client, board: Collection) -> None:
-    ids = [str(run.pk) for run in Run.objects.order_by("tag")[:2]]
-    html = page(browser, BOARD, runs=",".join(ids), filter="zzz")
+    ids = [run.pk.hex[:8] for run in Run.objects.order_by("tag")[:2]]
+    html = page(browser, BOARD, select=",".join(ids), filter="zzz")
     assert "No runs match this filter" in html
-    assert [run for name, run in form_of(html) if name == "runs"] == ids
-    assert parse_qs(urlsplit(links_of(html, "Show all runs")[0]).query)["runs"] == [",".join(ids)]
+    assert [run for name, run in form_of(html) if name == "select"] == ids
+    assert parse_qs(urlsplit(links_of(html, "Show all runs")[0]).query)["select"] == [",".join(ids)]
 
 
 def test_one_tick_is_taken_away_and_all_of_them(browser: Client, board: Collection) -> None:
     runs = list(Run.objects.order_by("tag")[:3])
-    ids = [str(run.pk) for run in runs]
-    html = page(browser, BOARD, runs=",".join(ids))
-    without = links_of(html, f"deselect {runs[1].tag}")[0]
-    assert parse_qs(urlsplit(without).query)["runs"] == [f"{ids[0]},{ids[2]}"]
-    assert links_of(html, "Clear selection") == ["?#leaderboard"]
-    assert '<div id="ticked" class="ticked" hidden>' in page(browser, BOARD)
+    ids = [run.pk.hex[:8] for run in runs]
+    html = page(browser, BOARD, select=",".join(ids))
+    without = links_of(html, f"leave out {runs[1].tag}")[0]
+    assert parse_qs(urlsplit(without).query)["select"] == [f"{ids[0]},{ids[2]}"]
+    assert links_of(html, "Clear") == ["?#leaderboard"]
+    assert '<div id="chosen" class="chosen" hidden>' in page(browser, BOARD)
 
 
 @pytest.mark.parametrize("ticked", [0, 1])
 def test_nothing_ticked_is_not_all(browser: Client, board: Collection, ticked: int) -> None:
-    ids = [str(run.pk) for run in Run.objects.order_by("tag")[:ticked]]
-    html = page(browser, BOARD, runs=",".join(ids), compare="selected", limit="5")
-    assert "Select at least two runs to compare" in text_of(html)
+    ids = [run.pk.hex[:8] for run in Run.objects.order_by("tag")[:ticked]]
+    html = page(browser, BOARD, select=",".join(ids), compare="selected", limit="5")
+    assert "Choose at least two runs to compare" in text_of(html)
     assert len(rows_of(html)) == 5
     assert "compare=" not in "".join(re.findall(r'href="([^"]*)"', html))
-    assert "Select at least two runs" not in page(browser, BOARD, runs=",".join(ids))
+    assert "Choose at least two runs" not in page(browser, BOARD, select=",".join(ids))
 
 
 def test_all_are_compared_when_that_is_asked_for(browser: Client, board: Collection) -> None:
     assert "Compare all (12 runs)" in text_of(page(browser, BOARD, limit="5"))
     run = str(Run.objects.first().pk)  # type: ignore[union-attr]
-    answer = browser.get(BOARD, {"compare": "all", "runs": run, "sort": "AP"})
+    answer = browser.get(BOARD, {"compare": "all", "select": run, "sort": "AP"})
     assert (answer.status_code, answer["Location"]) == (302, f"{BOARD}comparison/?measure=AP")
 
 
@@ -129,9 +129,9 @@ def test_what_is_gone_is_not_ticked(browser: Client, board: Collection) -> None:
     kept, gone, failed = Run.objects.order_by("tag")[:3]
     Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
     Evaluation.objects.filter(run=failed).update(state="failed")
-    html = page(browser, BOARD, runs=f"{kept.pk},{gone.pk},{failed.pk},{uuid.uuid4()}")
-    assert [run for name, run in form_of(html) if name == "runs"] == [str(kept.pk)]
-    assert page(browser, BOARD, runs="nonsense").count(" checked>") == 0
+    html = page(browser, BOARD, select=f"{kept.pk},{gone.pk},{failed.pk},{uuid.uuid4()}")
+    assert [run for name, run in form_of(html) if name == "select"] == [kept.pk.hex[:8]]
+    assert page(browser, BOARD, select="nonsense").count(" checked>") == 0
 
 
 def test_a_blind_board_compares_nothing(browser: Client, board: Collection) -> None:
@@ -141,6 +141,18 @@ def test_a_blind_board_compares_nothing(browser: Client, board: Collection) -> N
     assert "until the organisers release them" in answer.content.decode()
 
 
-def test_so_many_runs_have_room_in_an_address() -> None:
-    """The web server reads no longer ones; a form sends each run by itself."""
-    assert MOST_TICKED * len(f"&runs={uuid.uuid4()}") + 900 < LONGEST_ADDRESS
+def test_runs_whose_ids_begin_alike_have_longer_names() -> None:
+    alike = [uuid.UUID(int=(7 << 96) + number) for number in (1, 2)]
+    other = uuid.UUID(int=8 << 96)
+    assert short_ids([*alike, other]) == {**{run: run.hex for run in alike}, other: "00000008"}
+
+
+def test_no_more_than_sixty_are_chosen(browser: Client, alice: User) -> None:
+    make_board(alice.personal_team, {"AP": simulated(MOST_CHOSEN + 3, 5)})
+    every = ",".join(run.pk.hex[:8] for run in Run.objects.order_by("tag"))
+    html = page(browser, BOARD, select=every)
+    assert re.findall(r"<b>(\d+)</b> chosen", html) == [str(MOST_CHOSEN)]
+    assert "The first 60 of them" in text_of(html)
+    answer = browser.get(BOARD, {"select": every, "compare": "selected"})
+    assert len(parse_qs(urlsplit(answer["Location"]).query)["runs"][0].split(",")) == MOST_CHOSEN
+    assert len(answer["Location"]) < LONGEST_ADDRESS

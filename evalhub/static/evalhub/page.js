@@ -24,22 +24,22 @@ document.addEventListener("input", ({ target }) => {
   short.value = plain.replace(/[^a-z0-9_]+/g, "-").replace(/^[-_]+|-+$/g, "").slice(0, 64);
 });
 
-// Runs that are ticked on a leaderboard stay ticked while it is sorted, filtered and paged. Its form has all of them, as
+// Runs that are chosen on a leaderboard stay chosen while it is sorted, filtered and paged. Its form has all of them, as
 // boxes of this page and as hidden fields; the address has them too, for whoever loads it again.
-const ticking = () => document.getElementById("compare");
-const ticked = () => [...ticking().elements].filter((field) => field.name === "runs" && (field.checked || field.type === "hidden"));
+const choosing = () => document.getElementById("selection");
+const chosen = () => [...choosing().elements].filter((field) => field.name === "select" && (field.checked || field.type === "hidden"));
 
 function hiddenRun(value, name) {
   const field = document.createElement("input");
-  Object.assign(field, { type: "hidden", name: "runs", value });
+  Object.assign(field, { type: "hidden", name: "select", value });
   field.dataset.name = name;
   return field;
 }
 
-function tickedChip({ value, dataset }) {
+function chosenChip({ value, dataset }) {
   const chip = document.createElement("li");
   const away = document.createElement("a");
-  const words = `deselect ${dataset.name}`;
+  const words = `leave out ${dataset.name}`;
   chip.className = "chip";
   chip.append(Object.assign(document.createElement("span"), { textContent: dataset.name }), away);
   Object.assign(away, { href: "#leaderboard", textContent: "×", title: words, ariaLabel: words });
@@ -47,40 +47,38 @@ function tickedChip({ value, dataset }) {
   return chip;
 }
 
-// What the bar, the button and the address say of the ticks.
-function tellTicks() {
-  if (!ticking()) return;
-  const runs = ticked();
-  const bar = document.getElementById("ticked");
-  const button = ticking().querySelector("[value=selected]");
+// What the bar, its buttons and the address say of the chosen runs.
+function tellChosen() {
+  if (!choosing()) return;
+  const runs = chosen();
+  const bar = document.getElementById("chosen");
   bar.hidden = runs.length === 0;
   bar.querySelector("b").textContent = runs.length;
-  bar.querySelector("ul").replaceChildren(...runs.map(tickedChip));
-  button.textContent = `Compare selected (${runs.length})`;
-  button.disabled = runs.length < 2;
+  bar.querySelector("ul").replaceChildren(...runs.map(chosenChip));
+  bar.querySelector(".full").textContent = runs.length < choosing().dataset.most ? "" : "No more can be chosen.";
+  for (const button of bar.querySelectorAll("[data-least]")) button.disabled = runs.length < button.dataset.least;
   const address = new URL(location);
   const ids = runs.map((field) => field.value).join(",");
-  if (ids === address.searchParams.getAll("runs").join(",")) return;
-  if (ids) address.searchParams.set("runs", ids);
-  else address.searchParams.delete("runs");
+  if (ids === address.searchParams.getAll("select").join(",")) return;
+  if (ids) address.searchParams.set("select", ids);
+  else address.searchParams.delete("select");
   history.replaceState(history.state, "", address);
 }
 
-function setTicks(runs) {
-  if (!ticking()) return;
-  const boxes = [...document.querySelectorAll("#board input[type=checkbox][name=runs]")];
-  for (const field of ticked()) if (field.type === "hidden") field.remove();
+function choose(runs) {
+  if (!choosing()) return;
+  const boxes = [...document.querySelectorAll("#board input[type=checkbox][name=select]")];
+  for (const field of chosen()) if (field.type === "hidden") field.remove();
   for (const box of boxes) box.checked = runs.has(box.value);
   const here = new Set(boxes.map((box) => box.value));
-  for (const [value, name] of runs) if (!here.has(value)) ticking().append(hiddenRun(value, name));
-  tellTicks();
+  for (const [value, name] of runs) if (!here.has(value)) choosing().append(hiddenRun(value, name));
+  tellChosen();
 }
 
 document.addEventListener("change", ({ target }) => {
-  if (!target.matches("#board [name=runs]")) return;
-  // An address of more would not be read.
-  if (ticked().length > ticking().dataset.most) target.checked = false;
-  tellTicks();
+  if (!target.matches("#board [name=select]")) return;
+  if (chosen().length > choosing().dataset.most) target.checked = false;
+  tellChosen();
 });
 
 document.addEventListener("click", (event) => {
@@ -88,26 +86,26 @@ document.addEventListener("click", (event) => {
   if (!link) return;
   event.preventDefault();
   const gone = link.dataset.untick;
-  setTicks(new Map(ticked().filter(({ value }) => gone !== "all" && gone !== value).map((field) => [field.value, field.dataset.name])));
+  choose(new Map(chosen().filter(({ value }) => gone !== "all" && gone !== value).map((field) => [field.value, field.dataset.name])));
 });
 
-tellTicks();
+tellChosen();
 
-// A leaderboard that is asked for again leaves its reader in place: the frame stays scrolled, and what has not changed
-// is not touched. Who sorts or turns pages begins at the top of the frame.
+// A leaderboard that is asked for again leaves its reader in place: menus stay open, and what has not changed is not
+// touched. Who sorts, filters or draws sees the beginning of the table.
 let lastBoard, place;
 
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (!detail.elt.closest("#leaderboard")) return;
   if (!detail.elt.closest(".paging")) detail.path = detail.path.split("#")[0];
-  if (!ticking() || !detail.target.matches("#board, #leaderboard")) return;
+  if (!choosing() || !detail.target.matches("#board, #leaderboard")) return;
   const [address, anchor] = detail.path.split("#");
   const [path, query] = address.split("?");
   const parameters = new URLSearchParams(query);
-  const ids = ticked().map((field) => field.value).join(",");
-  parameters.delete("runs");
-  delete detail.parameters.runs;
-  if (ids) detail.parameters.runs = ids;
+  const ids = chosen().map((field) => field.value).join(",");
+  parameters.delete("select");
+  delete detail.parameters.select;
+  if (ids) detail.parameters.select = ids;
   detail.path = `${path}?${parameters}${anchor === undefined ? "" : `#${anchor}`}`;
 });
 
@@ -121,17 +119,18 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     detail.shouldSwap = false;
     return;
   }
-  const frame = board.querySelector(".scroll");
-  const top = detail.requestConfig.elt.closest("thead, form, .paging") ? 0 : frame?.scrollTop;
-  const ticks = ticking() && new Map(ticked().map((field) => [field.value, field.dataset.name]));
-  place = { left: frame?.scrollLeft, top, ticks };
+  const from = detail.requestConfig.elt.closest("thead, form, .paging");
+  const open = [...document.querySelectorAll("#leaderboard details[id][open]")].map(({ id }) => id);
+  const runs = choosing() && new Map(chosen().map((field) => [field.value, field.dataset.name]));
+  place = { toTop: from && board.getBoundingClientRect().top < 0, open, runs };
 });
 
 document.addEventListener("htmx:afterSwap", () => {
   if (!place) return;
-  if (place.ticks) setTicks(place.ticks);
-  else tellTicks();
-  document.querySelector("#board .scroll")?.scrollTo({ left: place.left, top: place.top });
+  for (const id of place.open) document.getElementById(id)?.setAttribute("open", "");
+  if (place.runs) choose(place.runs);
+  else tellChosen();
+  if (place.toTop) document.getElementById("board").scrollIntoView();
   place = undefined;
 });
 

@@ -1,7 +1,9 @@
-"""The runs that are selected on a leaderboard: its address contains them, whatever rows it shows."""
+"""The runs that are chosen on a leaderboard: its address names them, whatever rows it shows."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
@@ -9,24 +11,25 @@ from uuid import UUID
 from django.urls import reverse
 
 from metrics.engine.errors import EvalHubError
-from metrics.models import Evaluation
-from metrics.pages.boards.questions import kept_fields
+from metrics.pages.boards.questions import kept_fields, with_shown_measures
 from metrics.pages.parts import Query, changed
 from metrics.questions.parameters import measure_in, measures_in, scores_in
-from metrics.questions.run_ids import run_ids_in
 from metrics.services.boards.leaderboard import Leaderboard, read_progress
 from metrics.services.comparisons.comparison import MAX_RUNS
-from runs.models import Collection
+from runs.models import Collection, Run
 
-# The server accepts an address with this many ids.
-MOST_TICKED = 170
+# At most this many runs are chosen at once, each named by as many digits of its id.
+MOST_CHOSEN, _DIGITS = 60, 8
+_SHORT = re.compile(rf"[0-9a-f]{{{_DIGITS},32}}")
 
 
 @dataclass(frozen=True)
-class Ticked:
-    """A selected run: `here` if its box is on the page, and the address of the leaderboard without it."""
+class Chosen:
+    """A chosen run: `short` names it in the address, `here` if its box is on the page, and the address of the
+    leaderboard without it."""
 
     id: UUID
+    short: str
     tag: str
     here: bool
     without: str
@@ -34,64 +37,91 @@ class Ticked:
 
 @dataclass(frozen=True)
 class Selection:
-    """The selected runs on all pages of a leaderboard; `kept` are the other parameters that the form keeps."""
+    """The chosen runs on all pages of a leaderboard; `kept` are the other parameters that the form keeps, and `shorts`
+    names every run of the leaderboard."""
 
-    runs: list[Ticked]
+    runs: list[Chosen]
     kept: list[tuple[str, str]]
     cleared: str
-    most: int = MOST_TICKED
+    shorts: dict[UUID, str]
+    left_out: int = 0
+    most: int = MOST_CHOSEN
 
     @property
     def ids(self) -> set[UUID]:
         return {run.id for run in self.runs}
 
     @property
-    def elsewhere(self) -> list[Ticked]:
+    def elsewhere(self) -> list[Chosen]:
         return [run for run in self.runs if not run.here]
 
 
+def short_ids(runs: Iterable[UUID]) -> dict[UUID, str]:
+    """Return the first eight digits of the id of each run, or all of them where two runs have the same ones."""
+    found: dict[str, list[UUID]] = {}
+    for run in runs:
+        found.setdefault(run.hex[:_DIGITS], []).append(run)
+    return {run: short if len(same) == 1 else run.hex for short, same in found.items() for run in same}
+
+
 def read_selection(board: Leaderboard, query: Query) -> Selection:
-    """Return the selected runs that are ranked now, in the order of the address; others are ignored."""
-    named = _named(query)
-    ranked = {pk for pk, _ in board.order} if named else set()
-    rows = Evaluation.objects.filter(run__in=named).values_list("pk", "run_id", "run__tag") if named else []
-    tags = {str(run): (run, tag) for pk, run, tag in rows if pk in ranked}
-    here = {row.run.pk for row in board.rows if row.rank is not None}
-    found = [one for one in named if one in tags]
+    """Return the chosen runs that are ranked now, in the order of the address; others are ignored."""
+    shorts = short_ids(board.runs.values())
+    ranked = {board.runs[pk] for pk, _ in board.order}
+    chosen = [run for run in _named(query, shorts) if run in ranked]
+    kept = chosen[:MOST_CHOSEN]
+    here = {row.run.pk: row.run.tag for row in board.rows if row.rank is not None}
+    away = [run for run in kept if run not in here]
+    tags = {**here, **(dict(Run.objects.filter(pk__in=away).values_list("pk", "tag")) if away else {})}
 
-    def without(gone: str) -> str:
-        return changed(query, runs=",".join(one for one in found if one != gone))
+    def without(gone: UUID) -> str:
+        return changed(query, select=",".join(shorts[run] for run in kept if run != gone))
 
-    runs = [Ticked(*tags[one], here=tags[one][0] in here, without=without(one)) for one in found]
-    return Selection(runs, kept_fields(query, "runs"), changed(query, runs=None))
+    runs = [Chosen(run, shorts[run], tags[run], run in here, without(run)) for run in kept]
+    return Selection(
+        runs, kept_fields(query, "select"), changed(query, select=None), shorts, left_out=len(chosen) - len(kept)
+    )
 
 
-def _named(query: Query) -> list[str]:
-    try:
-        return list(dict.fromkeys(run_ids_in(query)))
-    except EvalHubError:
-        return []
+def _named(query: Query, shorts: dict[UUID, str]) -> list[UUID]:
+    """Return the runs that the address names by the beginning of their ids; what names none or several is ignored."""
+    wanted = [part.strip().lower().replace("-", "") for part in query.get("select", "").split(",") if part.strip()]
+    runs = {short: run for run, short in shorts.items()}
+    found: dict[UUID, None] = {}
+    for text in wanted:
+        if _SHORT.fullmatch(text):
+            run = runs.get(text[:_DIGITS]) or runs.get(text)
+            if run and run.hex.startswith(text):
+                found[run] = None
+    return list(found)
+
+
+def _chosen(collection: Collection, query: Query) -> list[UUID]:
+    """Return the runs that the address names, of all that are not withdrawn."""
+    live = Run.objects.filter(collection=collection, deleted_at=None).order_by()
+    return _named(query, short_ids(live.values_list("pk", flat=True)))[:MOST_CHOSEN]
 
 
 def comparison_address(collection: Collection, query: Query, which: str) -> str | None:
-    """Return the address that compares the selected runs, or all of them.
+    """Return the address that compares the chosen runs, or all of them.
 
-    Selected runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once.
-    Return None for fewer than two selected runs, and for an invalid measure.
+    Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once.
+    Return None for fewer than two chosen runs, and for an invalid measure.
     """
-    named = [] if which == "all" else _named(query)
-    if which != "all" and len(named) < 2:
+    chosen = [] if which == "all" else _chosen(collection, query)
+    if which != "all" and len(chosen) < 2:
         return None
     try:
+        query = with_shown_measures(collection, query)
         measures = measures_in(query, "measures", collection.measures, collection.documents)
         asked = {
             "measure": measure_in(query, "sort", measures[0].name, collection.documents).name,
-            "runs": ",".join(named),
+            "runs": ",".join(str(run) for run in chosen),
         }
         ranked = read_progress(collection=collection, scores=scores_in(query)).evaluated
     except EvalHubError:
         return None
-    if named and ranked <= MAX_RUNS:
+    if chosen and ranked <= MAX_RUNS:
         asked["family"] = "all"
     given = urlencode({name: text for name, text in asked.items() if text})
     return f"{reverse('comparison-page', args=[collection.slug])}?{given}"

@@ -104,7 +104,9 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
     asked = asked_statistics(query)
     if asked is None or not (board.ranked or query.get("statistics") or asked.baseline):
         return None
-    board = replace(board, measures=[board.sort])
+    # The run that is held in sight has an interval, too.
+    rows = [*board.rows, board.held] if board.held else board.rows
+    board = replace(board, measures=[board.sort], rows=rows)
     if query.get("statistics"):
         return BoardStatistics(read_standings(board=board, query=asked))
     if not at_once and board.ranked <= MAX_RUNS and _seconds(board, asked) > _MOST_SECONDS:

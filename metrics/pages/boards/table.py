@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
 
 from metrics.engine.grammar import Measure
-from metrics.exports.comparisons.words import WITHHELD
+from metrics.pages.boards.cells import (
+    Against,
+    Bar,
+    BoardCell,
+    ParameterCell,
+    ParameterColumn,
+    Scale,
+    against_baseline,
+    judged_share,
+    parameter_cell,
+    unjudged_note,
+)
 from metrics.pages.boards.statistics import BoardStatistics
 from metrics.pages.parts import Query, changed
-from metrics.services.boards.columns import Cell, ShownColumn, shown_value
+from metrics.services.boards.columns import LABEL
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.mean_intervals import Ends, cut_note, within_range
-from metrics.services.boards.standing_parts import AgainstBaseline, Standing, Standings
+from metrics.services.boards.standing_parts import Standing, Standings
 from metrics.services.boards.states import UNRANKED
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean
@@ -26,100 +36,9 @@ from metrics.tables import (
     columns_of,
     figure,
     mean_cell,
-    probability,
-    signed,
     with_minus,
 )
-from runs.models import Run
 from runs.services.runs import contradicted_ranks
-
-# The width of the scale of the intervals, in pixels.
-SCALE_WIDTH = 90.0
-# Below this share most of the first ten documents are unjudged, and the mean says little about the run.
-LOW_JUDGED = 0.5
-_NARROW_SCALE = 0.05
-# Characters of a text in a column of parameters, and of one that is not broken into lines.
-_CUT, _BRIEF = 60, 24
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The range from the least to the greatest end of the intervals of a page, so that the bars of all rows are
-    comparable."""
-
-    low: float
-    high: float
-
-    def place(self, value: float) -> str:
-        return f"{(value - self.low) / ((self.high - self.low) or 1.0) * SCALE_WIDTH:.1f}"
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """Return the ends as text for the header."""
-        places = 4 if self.high - self.low < _NARROW_SCALE else 2
-        return with_minus(f"{self.low:.{places}f}"), with_minus(f"{self.high:.{places}f}")
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A mean and its interval as x positions, and in words."""
-
-    low: str
-    middle: str
-    high: str
-    text: str
-
-
-@dataclass(frozen=True)
-class BoardCell:
-    """A mean on the leaderboard: `bar` if it ranks the runs, `unjudged` and the share `judged` if few documents are
-    judged.
-
-    `indented` cells are in a column where others have a bar, aligned with their means.
-
-    `plain` cells, which most are, consist of their text only; a table of 20 measures has a thousand.
-    """
-
-    text: str
-    best: bool = False
-    note: str = ""
-    bar: Bar | None = None
-    unjudged: str = ""
-    judged: str = ""
-    indented: bool = False
-
-    @property
-    def plain(self) -> bool:
-        return not (self.best or self.note or self.bar or self.unjudged or self.indented)
-
-
-@dataclass(frozen=True)
-class ParameterColumn:
-    """A column of a parameter or cost: how it orders the rows now, and the order that a click on its name asks for."""
-
-    column: ShownColumn
-    sorting: str
-    next_order: str
-
-
-@dataclass(frozen=True)
-class ParameterCell:
-    """A value of such a column; a long text is cut, and `title` has all of it. `kind` is its CSS class: a number, or a
-    text that fits in one line."""
-
-    text: str
-    kind: str = ""
-    title: str = ""
-
-
-@dataclass(frozen=True)
-class Against:
-    """A run minus the baseline: `mark` is better or worse if that is significant, `note` gives the reasons."""
-
-    difference: str
-    p_value: str
-    mark: str
-    note: str
 
 
 @dataclass(frozen=True)
@@ -127,7 +46,8 @@ class BoardLine:
     """One run on the leaderboard; parts that were not requested or have no result are None.
 
     `mine` is a run of the reader's, `pinned` the baseline, and `opens_tier` the first of a tier below another one.
-    `contradicted` says how the run's rank column contradicts its scores; empty if it does not.
+    `contradicted` says how the run's rank column contradicts its scores; empty if it does not. `short` names the run in
+    the address of a selection.
     """
 
     row: Row
@@ -140,6 +60,7 @@ class BoardLine:
     pinned: bool
     opens_tier: bool
     contradicted: str
+    short: str
 
     @property
     def incomplete(self) -> bool:
@@ -192,10 +113,20 @@ class BoardLine:
 
 
 class BoardTable:
-    """One page of a leaderboard as a table; `own_teams` are the reader's, and `query` is that of the page's address."""
+    """One page of a leaderboard as a table; `own_teams` are the reader's, `query` is that of the page's address, and
+    `shorts` are the names of runs in a selection."""
 
-    def __init__(self, board: Leaderboard, sure: BoardStatistics | None, *, own_teams: set[int], query: Query) -> None:
+    def __init__(
+        self,
+        board: Leaderboard,
+        sure: BoardStatistics | None,
+        *,
+        own_teams: set[int],
+        query: Query,
+        shorts: Mapping[UUID, str],
+    ) -> None:
         self.board = board
+        self._shorts = shorts
         self.standings = sure.standings if sure else None
         self._later = bool(sure and sure.later)
         self._own_teams = own_teams
@@ -259,6 +190,11 @@ class BoardTable:
         return JUDGED not in self.board.measures
 
     @property
+    def with_labels(self) -> bool:
+        """Return whether labels stand beside the names of runs: they may have a column."""
+        return all(column.space != LABEL for column in self.board.columns)
+
+    @property
     def with_tiers(self) -> bool:
         return self._later or bool(self.standings and self.standings.tiers)
 
@@ -288,8 +224,8 @@ class BoardTable:
         if contrast is None:
             return None
         pk, mean = self.board.order[contrast.rows.index(None)]
-        tags = [row.run.tag for row in self.board.rows if row.evaluation.pk == pk]
-        return (tags or list(Run.objects.filter(evaluations=pk).values_list("tag", flat=True)))[0], mean
+        held = [self.board.held] if self.board.held else []
+        return next(row.run.tag for row in (*self.board.rows, *held) if row.evaluation.pk == pk), mean
 
     @cached_property
     def zero(self) -> str | None:
@@ -310,7 +246,8 @@ class BoardTable:
 
     @cached_property
     def _contradicted(self) -> dict[UUID, str]:
-        return contradicted_ranks([row.run.pk for row in self.board.rows])
+        held = [self.board.held] if self.board.held else []
+        return contradicted_ranks([row.run.pk for row in (*self.board.rows, *held)])
 
     @cached_property
     def lines(self) -> list[BoardLine]:
@@ -320,21 +257,29 @@ class BoardTable:
             found.append(self._line(row, best, found[-1] if found else None))
         return found
 
+    @cached_property
+    def held(self) -> BoardLine | None:
+        """Return the baseline, which stays in sight below the header of the table."""
+        if self.board.held:
+            return self._line(self.board.held, best_means(self.board.rows, self.board.measures), None)
+        return next((line for line in self.lines if line.pinned and line.row.rank is not None), None)
+
     def _line(self, row: Row, best: Mapping[str, Mean], above: BoardLine | None) -> BoardLine:
         standing = self.standings.of(row.evaluation.pk) if self.standings and row.rank is not None else None
         return BoardLine(
             row,
             [self._cell(row, measure, best) for measure in self.board.measures],
-            [_parameter(row.cells.get(column.name)) for column in self.board.columns],
+            [parameter_cell(row.cells.get(column.name)) for column in self.board.columns],
             row.evaluation.qrels.topics if row.has_values else None,
             standing,
-            _against(standing.baseline) if standing and standing.baseline else None,
+            against_baseline(standing.baseline) if standing and standing.baseline else None,
             row.run.team.pk in self._own_teams,
             str(row.run.pk) == self._query.get("baseline"),
             # Elsewhere than in the order of ranks a tier begins anywhere.
             not self.board.arrange
             and bool(standing and above and above.standing and standing.tier != above.standing.tier),
             self._contradicted.get(row.run.pk, ""),
+            self._shorts.get(row.run.pk, ""),
         )
 
     def _cell(self, row: Row, measure: Measure, best: Mapping[str, Mean]) -> BoardCell:
@@ -347,7 +292,9 @@ class BoardTable:
         unjudged = unjudged_note(row.judged) if measure == JUDGED else ""
         indented = measure == self.board.sort and self.scale is not None and bar is None
         judged = judged_share(row.judged) if unjudged and row.judged is not None else ""
-        return BoardCell(cell.text, cell.best, cell.note, bar, unjudged, judged, indented)
+        return BoardCell(
+            cell.text, cell.best, cell.note, bar, unjudged, judged, indented, ranking=measure == self.board.sort
+        )
 
     def _bar(self, row: Row) -> Bar | None:
         ends = self._ends.get(row.evaluation.pk)
@@ -357,43 +304,12 @@ class BoardTable:
         low, high = (with_minus(figure(self.board.sort, end)) for end in ends)
         text = f"{_percent(self.standings)} interval {low} to {high}"
         place = self.scale.place
-        return Bar(place(ends[0]), place(mean), place(ends[1]), text)
+        return Bar(place(ends[0]), place(mean), place(ends[1]), text, f"{low} to {high}")
 
     @cached_property
     def _ends(self) -> dict[int, Ends]:
         return within_range(self.standings.intervals, self.board.sort) if self.standings else {}
 
 
-def _parameter(value: Cell) -> ParameterCell:
-    text = shown_value(value)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    kind = "number" if number else "brief" if len(text) <= _BRIEF else ""
-    return ParameterCell(text[:_CUT] + "…" * (len(text) > _CUT), kind, text if len(text) > _CUT else "")
-
-
-def unjudged_note(judged: float | None) -> str:
-    if judged is None or judged >= LOW_JUDGED:
-        return ""
-    share = f"{100 * (1 - judged):.0f}%"
-    return (
-        f"{share} of the top ten documents are unjudged and count as not relevant; the run may be better than its value"
-    )
-
-
-def judged_share(judged: float) -> str:
-    return f"{100 * judged:.0f}% judged"
-
-
 def _percent(standings: Standings) -> str:
     return f"{100 * standings.query.confidence:g}%"
-
-
-def _against(against: AgainstBaseline) -> Against:
-    low, high = signed(against.low), signed(against.high)
-    topics = f"better on {against.wins}, equal on {against.ties}, worse on {against.losses} topics"
-    p_value = "no p" if math.isnan(against.p_value) else f"p {probability(against.p_value)} uncorrected"
-    interval = "no interval" if math.isnan(against.low) else f"interval {low} to {high}"
-    note = f"{interval}, {p_value}; {topics}"
-    if against.withheld:
-        note += f"; no verdict: {WITHHELD[against.withheld]}"
-    return Against(signed(against.difference), probability(against.p_adjusted), against.mark or "", note)

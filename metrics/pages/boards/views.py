@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
+from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
-from metrics.pages.boards.questions import Chip, columns_offered, filter_choices, kept_fields, measure_chips
+from metrics.pages.boards.questions import (
+    columns_panel,
+    filter_choices,
+    kept_fields,
+    read_added,
+    with_shown_measures,
+)
 from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
 from metrics.questions.boards import board_query
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
-from metrics.questions.parameters import measure_in, measures_in
+from metrics.questions.parameters import choice_in, measure_in, measures_in
+from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters
-from metrics.services.boards.leaderboard import BoardQuery, Leaderboard, read_leaderboard
+from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.errors import InvalidInput
@@ -32,10 +41,17 @@ from runs.views import leave_out, page, problem_of, reads
 _OF_MEASURES = ("measures", "sort", "order")
 _EXPORTS = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
 _MOVING = ("evaluating", "queued")
-# The parameters of the page: the leaderboard's, measures to add to its own, and selected runs.
-_READS = (*names_of(BOARD), "add", "runs", "compare")
+CHARTS = ("none", "means", "scatter")
+_FEW_ROWS = 15
+# The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its measures, a saved view
+# to open, and the one that was opened.
+_OWN = ("select", "chart", "x", "y")
+_READS = (*names_of(BOARD), "add", "compare", *_OWN)
 # The parameters of the page that its chart depends on.
-_DRAWN = ("measures", "sort", "order", "limit", "offset", "filter", "arrange", "confidence", "scores")
+_DRAWN = {
+    "means": ("measures", "sort", "order", "limit", "offset", "filter", "arrange", "versions", "confidence", "scores"),
+    "scatter": ("x", "y", "filter", "confidence", "scores", "baseline"),
+}
 
 
 def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
@@ -53,7 +69,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a collection with its leaderboard. Measures to `add` become part of its address, and `compare` redirects."""
     collection = counted_collection(request, slug)
     query = query_of(request, collection)
-    added = _with_added(collection, query)
+    added = _with_added(request, collection, query)
     if added is not None:
         return HttpResponseRedirect(added)
     compared = query.pop("compare", "")
@@ -84,17 +100,20 @@ def board_piece(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "metrics/_board_piece.html", context, status=status)
 
 
-def _with_added(collection: Collection, query: Query) -> str | None:
-    """Return the address with the added measures among the others, or None if there are none or one is invalid."""
+def _with_added(request: HttpRequest, collection: Collection, query: Query) -> str | None:
+    """Return the address with the added columns after the others, or None if there are none or one is invalid."""
     if "add" not in query:
         return None
     try:
-        added = measures_in(query, "add", [], collection.documents)
-        measures = [*measures_in(query, "measures", collection.measures, collection.documents), *added] if added else []
-    except MeasureError:
+        added, columns = read_added(query, collection, request.user)
+        shown = with_shown_measures(collection, query)
+        measures = [*measures_in(shown, "measures", collection.measures, collection.documents), *added] if added else []
+    except EvalHubError:
         return None
-    names = ",".join(dict.fromkeys(measure.name for measure in measures))
-    return changed(query, measures=names or query.get("measures"), add=None) + "#leaderboard"
+    changes = {"measures": ",".join(dict.fromkeys(measure.name for measure in measures)) or query.get("measures")}
+    if columns:
+        changes["columns"] = ",".join(column.name for column in columns)
+    return changed(query, add=None, **changes) + "#shown-columns"
 
 
 def _context(
@@ -117,15 +136,22 @@ def _context(
         "query": query,
         "kept": kept_fields(query),
         "filter_kept": kept_fields(query, "filter"),
-        "columns_kept": kept_fields(query, "columns"),
+        "sort_kept": kept_fields(query, "sort", "order", "arrange"),
+        "axes_kept": kept_fields(query, "x", "y"),
     }
-    fill(context, "chips", _chips, collection, query)
     context["problem"] = context.get("asked_problem") or context.get("board_problem")
+    if "asked" in context:
+        context["panel"] = columns_panel(collection, request.user, context["asked"], query)
     if "board" in context:
         status = max(status, fill(context, "sure", read_statistics, context["board"]["board"], query, at_once))
         fill(context, "exports", _exports, collection, query)
         context["selection"] = read_selection(context["board"]["board"], query)
-        context |= _shown(context, collection, query)
+        context["table"] = _table(context, query)
+        fill(context, "shown", _chart, request, collection, query, context)
+        context["charts"] = [
+            (name, changed(query, chart=name if name != "none" else None), (query.get("chart") or "none") == name)
+            for name in CHARTS
+        ]
     return context, max(status, 400) if wrong else status
 
 
@@ -144,18 +170,22 @@ def _readable(request: HttpRequest, collection: Collection, query: Query) -> tup
         return readable, wrong
 
 
-def _chips(collection: Collection, query: Query) -> list[Chip]:
-    measures = measures_in(query, "measures", collection.measures, collection.documents)
-    sort = measure_in(query, "sort", measures[0].name, collection.documents)
-    return measure_chips(list(dict.fromkeys([*measures, sort])), sort, query)
-
-
 def _asked(request: HttpRequest, collection: Collection, query: Query) -> BoardQuery:
-    """Return the measures shown, which always include the one that ranks the leaderboard."""
+    """Return the measures shown, which always include the one that ranks the leaderboard, and hold the baseline in
+    sight."""
     check_scores(request, collection)
-    measures_in(query, "add", [], collection.documents)
-    asked = board_query(query, collection, request.user)
-    return replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
+    if query.get("add"):
+        read_added(query, collection, request.user)
+    choice_in(query, "chart", CHARTS)
+    for axis in ("x", "y"):
+        measures_in(query, axis, [], collection.documents)
+    asked = board_query(with_shown_measures(collection, query), collection, request.user)
+    try:
+        hold = run_id_in(query, "baseline")
+    except InvalidInput:
+        hold = None  # the statistics say what is wrong with it
+    measures = list(dict.fromkeys([*asked.measures, asked.sort]))
+    return replace(asked, measures=measures, hold=UUID(hold) if hold else None)
 
 
 def _board(request: HttpRequest, collection: Collection, query: Query, asked: BoardQuery) -> dict[str, Any]:
@@ -166,29 +196,45 @@ def _board(request: HttpRequest, collection: Collection, query: Query, asked: Bo
         "own_teams": own_teams,
         "paging": Paging(asked.offset, asked.limit, board.total),
         "choices": filter_choices(collection, board, own_teams, query),
-        "columns_offered": columns_offered(collection, request.user, board.columns),
-        "columns_shown": {column.name for column in board.columns},
         "waiting": [(state, board.states[state]) for state in _MOVING if board.states.get(state)],
         "failed": board.states.get("failed", 0),
     }
 
 
-def _shown(context: dict[str, Any], collection: Collection, query: Query) -> dict[str, Any]:
-    """Return the table, and the same data as a chart."""
-    board: Leaderboard = context["board"]["board"]
+def _table(context: dict[str, Any], query: Query) -> BoardTable:
+    found = context["board"]
+    shorts = context["selection"].shorts
+    return BoardTable(found["board"], context.get("sure"), own_teams=found["own_teams"], query=query, shorts=shorts)
+
+
+def _chart(request: HttpRequest, collection: Collection, query: Query, context: dict[str, Any]) -> ShownFigure | None:
+    """Return the chosen chart of the leaderboard; None for none."""
+    chart, board = query.get("chart") or CHARTS[0], context["board"]["board"]
+    if chart == CHARTS[0]:
+        return None
+    if chart == "scatter":
+        # By default the measure that ranks the runs upwards, and the next one across.
+        own = measures_in({}, "measures", collection.measures, collection.documents)
+        upwards = measure_in(query, "y", board.sort.name, collection.documents)
+        named = list(dict.fromkeys([*board.measures, upwards, *own]))
+        others = [measure.name for measure in named if measure != upwards]
+        across = measure_in(query, "x", (others or [upwards.name])[0], collection.documents)
+        query = {**query, "x": across.name, "y": upwards.name}
+        names = list(dict.fromkeys(measure.name for measure in (*named, across)))
+        context["axes"] = [("x", "Across", across.name, names), ("y", "Upwards", upwards.name, names)]
+    kept = {name: text for name, text in query.items() if name in _DRAWN[chart]}
     sure: BoardStatistics | None = context.get("sure")
-    shown = None
-    if sure and sure.standings.intervals:
+    if chart == "means" and sure and sure.standings.intervals:
         figure = means_figure(board, sure.standings.intervals, sure.standings.query.confidence)
-        kept = {name: text for name, text in query.items() if name in _DRAWN}
-        shown = ShownFigure(figure, "collection-chart", {"collection": collection.slug}, kept, "rows")
-    table = BoardTable(board, sure, own_teams=context["board"]["own_teams"], query=query)
-    return {"table": table, "shown": shown}
+    else:
+        figure = COLLECTION_CHARTS[chart](collection, kept, request.user)
+    size = "rows" if chart == "means" and len(figure.rows) > _FEW_ROWS else "column"
+    return ShownFigure(figure, "collection-chart", {"collection": collection.slug}, kept, size)
 
 
 def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:
     """Return name and address of each other format. The API computes statistics only on request."""
-    query = {**query, "runs": ""}
+    query = {**with_shown_measures(collection, query), **dict.fromkeys(_OWN, "")}
     asked = asked_statistics(query)
     named = ",".join(part for part in asked.parts if part != "baseline") if asked else None
     said = {"statistics": named, **({} if asked else dict.fromkeys(HOW_MADE))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,6 +24,8 @@ from metrics.tables import figure
 from runs.views import page, reads
 
 _SUGGESTED = 6
+# A leaderboard adds columns of these, too.
+_COLUMN = re.compile(r"(?:param|cost):|(?:label|submitted)\Z")
 # Suggested cutoffs while none is typed yet.
 _CUTOFFS = {Cutoff.NONE: [""], Cutoff.OPTIONAL: ["", "@5", "@10", "@20", "@100"], Cutoff.SHARE: ["@0.1", "@0.5"],
             Cutoff.REQUIRED: ["@1", "@5", "@10", "@20", "@100"]}  # fmt: skip
@@ -103,6 +106,8 @@ def measure_suggestions(request: HttpRequest) -> HttpResponse:
         text for name in ("add", "measures", "measure", "by") for text in request.GET.getlist(name) if text.strip()
     ]
     last = _last_name(names[0]) if names else ""
+    if "add" in request.GET and _COLUMN.match(last):
+        return render(request, "metrics/_measure_suggestions.html", {"column": last})
     # A form that adds measures gets them from buttons: the text before the last name is kept.
     before = names[0][: names[0].rindex(last)] if names and last in names[0] else ""
     context: dict[str, object] = {"typed": last, "choose": "add" in request.GET, "before": before, "of": of}

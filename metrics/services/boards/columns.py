@@ -68,21 +68,21 @@ class Arrangement:
         return f"-{self.column.name}" if self.descending else self.column.name
 
 
-def read_columns(text: str, board: Board) -> tuple[ShownColumn, ...]:
-    """Return the columns of a text such as param:bm25.k1,cost:latency_ms,submitted. Raise InvalidInput for one that
-    cannot be read or that no visible run has, and for more than 12."""
+def read_columns(text: str, board: Board, parameter: str = "columns") -> tuple[ShownColumn, ...]:
+    """Return the columns of a text such as param:bm25.k1,cost:latency_ms,submitted. Raise InvalidInput, which names the
+    parameter, for one that cannot be read or that no visible run has, and for more than 12."""
     found: dict[ShownColumn, None] = {}
     at = 0
     while at < len(text):
         match = _COLUMN.match(text, at)
         if match is None or text[match.end() : match.end() + 1] not in ("", ","):
-            message = f"columns, character {at + 1}: a column is {_NAMES}; names with other characters need quotes"
-            raise InvalidInput(message, code="bad_columns", pointer="columns")
-        found[_column(match, board, "columns")] = None
+            message = f"{parameter}, character {at + 1}: a column is {_NAMES}; names with other characters need quotes"
+            raise InvalidInput(message, code="bad_columns", pointer=parameter)
+        found[_column(match, board, parameter)] = None
         at = match.end() + 1
     if len(found) > MAX_COLUMNS:
         message = f"{len(found)} columns; at most {MAX_COLUMNS} are shown"
-        raise InvalidInput(message, code="bad_columns", pointer="columns")
+        raise InvalidInput(message, code="bad_columns", pointer=parameter)
     return tuple(found)
 
 

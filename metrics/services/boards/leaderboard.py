@@ -87,6 +87,7 @@ class Leaderboard:
     ranked runs all cover the same `topics`.
 
     `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides.
+    `held` is the row of the run that the query holds in sight, if that is on another page.
     """
 
     qrels: Qrels
@@ -102,6 +103,8 @@ class Leaderboard:
     topics: int = 0
     columns: tuple[ShownColumn, ...] = ()
     arrange: Arrangement | None = None
+    runs: dict[int, UUID] = field(default_factory=dict)
+    held: Row | None = None
 
     @property
     def waiting(self) -> bool:
@@ -116,7 +119,8 @@ class Leaderboard:
 
 @dataclass(frozen=True)
 class BoardQuery:
-    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs."""
+    """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
+    ranked run whose row is read whatever page is shown."""
 
     measures: list[Measure]
     sort: Measure
@@ -128,6 +132,7 @@ class BoardQuery:
     reader: Any = None
     columns: tuple[ShownColumn, ...] = ()
     arrange: Arrangement | None = None
+    hold: UUID | None = None
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -151,13 +156,19 @@ class _Board:
         return self.query.scores or self.collection.scores
 
     @cached_property
+    def runs(self) -> dict[int, UUID]:
+        """Return the run of each evaluation under these judgements, in the order of submission."""
+        current = Evaluation.objects.current(self.qrels, self.scores).evaluated().with_files()
+        named = list(current.order_by("run__created_at", "run").values_list("pk", "same_files", "run_id"))
+        check_files(Evaluation, ((pk, same) for pk, same, _ in named))
+        return {pk: run for pk, _, run in named}
+
+    @cached_property
     def order(self) -> FairOrder:
         """Return every run that is evaluated under these judgements, in the order of the measure."""
         sort, descending = self.query.sort, self.query.descending
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
-        named = list(current.with_files().order_by("run__created_at", "run").values_list("pk", "same_files"))
-        check_files(Evaluation, named)
-        ids = [pk for pk, _ in named]
+        ids = list(self.runs)
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         stored, _ = sound_means(rows, self.qrels.pk)
         known = {pk: mean for (pk, _), mean in stored.items()}
@@ -205,6 +216,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     order = board.order
     places = [_Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
     places += [_Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+    held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
     states = _states(collection, board.qrels, board.scores)
     # Runs without values of these judgements follow the evaluated ones, stale runs first.
     last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
@@ -216,14 +228,16 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         # The runs carry their states; only their keys are read here.
         kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
         places = [place for place in places if place.pk in kept]
-    total = len(places) + others.count()
     if query.arrange:
         rows = _arranged(board, places, others, query.arrange)
+        held = [] if any(row.run.pk == query.hold for row in rows) else held
+        rows = [*(_rows(board, held, []) if held else []), *rows]
     else:
         page = places[query.offset : query.offset + query.limit]
         start = max(0, query.offset - len(places))
         rest = others[start : start + query.limit - len(page)]
-        rows = _rows(board, page, list(rest.values_list(*_OTHERS)))
+        held = [place for place in held if place not in page]
+        rows = _rows(board, [*held, *page], list(rest.values_list(*_OTHERS)))
     if query.columns:
         cells = read_cells(query.columns, [row.run.pk for row in rows])
         rows = [replace(row, cells=cells[row.run.pk]) for row in rows]
@@ -233,14 +247,16 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         measures=query.measures,
         sort=query.sort,
         descending=query.descending,
-        total=total,
         ranked=len(order.ranked),
+        total=len(places) + others.count(),
         states=states,
-        rows=rows,
+        rows=rows[len(held) :],
         order=order.ranked,
         topics=order.topics,
         columns=query.columns,
         arrange=query.arrange,
+        runs=board.runs,
+        held=rows[0] if held else None,
     )
 
 
