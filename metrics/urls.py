@@ -5,7 +5,11 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from metrics.pages import scripts
-from metrics.pages.boards import parameters, what_if
+from metrics.pages.boards import (
+    parameters,
+    saved_views,
+    what_if,
+)
 from metrics.pages.boards import views as boards
 from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
@@ -16,6 +20,8 @@ from metrics.pages.values import measures, runs
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
     path("collections/<slug:slug>/board/", boards.board_piece, name="board-piece"),
+    path("collections/<slug:slug>/views/", saved_views.ViewsPage.as_view(), name="views-page"),
+    path("v/<slug:code>/", saved_views.view_page, name="view-page"),
     path("collections/<slug:slug>/parameters/", parameters.parameters_page, name="parameters-page"),
     path(
         "collections/<slug:slug>/parameters/describe/",

@@ -87,6 +87,7 @@ CHOSEN_RUNS = (
     parameter("filter", "in place of runs: the runs that this filter of the leaderboard shows; docs/api.md"),
     SCORES,
 )
+VIEW = parameter("view", "the code of a saved view, whose parameters are used where they are not given here")
 # The parameters of a leaderboard.
 BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS)
 # The parameters of a comparison.

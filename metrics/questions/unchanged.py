@@ -33,6 +33,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query
+from metrics.questions.saved_views import with_view
 from metrics.questions.values import together_query
 from metrics.services.boards.fingerprints import (
     Fingerprint,
@@ -189,8 +190,11 @@ def of_chosen_runs(request: HttpRequest | Request, collection: str) -> Fingerpri
 def of_asked_board(request: HttpRequest | Request, collection: Collection) -> Fingerprint | None:
     """Return the fingerprint of a leaderboard and its requested rows, or None if the request is invalid."""
     try:
-        query = board_query(text_of(request.GET), collection, request.user)
-        return of_boards(collection) + of_filter(collection, query)
+        given = text_of(request.GET)
+        parameters = with_view(given, collection, request.user)
+        query = board_query(parameters, collection, request.user)
+        kept = (tuple(sorted(parameters.items())),) if given.get("view") else ()
+        return of_boards(collection) + of_filter(collection, query) + kept
     except EvalHubError:
         return None
 
@@ -208,8 +212,8 @@ def _answer(
 ) -> Any:
     if fingerprint is None:
         return make()
-    # A label names the run of one of the reader's teams.
-    personal = personal or "label" in request.META.get("QUERY_STRING", "")
+    # A label names the run of one of the reader's teams, and a view may name a label.
+    personal = personal or any(word in request.META.get("QUERY_STRING", "") for word in ("label", "view"))
     viewer = (*_viewer(request), request.COOKIES.get(settings.CSRF_COOKIE_NAME)) if personal else _viewer(request)
     url = request.build_absolute_uri()
     asked, since = _digest(url, fingerprint), time.monotonic()

@@ -19,6 +19,7 @@ from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.runs import Run
+from runs.models.saved_views import View
 from runs.models.sessions import SessionSet
 from runs.models.submissions import Submission
 from runs.models.webhooks import Delivery, UnannouncedEvaluations, Webhook
@@ -53,6 +54,7 @@ __all__ = [
     "Topic",
     "UnannouncedEvaluations",
     "User",
+    "View",
     "Webhook",
     "can_see_scores",
 ]

@@ -26,6 +26,7 @@ from runs.models import (
     SessionSet,
     Team,
     User,
+    View,
     Webhook,
 )
 from runs.services.audit import SYSTEM, record
@@ -57,6 +58,10 @@ def create_webhook(api: APIClient) -> Any:
 
 
 # What is done by whom, what must be there before, and the one event that it leaves.
+def save_view(api: APIClient) -> Any:
+    return api.post(f"{SMALL}views/", {"name": "x", "query": "", "scope": "collection"})
+
+
 Act = Callable[[APIClient], Any]
 ACTS: dict[str, tuple[Act, Act]] = {
     "collection.created": (lambda api: None, lambda api: api.post("/api/v1/collections/", {"slug": "x", "name": "x"})),
@@ -106,6 +111,9 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.put(f"{SMALL}labels/main/", {"run": submit(api)}),
         lambda api: api.delete(f"{SMALL}labels/main/"),
     ),
+    "view.created": (lambda api: None, save_view),
+    "view.changed": (save_view, lambda api: api.patch(f"/api/v1/views/{View.objects.get().code}/", {"name": "y"})),
+    "view.deleted": (save_view, lambda api: api.delete(f"/api/v1/views/{View.objects.get().code}/")),
     "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
     "session_set.changed": (
         lambda api: upload(api, "collections/small/sessions/", SESSIONS),
@@ -134,7 +142,7 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.delete(webhook_address()),
     ),
 }
-OF_COLLECTIONS = ("collection", "topics", "qrels", "run", "session_set", "parameter", "label")
+OF_COLLECTIONS = ("collection", "topics", "qrels", "run", "session_set", "parameter", "label", "view")
 # Those that only the administration makes, or a worker.
 ADMINISTRATION = {
     "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",

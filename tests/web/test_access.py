@@ -40,6 +40,7 @@ API = tuple(name for name in MATRIX if name not in (*PAGES, *PROBES))
 SUBMITTED = (
     "runs", "run", "run-metadata", "runs-metadata", "label", "session-sets", "session-set", "run-evaluations",
     "session-evaluations",
+    "views", "view",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')
@@ -72,7 +73,9 @@ def status_of(client: Any, name: str, method: str, path: str) -> tuple[int, str]
 
 def inside(name: str) -> bool:
     """Whether an address is of something in a collection."""
-    return bool({"collection", "run", "session_set", "slug", "run_id", "comparison"} & set(parameters_of()[name]))
+    return bool(
+        {"collection", "run", "session_set", "slug", "run_id", "comparison", "code"} & set(parameters_of()[name])
+    )
 
 
 @pytest.mark.parametrize("ended", ["disabled", "expired", "revoked", "unknown"])

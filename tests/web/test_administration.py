@@ -51,6 +51,8 @@ UNSEEN = {
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",
+    # Pages of their own show them.
+    "View",
     "Membership",
     "RateCounter",
     "RememberedAnswer",

@@ -24,6 +24,7 @@ from tests.web.worlds import (
     make_people,
     make_runs,
     make_session_set,
+    make_view,
     run_ids,
 )
 
@@ -53,6 +54,9 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/parameters/", {}),
     ("collections/{collection}/labels/", {}),
     ("collections/{collection}/labels/main/", {}),
+    ("collections/{collection}/views/", {}),
+    ("collections/{collection}/leaderboard/", {"view": "{view}"}),
+    ("views/{view}/", {}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("me/", {}),
@@ -117,6 +121,7 @@ def world(db: None) -> World:
         "webhook": [str(delivery.webhook_id)],
         "delivery": [str(delivery.pk)],
         "label": [make_label(runs[0])],
+        "code": [make_view("one"), make_view("dark")],
     }
     return World(people, names)
 
@@ -147,6 +152,7 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "waiting": waiting.pk,
         "set": world.names["session_set"][0],
         "webhook": world.names["webhook"][0],
+        "view": world.names["code"][0],
     }
     second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
     assert second.status_code == 201

@@ -55,6 +55,12 @@ MATRIX: dict[str, dict[str, str]] = {
     "label":              {"GET":    "401 200 403 403 403 200 403",
                            "PUT":    "401 200 403 403 403 200 403",
                            "DELETE": "401 204 403 403 403 204 403"},
+    # It is for all readers.
+    "views":              {"GET":    ALL,
+                           "POST":   "401 201 201 201 201 201 403"},
+    "view":               {"GET":    ALL,
+                           "PATCH":  "401 403 403 200 403 200 403",
+                           "DELETE": "401 403 403 204 403 204 403"},
     "run-states":         {"GET":    UNASKED},
     "runs":               {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 403"},
@@ -159,6 +165,10 @@ MATRIX: dict[str, dict[str, str]] = {
     "parameters-page":    {"GET":    ALL},
     "describe-parameter": {"GET":    "302 303 303 303 303 303 303",
                            "POST":   "401 403 403 303 403 303 303"},
+    "views-page":         {"GET":    ALL,
+                           "POST":   "401 303 303 303 303 303 303"},
+    # It leads to the leaderboard.
+    "view-page":          {"GET":    ALL.replace("200", "303")},
     "comparison-page":    {"GET":    ALL},
     # Reading it leads back to the page that asks.
     "queue-comparison":   {"GET":    ALL.replace("200", "303"),
@@ -254,6 +264,14 @@ BLIND: dict[str, dict[str, str]] = {
     "label":              {"GET":    "401 200 404 403 404 200 403",
                            "PUT":    "401 200 404 403 404 200 403",
                            "DELETE": "401 204 404 403 404 204 403"},
+    "views":              {"GET":    SCORES,
+                           "POST":   "401 403 403 201 403 201 403"},
+    "view":               {"GET":    STORED,
+                           "PATCH":  "401 404 404 200 404 200 403",
+                           "DELETE": "401 404 404 204 404 204 403"},
+    "views-page":         {"GET":    SCORES,
+                           "POST":   "401 403 403 303 403 303 303"},
+    "view-page":          {"GET":    STORED.replace("200", "303")},
     "run-file":           {"GET":    OWN_RUN},
     "run-known":          {"GET":    OWN_RUN},
     "run-history":        {"GET":    OWN_RUN},
@@ -329,6 +347,7 @@ PAGES = (
     "new-collection-page", "manage-page", "manage-topics-page", "manage-judgements-page", "manage-measures-page",
     "manage-access-page", "manage-quota-page", "manage-withdrawn-page", "manage-audit-page", "run-change-page",
     "session-set-change-page", "submit-sessions-page", "first-account-page", "join-page", "teams-page", "team-page",
+    "views-page", "view-page",
 )  # fmt: skip
 
 
@@ -354,6 +373,9 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("describe-parameter", "POST"): lambda: {"space": "param", "name": "k1", "unit": "ms"},
     # It names the other of the participant's runs now.
     ("label", "PUT"): lambda: {"run": str(Run.objects.filter(labels=None).latest("created_at").pk)},
+    ("views", "POST"): lambda: {"name": "New", "query": "filter=tag:good&measures=AP"},
+    ("view", "PATCH"): lambda: {"name": "Renamed"},
+    ("views-page", "POST"): lambda: {"action": "create", "name": "New", "query": "", "share": "me"},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "participant"},
     ("member", "PATCH"): lambda: {"role": "owner"},
@@ -424,7 +446,7 @@ def ask(people: People, role: str, name: str, method: str, path: str) -> int:
 
 def of_a_collection() -> dict[str, list[str]]:
     """The addresses of one collection or run, with their parameters."""
-    inside = {"collection", "run", "session_set", "slug", "run_id"}
+    inside = {"collection", "run", "session_set", "slug", "run_id", "code"}
     return {name: parameters for name, parameters in parameters_of().items() if inside & set(parameters)}
 
 

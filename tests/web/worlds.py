@@ -15,7 +15,18 @@ from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
-from runs.models import ApiToken, Collection, Delivery, Invitation, Membership, Run, Team, User, Webhook
+from runs.models import (
+    ApiToken,
+    Collection,
+    Delivery,
+    Invitation,
+    Membership,
+    Run,
+    Team,
+    User,
+    View,
+    Webhook,
+)
 from runs.services.labels import move_label
 from runs.services.webhooks.signing import new_secret, seal
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
@@ -120,6 +131,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "space": "param",
         "parameter": "k1",
         "label": make_label(run),
+        "code": make_view(slug),
     }
 
 
@@ -129,6 +141,13 @@ def make_label(run: str) -> str:
     others = Run.objects.filter(collection=this.collection, team=this.team, deleted_at=None).exclude(pk=run)
     named = others.select_related("collection", "team").latest("created_at")
     return move_label(run=named, name="main", user=None)[0].name
+
+
+def make_view(slug: str) -> str:
+    """The code of a view of the leaderboard for all of its readers, which is the name of the collection."""
+    fields = {"name": "AP", "query": "measures=AP&columns=param%3Ak1", "scope": View.Scope.COLLECTION}
+    made, _ = View.objects.get_or_create(code=slug, collection=Collection.objects.get(slug=slug), defaults=fields)
+    return made.code
 
 
 def make_session_set(people: People, slug: str) -> str:

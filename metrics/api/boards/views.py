@@ -25,8 +25,9 @@ from metrics.questions.declared import (
     SCORES,
     SORT,
     STATISTICS,
+    VIEW,
 )
-from metrics.questions.parameters import query_of
+from metrics.questions.saved_views import board_parameters
 from metrics.questions.unchanged import of_board, unchanged
 from metrics.services.boards.leaderboard import read_leaderboard, read_whole_board
 from metrics.services.boards.standing_parts import StandingsQuery
@@ -42,11 +43,11 @@ class LeaderboardView(APIView):
     and failed runs. A filter selects rows, columns show parameters and costs; the ranks are those of the whole
     leaderboard."""
 
-    @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD])
+    @extend_schema(responses=shape(Leaderboard), parameters=[*BOARD, VIEW])
     @unchanged(of_board, snapshot=True)
     def get(self, request: Request, collection: str) -> Response:
         found = scored_collection(request, collection)
-        parameters = query_of(request, found)
+        parameters = board_parameters(request, found)
         query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
         board = read_leaderboard(collection=found, query=query)
         standings = read_standings(board=board, query=asked) if asked else None
@@ -59,14 +60,14 @@ class LeaderboardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS],
+        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS, VIEW],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         export = EXPORTS[kind]
 
         def read() -> tuple[str, str]:
             found = scored_collection(request, collection)
-            parameters = query_of(request, found)
+            parameters = board_parameters(request, found)
             query, asked = board_query(parameters, found, request.user), _asked_standings(parameters)
             board = read_whole_board(collection=found, query=query)
             standings = read_standings(board=board, query=asked) if asked else None

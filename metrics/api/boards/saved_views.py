@@ -1,0 +1,137 @@
+"""The API of saved views: the parameters of a leaderboard under a name and a short address."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, TypedDict, cast
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from metrics.questions.saved_views import canonical_query, changeable_view, parameters_of, seen_view
+from runs import models
+from runs.api.access import scored_collection
+from runs.api.fields import ChoiceField
+from runs.api.lists import AnswerList
+from runs.api.origin import origin_of
+from runs.api.parameters import KnownFields
+from runs.api.shapes import OneOf, Url, shape
+from runs.models import Scope, User
+from runs.models.saved_views import MAX_NAME, MAX_QUERY
+from runs.models.text import check_line
+from runs.services.saved_views import change_view, create_view, delete_view
+
+
+class View(TypedDict):
+    code: str
+    name: str
+    collection: str
+    scope: Annotated[str, OneOf(models.View.Scope.values), "who sees it: its owner, a team, or all readers"]
+    team: Annotated[str | None, "of scope team"]
+    owner: Annotated[str | None, "a user name; null for an account that is gone"]
+    query: Annotated[str, "the query string of the leaderboard"]
+    parameters: Annotated[dict[str, str], "the same, one by one"]
+    page: Annotated[Url, "its short address"]
+    created_at: datetime
+    changed_at: datetime
+
+
+def view_answer(request: Request, found: models.View) -> View:
+    return View(
+        code=found.code,
+        name=found.name,
+        collection=found.collection.slug,
+        scope=found.scope,
+        team=found.team.slug if found.team else None,
+        owner=found.owner.username if found.owner else None,
+        query=found.query,
+        parameters=parameters_of(found),
+        page=reverse("view-page", [found.code], request=request),
+        created_at=found.created_at,
+        changed_at=found.changed_at,
+    )
+
+
+class ViewSerializer(KnownFields, serializers.Serializer[Any]):
+    """A view to save, or what of it changes."""
+
+    answered = View
+    name = serializers.CharField(max_length=MAX_NAME, validators=[check_line])
+    query = serializers.CharField(
+        max_length=3 * MAX_QUERY,
+        allow_blank=True,
+        help_text="the query string of a leaderboard, such as filter=team:lab&columns=param:k1",
+    )
+    scope = ChoiceField(choices=models.View.Scope.choices, default=models.View.Scope.ME)
+    team = serializers.SlugField(max_length=64, required=False, help_text="the team of scope team")
+
+
+class ViewFilter(django_filters.FilterSet):  # type: ignore[misc]
+    scope = django_filters.ChoiceFilter(choices=models.View.Scope.choices)
+    team = django_filters.CharFilter(field_name="team__slug")
+
+
+def _with_names(views: QuerySet[models.View]) -> QuerySet[models.View]:
+    return views.select_related("collection__team", "team", "owner")
+
+
+class ViewList(AnswerList[models.View]):
+    """The saved views of a leaderboard that the caller sees; POST saves one."""
+
+    serializer_class = shape(View)
+    filterset_class = ViewFilter
+    queryset = models.View.objects.none()
+    scopes = {"POST": Scope.SUBMIT}
+
+    def get_queryset(self) -> QuerySet[models.View]:
+        if getattr(self, "swagger_fake_view", False):
+            return self.queryset
+        found = scored_collection(self.request, self.kwargs["collection"])
+        return _with_names(models.View.objects.visible_to(self.request.user).filter(collection=found))
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        return self.get_paginated_response([view_answer(request, view) for view in page])
+
+    @extend_schema(request=ViewSerializer, responses={201: shape(View)})
+    def post(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        serializer = ViewSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fields = serializer.validated_data
+        fields["query"] = canonical_query(fields["query"], found, request.user)
+        made = create_view(collection=found, owner=cast(User, request.user), origin=origin_of(request), **fields)
+        return Response(view_answer(request, made), status.HTTP_201_CREATED)
+
+
+class ViewDetail(APIView):
+    """One saved view; PATCH changes name, query or scope, DELETE deletes it. Its owner, members of its team, and of a
+    view for all readers the organisers may."""
+
+    scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
+
+    @extend_schema(responses=shape(View))
+    def get(self, request: Request, code: str) -> Response:
+        return Response(view_answer(request, seen_view(request.user, code)))
+
+    @extend_schema(request=ViewSerializer, responses=shape(View))
+    def patch(self, request: Request, code: str) -> Response:
+        found = changeable_view(request.user, code)
+        serializer = ViewSerializer(data=request.data, partial=True)
+        serializer.is_valid(raise_exception=True)
+        changes = serializer.validated_data
+        if "query" in changes:
+            changes["query"] = canonical_query(changes["query"], found.collection, request.user)
+        change_view(view=found, user=cast(User, request.user), changes=changes, origin=origin_of(request))
+        return Response(view_answer(request, found))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, code: str) -> Response:
+        delete_view(view=changeable_view(request.user, code), origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

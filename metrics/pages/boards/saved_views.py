@@ -1,0 +1,194 @@
+"""Saved views: the menu on the leaderboard, their short addresses, and the page that saves and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.questions.saved_views import (
+    canonical_query,
+    changeable_view,
+    kept_query,
+    parameters_of,
+    seen_view,
+    with_view,
+)
+from runs.api.access import scored_collection
+from runs.api.origin import origin_of
+from runs.api.parameters import text_of
+from runs.errors import InvalidInput, NotFound
+from runs.models import Collection, Scope, Team, User, View
+from runs.models.saved_views import MAX_NAME
+from runs.models.text import check_line
+from runs.pages.forms import FormPage, refusal_of, see
+from runs.services.saved_views import change_view, create_view, delete_view
+from runs.views import page, reads
+
+# On the menu; the page of the views has all of them.
+_LISTED = 12
+
+
+@dataclass(frozen=True)
+class ViewMenu:
+    """The views that the reader sees, the one that was opened, if any, and the present parameters of the leaderboard.
+
+    `scopes` are value and text of what the reader may choose when saving; empty for a reader without an account.
+    """
+
+    views: list[View]
+    more: bool
+    opened: View | None
+    may_change: bool
+    query: str
+    scopes: list[tuple[str, str]]
+
+    @property
+    def changed(self) -> bool:
+        """Return whether the leaderboard differs from the view that was opened."""
+        return self.opened is not None and self.opened.query != self.query
+
+
+def read_menu(request: HttpRequest, collection: Collection, managed: bool) -> ViewMenu:
+    given = text_of(request.GET)
+    seen = View.objects.visible_to(request.user).filter(collection=collection).select_related("team", "collection")
+    views = list(seen[: _LISTED + 1])
+    opened = None
+    if code := given.get("opened"):
+        opened = next((view for view in views if view.code == code), None) or seen.filter(code=code).first()
+    may_change = bool(opened) and View.objects.changeable_by(request.user).filter(code=code).exists()
+    scopes = _scopes(request.user, collection, managed)
+    return ViewMenu(views[:_LISTED], len(views) > _LISTED, opened, may_change, kept_query(given), scopes)
+
+
+def _scopes(user: Any, collection: Collection, managed: bool) -> list[tuple[str, str]]:
+    """Return who may see a view that the user saves, as values of a form and as words."""
+    if not user.is_authenticated:
+        return []
+    teams = Team.objects.of(user).filter(personal_of=None).values_list("slug", flat=True)
+    shared = [(f"team:{slug}", f"members of team {slug}") for slug in teams]
+    everyone = [("collection", "everyone who sees this leaderboard")] if managed else []
+    return [("me", "only me"), *shared, *everyone]
+
+
+def address_of(collection: Collection, given: Mapping[str, str], reader: Any) -> str:
+    """Return the address of the leaderboard with the parameters of the view that is named, and a mark of its name."""
+    merged = with_view(given, collection, reader)
+    kept = {name: text for name, text in merged.items() if text}
+    return f"{reverse('collection-page', args=[collection.slug])}?{urlencode({**kept, 'opened': given['view']})}"
+
+
+@page
+@reads()
+def view_page(request: HttpRequest, code: str) -> HttpResponse:
+    """Redirect the short address of a view to its leaderboard."""
+    view = seen_view(request.user, code)
+    address = address_of(view.collection, {"view": view.code}, request.user)
+    return HttpResponseRedirect(address, status=303)
+
+
+class ViewsPage(FormPage):
+    """The saved views of a leaderboard; `action` saves one, or updates, renames, shares or deletes the one named by
+    `code`."""
+
+    signed_in = False
+    scopes = {"POST": Scope.SUBMIT}
+    fields = ("action", "code", "name", "query", "share")
+
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        return _page(request, scored_collection(request, slug))
+
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        collection = scored_collection(request, slug)
+        given = {name: str(request.data.get(name, "")) for name in self.fields}
+        try:
+            return _act(request, collection, given)
+        except (EvalHubError, APIException) as error:
+            refused = refusal_of(error)
+            return _page(request, collection, refused.status, refused=refused, given=given)
+
+
+def _act(request: Request, collection: Collection, given: dict[str, str]) -> HttpResponse:
+    user, origin, action = cast(User, request.user), origin_of(request), given["action"]
+    scope, _, team = given["share"].partition(":")
+    if action == "create":
+        fields = {"name": _name_in(given), "query": canonical_query(given["query"], collection, user)}
+        made = create_view(
+            collection=collection, owner=user, scope=_scope_in(scope or "me"), team=team, origin=origin, **fields
+        )
+        return see(request, reverse("view-page", args=[made.code]))
+    found = changeable_view(user, given["code"])
+    if found.collection_id != collection.pk:
+        raise NotFound(f"there is no view {given['code'][:20]!r} of collection {collection.slug}")
+    if action == "update":
+        changes = {"query": canonical_query(given["query"], collection, user)}
+        change_view(view=found, user=user, changes=changes, origin=origin)
+        return see(request, reverse("view-page", args=[found.code]))
+    if action == "change":
+        shared = {"scope": _scope_in(scope), "team": team} if scope else {}
+        change_view(view=found, user=user, changes={"name": _name_in(given), **shared}, origin=origin)
+        messages.success(request._request, f"View “{found.name}” changed.")
+    elif action == "delete":
+        delete_view(view=found, origin=origin)
+        messages.success(request._request, f"View “{found.name}” deleted.")
+    else:
+        raise NotFound(f"there is no action {action[:40]!r}")
+    return see(request, reverse("views-page", args=[collection.slug]))
+
+
+def _name_in(given: Mapping[str, str]) -> str:
+    name = given["name"].strip()
+    if not name:
+        raise InvalidInput("give the view a name", code="required", pointer="/name")
+    if len(name) > MAX_NAME:
+        raise InvalidInput(f"name: {len(name):,} characters; at most {MAX_NAME}", pointer="/name")
+    try:
+        check_line(name)
+    except ValidationError as error:
+        raise InvalidInput(f"name: {error.message}", code="control_character", pointer="/name") from error
+    return name
+
+
+def _scope_in(scope: str) -> str:
+    if scope not in View.Scope.values:
+        raise InvalidInput(f"share={scope[:20]!r} is not one of {', '.join(View.Scope.values)}", pointer="/share")
+    return scope
+
+
+@dataclass(frozen=True)
+class ViewLine:
+    """A view on its page: its parameters, and `share`, the value of who sees it now, where the reader may change it."""
+
+    view: View
+    parameters: dict[str, str]
+    share: str
+    may_change: bool
+
+
+def _page(request: Request, collection: Collection, status: int = 200, **told: Any) -> HttpResponse:
+    user = request.user
+    seen = View.objects.visible_to(user).filter(collection=collection).select_related("team", "owner", "collection")
+    changeable = set(View.objects.changeable_by(user).filter(collection=collection).values_list("pk", flat=True))
+    managed = Collection.objects.managed_by(user).filter(pk=collection.pk).exists()
+    lines = [
+        ViewLine(
+            view,
+            parameters_of(view),
+            f"{view.scope}:{view.team.slug}" if view.team else view.scope,
+            view.pk in changeable,
+        )
+        for view in seen
+    ]
+    scopes = _scopes(user, collection, managed)
+    context = {"collection": collection, "lines": lines, "scopes": scopes, **told}
+    return render(request._request, "metrics/saved_views.html", context, status=status)
