@@ -45,6 +45,7 @@ class Site:
             "leaderboard-columns": "/collections/open/?columns=param:bm25.k1,param:model,cost:latency_ms&"
             "arrange=-param:bm25.k1",
             "parameters": "/collections/open/parameters/",
+            "saved-views": "/collections/open/views/",
             "no-parameters": "/collections/empty/parameters/",
             "comparison": "/collections/open/comparison/",
             "comparison-baseline": f"/collections/open/comparison/?baseline={other}&tests=paired_t&tests=sign",
@@ -86,6 +87,7 @@ class Site:
         return {
             "submit": f"/collections/{SLUG}/submit/",
             "tokens": "/tokens/",
+            "own-views": "/collections/open/views/",
             "webhooks": "/collections/open/webhooks/",
             "run-parameters": f"/runs/{run}/parameters/",
             "new-collection": "/new-collection/",
@@ -117,6 +119,8 @@ def filled_site(folder: Path) -> Iterator[Site]:
             metadata = {"bm25": {"k1": 0.6 + number % 3 / 5, "b": 0.4}, "model": f"BM25-{number}", "stemmed": True}
             said = {"metadata": metadata, "costs": {"latency_ms": {"value": 12.1, "low": 11, "high": 14, "n": 200}}}
             api.patch(sent["url"], json=said).raise_for_status()
+        view = {"name": "Much k1", "query": "filter=param:bm25.k1>0.7&columns=param:bm25.k1", "scope": "collection"}
+        api.post("collections/open/views/", json=view).raise_for_status()
         log = _upload(api, "post", "collections/open/sessions/?tag=log", simulated.sessions)
         for sent in (*runs.values(), log):
             wait_until_evaluated(api, sent["url"])

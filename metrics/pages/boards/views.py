@@ -20,6 +20,7 @@ from metrics.pages.boards.questions import (
     read_added,
     with_shown_measures,
 )
+from metrics.pages.boards.saved_views import address_of, read_menu
 from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
@@ -29,10 +30,11 @@ from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.parameters import choice_in, measure_in, measures_in
 from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters
+from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters, of_views
 from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
+from runs.api.parameters import text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
 from runs.views import leave_out, page, problem_of, reads
@@ -45,8 +47,8 @@ CHARTS = ("none", "means", "scatter")
 _FEW_ROWS = 15
 # The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its measures, a saved view
 # to open, and the one that was opened.
-_OWN = ("select", "chart", "x", "y")
-_READS = (*names_of(BOARD), "add", "compare", *_OWN)
+_OWN = ("select", "chart", "x", "y", "opened")
+_READS = (*names_of(BOARD), "add", "compare", "view", *_OWN)
 # The parameters of the page that its chart depends on.
 _DRAWN = {
     "means": ("measures", "sort", "order", "limit", "offset", "filter", "arrange", "versions", "confidence", "scores"),
@@ -59,16 +61,21 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     behind them."""
     found = visible_collection(request, slug)
     board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
-    return board + of_listed(found) + of_parameters(found) if board else None
+    listed = (*of_listed(found), *of_parameters(found), *of_views(found))
+    return board + listed if board else None
 
 
 @page
 @reads(*_READS)
 @unchanged_page(_fingerprint, snapshot=True)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a collection with its leaderboard. Measures to `add` become part of its address, and `compare` redirects."""
+    """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part of its address, and
+    `compare` redirects."""
     collection = counted_collection(request, slug)
     query = query_of(request, collection)
+    if query.get("view"):
+        check_scores(request, collection)
+        return HttpResponseRedirect(address_of(collection, text_of(request.GET), request.user))
     added = _with_added(request, collection, query)
     if added is not None:
         return HttpResponseRedirect(added)
@@ -87,6 +94,8 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
         qrels = collection.active_qrels if can_see_scores(request.user, collection) else None
     managed = Collection.objects.managed_by(request.user).filter(pk=collection.pk).exists()
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels), "managed": managed}
+    if "board" in context:
+        context["views"] = read_menu(request, collection, managed)
     return render(request, "metrics/collection.html", context, status=status)
 
 

@@ -20,7 +20,17 @@ from metrics.engine import ENGINE_VERSION
 from metrics.models import Comparison, Evaluation
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
-from runs.models import Collection, Label, ParameterKey, ParameterSet, Qrels, Run, SessionSet, Topic
+from runs.models import (
+    Collection,
+    Label,
+    ParameterKey,
+    ParameterSet,
+    Qrels,
+    Run,
+    SessionSet,
+    Topic,
+    View,
+)
 
 Fingerprint = tuple[Any, ...]
 _PACKAGES = ("evalhub", "runs", "metrics")
@@ -95,6 +105,12 @@ def of_units(collection: Collection) -> Fingerprint:
     """Return the fingerprint of the units that organisers gave to parameters and costs."""
     described = ParameterKey.objects.filter(collection=collection).exclude(unit="").order_by("pk")
     return tuple(described.values_list("pk", "unit"))
+
+
+def of_views(collection: Collection) -> Fingerprint:
+    """Return the fingerprint of the saved views of a leaderboard."""
+    saved = View.objects.filter(collection=collection).order_by()
+    return tuple(saved.aggregate(Count("pk"), Max("pk"), Max("changed_at")).values())
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:
