@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures
-from metrics.api.boards import saved_views, what_if
+from metrics.api.boards import citation, saved_views, what_if
 from metrics.api.boards import views as boards
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
@@ -64,6 +64,7 @@ urlpatterns = [
         boards.LeaderboardExport.as_view(),
         name="leaderboard-export",
     ),
+    path("collections/<slug:collection>/citation/", citation.CitationView.as_view(), name="citation"),
     path("collections/<slug:collection>/views/", saved_views.ViewList.as_view(), name="views"),
     path("views/<slug:code>/", saved_views.ViewDetail.as_view(), name="view"),
     path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),

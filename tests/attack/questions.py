@@ -97,6 +97,7 @@ DEAREST: dict[str, str] = {
     "describe-parameter": _PAGE + "parameters/describe/",
     "labels": _BOARD + "labels/?limit=200",
     "label": _BOARD + "labels/main/",
+    "citation": _BOARD + "citation/",
     "views": _BOARD + "views/?limit=200",
     "view": f"{_API}views/2222222222/",
     "views-page": _PAGE + "views/",

@@ -57,6 +57,7 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/views/", {}),
     ("collections/{collection}/leaderboard/", {"view": "{view}"}),
     ("views/{view}/", {}),
+    ("collections/{collection}/citation/", {"sort": "AP"}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("me/", {}),

@@ -55,6 +55,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "label":              {"GET":    "401 200 403 403 403 200 403",
                            "PUT":    "401 200 403 403 403 200 403",
                            "DELETE": "401 204 403 403 403 204 403"},
+    "citation":           {"GET":    ALL},
     # It is for all readers.
     "views":              {"GET":    ALL,
                            "POST":   "401 201 201 201 201 201 403"},
@@ -264,6 +265,7 @@ BLIND: dict[str, dict[str, str]] = {
     "label":              {"GET":    "401 200 404 403 404 200 403",
                            "PUT":    "401 200 404 403 404 200 403",
                            "DELETE": "401 204 404 403 404 204 403"},
+    "citation":           {"GET":    SCORES},
     "views":              {"GET":    SCORES,
                            "POST":   "401 403 403 201 403 201 403"},
     "view":               {"GET":    STORED,

@@ -9,10 +9,12 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 
 from metrics.charts.boards.charts import COLLECTION_CHARTS
 from metrics.charts.boards.means import means_figure
 from metrics.engine.errors import EvalHubError, MeasureError
+from metrics.exports.boards.citation import Citation
 from metrics.pages.boards.questions import (
     columns_panel,
     filter_choices,
@@ -61,7 +63,8 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     behind them."""
     found = visible_collection(request, slug)
     board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
-    listed = (*of_listed(found), *of_parameters(found), *of_views(found))
+    # A citation names the day.
+    listed = (*of_listed(found), *of_parameters(found), *of_views(found), timezone.now().date())
     return board + listed if board else None
 
 
@@ -96,6 +99,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels), "managed": managed}
     if "board" in context:
         context["views"] = read_menu(request, collection, managed)
+        context["citation"] = _citation(request, collection, context)
     return render(request, "metrics/collection.html", context, status=status)
 
 
@@ -239,6 +243,14 @@ def _chart(request: HttpRequest, collection: Collection, query: Query, context: 
         figure = COLLECTION_CHARTS[chart](collection, kept, request.user)
     size = "rows" if chart == "means" and len(figure.rows) > _FEW_ROWS else "column"
     return ShownFigure(figure, "collection-chart", {"collection": collection.slug}, kept, size)
+
+
+def _citation(request: HttpRequest, collection: Collection, context: dict[str, Any]) -> Citation:
+    """Return the leaderboard as an entry of BibTeX, of today."""
+    query, board = context["views"].query, context["board"]["board"]
+    page_address = request.build_absolute_uri(reverse("collection-page", args=[collection.slug]))
+    address = f"{page_address}?{query}" if query else page_address
+    return Citation(collection, board.qrels, board.sort, address, timezone.now().date())
 
 
 def _exports(collection: Collection, query: Query) -> list[tuple[str, str]]:

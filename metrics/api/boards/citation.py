@@ -1,0 +1,59 @@
+"""The API of citations: a leaderboard as an entry of BibTeX."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from metrics.exports.boards.citation import Citation
+from metrics.questions.boards import board_query, standings_query
+from metrics.questions.declared import BOARD, VIEW
+from metrics.questions.saved_views import board_parameters, kept_query
+from metrics.services.boards.leaderboard import active_qrels
+from runs.api.access import scored_collection
+from runs.api.shapes import Url, shape
+
+
+class CitationAnswer(TypedDict):
+    """What a citation of a leaderboard names."""
+
+    bibtex: str
+    title: str
+    url: Annotated[Url, "of the page with these parameters"]
+    accessed: Annotated[str, "the day, in UTC"]
+    qrels: Annotated[int, "the version of the judgements"]
+    sha256: Annotated[str, "of the judgements"]
+    engine_version: str
+
+
+class CitationView(APIView):
+    """A leaderboard as an entry of BibTeX, with its address, the day, the version and the SHA-256 of the judgements,
+    and the version of the engine."""
+
+    @extend_schema(responses=shape(CitationAnswer), parameters=[*BOARD, VIEW])
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        parameters = board_parameters(request, found)
+        asked = board_query(parameters, found, request.user)
+        standings_query(parameters)
+        query = kept_query(parameters)
+        page = reverse("collection-page", [found.slug], request=request)
+        cited = Citation(
+            found, active_qrels(found), asked.sort, f"{page}?{query}" if query else page, timezone.now().date()
+        )
+        answer = CitationAnswer(
+            bibtex=cited.bibtex,
+            title=cited.title,
+            url=cited.address,
+            accessed=cited.on.isoformat(),
+            qrels=cited.qrels.version,
+            sha256=cited.qrels.sha256,
+            engine_version=cited.engine_version,
+        )
+        return Response(answer)

@@ -1,0 +1,50 @@
+"""A leaderboard as an entry of BibTeX: what it shows, where and when, under which judgements and which engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.grammar import Measure
+from metrics.exports.comparisons.latex import escaped
+from runs.models import Collection, Qrels
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+@dataclass(frozen=True)
+class Citation:
+    """What a citation names; `on` is the day on which the leaderboard was read."""
+
+    collection: Collection
+    qrels: Qrels
+    sort: Measure
+    address: str
+    on: date
+    engine_version: str = ENGINE_VERSION
+
+    @property
+    def title(self) -> str:
+        return f"Leaderboard of {self.collection.name} by {self.sort.name}"
+
+    @property
+    def bibtex(self) -> str:
+        qrels = self.qrels
+        note = f"Judgements: version {qrels.version}, SHA-256 {qrels.sha256}. Engine: version {self.engine_version}"
+        fields = {
+            "title": f"{{{escaped(self.title)}}}",
+            "howpublished": "EvalHub",
+            "year": str(self.on.year),
+            "month": _MONTHS[self.on.month - 1],
+            "url": self.address,
+            "urldate": self.on.isoformat(),
+            "note": escaped(note),
+        }
+        # The name of a month is a macro of BibTeX, which has no braces.
+        lines = [f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()]
+        return "\n".join([f"@misc{{{self.key},", *lines, "}", ""])
+
+    @property
+    def key(self) -> str:
+        return f"evalhub-{self.collection.slug}-v{self.qrels.version}-{self.on:%Y%m%d}"
