@@ -36,10 +36,11 @@ CODES = {
     408: "body_too_slow client_left",
     409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled "
     "too_many_views "
-    "conflict not_blind "
+    "too_many_shares conflict not_blind "
     "nothing_to_release release_needed already_released judgements_were_open already_member already_invited "
     "too_many_teams not_empty last_owner personal_team too_many_webhooks webhooks_off webhook_disabled "
     "unsigned_webhook secret_unreadable",
+    410: "share_expired share_revoked",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines too_many_topics "
     "too_many_documents too_many_sessions too_many_queries too_many_systems",

@@ -36,6 +36,7 @@ _STATUS: dict[type[EvalHubError], int] = {
     errors.StoredFileCorrupt: 500,
     errors.StoredValueCorrupt: 500,
     errors.NotFound: 404,
+    errors.Gone: 410,
     errors.NotAllowed: 403,
     errors.ChangedMeanwhile: 412,
     errors.KeyReused: 422,

@@ -12,6 +12,7 @@
     │   └── WrongStore          the data folder is that of another install
     ├── StoredValueCorrupt      a stored value that no longer has its digest; nothing is shown of it
     ├── NotFound                an object that is not there, or not for this user
+    ├── Gone                    a share link that was revoked or has expired
     ├── NotAllowed              an object that may be seen but not changed by this user
     │   └── Blind               anything that depends on judgements nobody but the organisers may see yet
     ├── ChangedMeanwhile        a change of something that is not as its sender has read it
@@ -83,6 +84,10 @@ class StoredValueCorrupt(EvalHubError):
 
 class NotFound(EvalHubError):
     code = "not_found"
+
+
+class Gone(EvalHubError):
+    code = "share_revoked"
 
 
 class NotAllowed(EvalHubError):

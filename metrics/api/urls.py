@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from metrics.api import charts, evaluations, measures
+from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, saved_views, what_if
 from metrics.api.boards import views as boards
 from metrics.api.comparisons import design, judgements, orders
@@ -67,6 +67,8 @@ urlpatterns = [
     path("collections/<slug:collection>/citation/", citation.CitationView.as_view(), name="citation"),
     path("collections/<slug:collection>/views/", saved_views.ViewList.as_view(), name="views"),
     path("views/<slug:code>/", saved_views.ViewDetail.as_view(), name="view"),
+    path("shares/", shares.ShareLinkList.as_view(), name="shares"),
+    path("shares/<slug:share>/", shares.ShareLinkDetail.as_view(), name="share"),
     path("collections/<slug:collection>/comparison/", comparisons.ComparisonView.as_view(), name="comparison"),
     path(
         "collections/<slug:collection>/comparison/export/<export:kind>/",

@@ -21,6 +21,7 @@ from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.runs import Run
 from runs.models.saved_views import View
 from runs.models.sessions import SessionSet
+from runs.models.shares import ShareLink
 from runs.models.submissions import Submission
 from runs.models.webhooks import Delivery, UnannouncedEvaluations, Webhook
 
@@ -49,6 +50,7 @@ __all__ = [
     "Run",
     "Scope",
     "SessionSet",
+    "ShareLink",
     "Submission",
     "Team",
     "Topic",

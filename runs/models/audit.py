@@ -49,6 +49,8 @@ class AuditEvent(models.Model):
         VIEW_CREATED = "view.created"
         VIEW_CHANGED = "view.changed"
         VIEW_DELETED = "view.deleted"
+        SHARE_CREATED = "share.created"
+        SHARE_REVOKED = "share.revoked"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"

@@ -26,6 +26,7 @@ SYSTEM = Origin()
 # The attribute that names an object in the trail, if its text does not.
 _IDS = {
     "run": "pk", "sessionset": "pk", "comparison": "pk", "webhook": "pk", "apitoken": "key", "invitationlink": "key",
+    "sharelink": "key",
 }  # fmt: skip
 
 

@@ -98,6 +98,7 @@ DEAREST: dict[str, str] = {
     "labels": _BOARD + "labels/?limit=200",
     "label": _BOARD + "labels/main/",
     "citation": _BOARD + "citation/",
+    "shares": f"{_API}shares/?limit=200",
     "views": _BOARD + "views/?limit=200",
     "view": f"{_API}views/2222222222/",
     "views-page": _PAGE + "views/",

@@ -24,6 +24,7 @@ from runs.models import (
     Qrels,
     Run,
     SessionSet,
+    ShareLink,
     Team,
     User,
     View,
@@ -60,6 +61,10 @@ def create_webhook(api: APIClient) -> Any:
 # What is done by whom, what must be there before, and the one event that it leaves.
 def save_view(api: APIClient) -> Any:
     return api.post(f"{SMALL}views/", {"name": "x", "query": "", "scope": "collection"})
+
+
+def share_board(api: APIClient) -> Any:
+    return api.post("/api/v1/shares/", {"kind": "leaderboard", "collection": "small"})
 
 
 Act = Callable[[APIClient], Any]
@@ -114,6 +119,8 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "view.created": (lambda api: None, save_view),
     "view.changed": (save_view, lambda api: api.patch(f"/api/v1/views/{View.objects.get().code}/", {"name": "y"})),
     "view.deleted": (save_view, lambda api: api.delete(f"/api/v1/views/{View.objects.get().code}/")),
+    "share.created": (lambda api: None, share_board),
+    "share.revoked": (share_board, lambda api: api.delete(f"/api/v1/shares/{ShareLink.objects.get().key}/")),
     "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
     "session_set.changed": (
         lambda api: upload(api, "collections/small/sessions/", SESSIONS),
@@ -142,7 +149,7 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.delete(webhook_address()),
     ),
 }
-OF_COLLECTIONS = ("collection", "topics", "qrels", "run", "session_set", "parameter", "label", "view")
+OF_COLLECTIONS = ("collection", "topics", "qrels", "run", "session_set", "parameter", "label", "view", "share")
 # Those that only the administration makes, or a worker.
 ADMINISTRATION = {
     "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",

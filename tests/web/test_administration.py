@@ -53,6 +53,7 @@ UNSEEN = {
     "LabelMove",
     # Pages of their own show them.
     "View",
+    "ShareLink",
     "Membership",
     "RateCounter",
     "RememberedAnswer",

@@ -24,6 +24,7 @@ from tests.web.worlds import (
     make_people,
     make_runs,
     make_session_set,
+    make_share,
     make_view,
     run_ids,
 )
@@ -57,6 +58,7 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/views/", {}),
     ("collections/{collection}/leaderboard/", {"view": "{view}"}),
     ("views/{view}/", {}),
+    ("shares/", {}),
     ("collections/{collection}/citation/", {"sort": "AP"}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
@@ -123,6 +125,7 @@ def world(db: None) -> World:
         "delivery": [str(delivery.pk)],
         "label": [make_label(runs[0])],
         "code": [make_view("one"), make_view("dark")],
+        "share": [make_share(people, "one")[0].key],
     }
     return World(people, names)
 

@@ -56,6 +56,10 @@ MATRIX: dict[str, dict[str, str]] = {
                            "PUT":    "401 200 403 403 403 200 403",
                            "DELETE": "401 204 403 403 403 204 403"},
     "citation":           {"GET":    ALL},
+    # The link is the owner's.
+    "shares":             {"GET":    "401 200 200 200 200 200 200",
+                           "POST":   "401 403 403 201 403 201 403"},
+    "share":              {"DELETE": "401 404 404 204 404 204 403"},
     # It is for all readers.
     "views":              {"GET":    ALL,
                            "POST":   "401 201 201 201 201 201 403"},
@@ -377,6 +381,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("label", "PUT"): lambda: {"run": str(Run.objects.filter(labels=None).latest("created_at").pk)},
     ("views", "POST"): lambda: {"name": "New", "query": "filter=tag:good&measures=AP"},
     ("view", "PATCH"): lambda: {"name": "Renamed"},
+    ("shares", "POST"): lambda: {"kind": "leaderboard", "collection": "one", "query": "filter=tag:good"},
     ("views-page", "POST"): lambda: {"action": "create", "name": "New", "query": "", "share": "me"},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "participant"},

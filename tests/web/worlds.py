@@ -22,12 +22,14 @@ from runs.models import (
     Invitation,
     Membership,
     Run,
+    ShareLink,
     Team,
     User,
     View,
     Webhook,
 )
 from runs.services.labels import move_label
+from runs.services.shares import Shared, create_share
 from runs.services.webhooks.signing import new_secret, seal
 from tests.conftest import GOOD, POOR, QRELS, SESSIONS, client_of, evaluate_all, evaluate_all_sessions, upload
 
@@ -132,6 +134,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "parameter": "k1",
         "label": make_label(run),
         "code": make_view(slug),
+        "share": make_share(people, slug)[0].key,
     }
 
 
@@ -148,6 +151,12 @@ def make_view(slug: str) -> str:
     fields = {"name": "AP", "query": "measures=AP&columns=param%3Ak1", "scope": View.Scope.COLLECTION}
     made, _ = View.objects.get_or_create(code=slug, collection=Collection.objects.get(slug=slug), defaults=fields)
     return made.code
+
+
+def make_share(people: People, slug: str, **fields: Any) -> tuple[ShareLink, str]:
+    """The owner's link to a leaderboard, or to what the fields say, and its secret."""
+    shared = Shared(**{"kind": "leaderboard", "collection": Collection.objects.get(slug=slug), **fields})
+    return create_share(shared=shared, by=people.users["owner"])
 
 
 def make_session_set(people: People, slug: str) -> str:
