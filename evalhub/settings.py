@@ -142,6 +142,7 @@ MIDDLEWARE = [
     "evalhub.operating.middleware.FinalSlash",
     "django.middleware.security.SecurityMiddleware",
     "evalhub.operating.middleware.ContentSecurityPolicy",
+    "evalhub.operating.middleware.SecretOfShareLink",
     "evalhub.operating.middleware.NoTokenInAddress",
     "evalhub.serving.static_files.StaticFiles",
     "evalhub.operating.middleware.PrivateAnswers",

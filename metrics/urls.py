@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from metrics.pages import scripts
+from metrics.pages import scripts, shared, shares
 from metrics.pages.boards import (
     parameters,
     saved_views,
@@ -45,6 +45,11 @@ urlpatterns: list[URLPattern] = [
     path("session-sets/<uuid:session_set>/", session_sets.session_set_page, name="session-set-page"),
     path("session-sets/<uuid:session_set>/status/", session_sets.session_set_status, name="session-set-status"),
     path("session-sets/<uuid:session_set>/sessions/<str:session>/", session_sets.session_page, name="session-page"),
+    path("shares/", shares.SharesPage.as_view(), name="shares-page"),
+    path("s/<slug:share>/", shared.open_page, name="open-share"),
+    path("shared/<slug:share>/", shared.shared_page, name="shared-page"),
+    path("shared/<slug:share>/export/<slug:kind>/", shared.shared_file, name="shared-file"),
+    path("shared/<slug:share>/charts/<slug:chart>.<slug:form>", shared.shared_chart, name="shared-chart"),
     path("measures/", measures.measures_page, name="measures-page"),
     path("measures/suggestions/", measures.measure_suggestions, name="measure-suggestions"),
     path("measures/<str:measure>/", measures.measure_page, name="measure-page"),

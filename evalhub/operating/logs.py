@@ -15,6 +15,8 @@ FIELDS = ("request_id", "method", "path", "view", "status", "seconds", "user", "
           "session_evaluation", "comparison", "run", "session_set", "state", "attempts", "code")  # fmt: skip
 _SANE_ID = re.compile(r"\A[A-Za-z0-9._-]{1,64}\Z")
 _TOKEN = re.compile(r"evh_[0-9a-f]{4,}_[\w-]+")
+# The secret of a share link, if its address is logged before the middleware that takes it out.
+_SHARE = re.compile(r"(/s/[^/\s]{1,40}/)[^/\s\"']+")
 # PostgreSQL quotes the whole row that it refuses.
 _ROW = re.compile(r"(DETAIL: +).*")
 # Set by each request and each task, and not reset after it: Django logs some answers when all middleware is done.
@@ -65,8 +67,12 @@ class NoProbes(logging.Filter):
 
 
 def hide_secrets(text: str) -> str:
-    """Return the text without tokens, and without the content of rows."""
-    return _ROW.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))
+    """Return the text without tokens and secrets of share links, and without the content of rows."""
+    return _ROW.sub(r"\1[hidden]", _without_tokens(text))
+
+
+def _without_tokens(text: str) -> str:
+    return _SHARE.sub(r"\1[hidden]", _TOKEN.sub("evh_[hidden]", text))
 
 
 class LineFormatter(logging.Formatter):
@@ -96,7 +102,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = hide_secrets(self.formatException(record.exc_info))
-        return _TOKEN.sub("evh_[hidden]", json.dumps(line, ensure_ascii=False, default=str))
+        return _without_tokens(json.dumps(line, ensure_ascii=False, default=str))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

@@ -193,6 +193,30 @@ class NoTokenInAddress:
         return answer
 
 
+# A share link: its key, its secret, and what a program put behind it.
+_SHARE = re.compile(r"/s/([^/]+)/([^/]+)(?:/.*)?", re.DOTALL)
+
+
+class SecretOfShareLink:
+    """Take the secret of a share link out of the address before anything else reads it: logs, pages and reports of
+    errors have its key alone. The view finds it in `share_secret`."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if found := _SHARE.fullmatch(request.path_info):
+            request.share_secret = found[2]  # type: ignore[attr-defined]
+            mounted_at = request.path.removesuffix(request.path_info)
+            request.path_info = f"/s/{found[1]}/"
+            request.path = f"{mounted_at}{request.path_info}"
+            request.META["PATH_INFO"] = request.path_info
+            for name in _LOGGED:
+                if name in request.META:
+                    request.META[name] = "" if name == "QUERY_STRING" else request.path
+        return self.get_response(request)
+
+
 # The addresses to which passwords are sent.
 _PASSWORDS = (settings.LOGIN_URL, "/account/", "/first-account/", "/join/", "/admin/login/", "/admin/password_change/")
 

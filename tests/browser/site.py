@@ -88,6 +88,8 @@ class Site:
             "submit": f"/collections/{SLUG}/submit/",
             "tokens": "/tokens/",
             "own-views": "/collections/open/views/",
+            "share": "/shares/?kind=leaderboard&collection=blind",
+            "shares": "/shares/",
             "webhooks": "/collections/open/webhooks/",
             "run-parameters": f"/runs/{run}/parameters/",
             "new-collection": "/new-collection/",

@@ -174,6 +174,13 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 303 303 303 303 303"},
     # It leads to the leaderboard.
     "view-page":          {"GET":    ALL.replace("200", "303")},
+    "shares-page":        {"GET":    "302 200 200 200 200 200 200",
+                           "POST":   "401 403 403 201 403 201 201"},
+    # Without its secret, and without the cookie that it sets.
+    "open-share":         {"GET":    ALL.replace("200", "404")},
+    "shared-page":        {"GET":    ALL.replace("200", "404")},
+    "shared-file":        {"GET":    ALL.replace("200", "404")},
+    "shared-chart":       {"GET":    ALL.replace("200", "404")},
     "comparison-page":    {"GET":    ALL},
     # Reading it leads back to the page that asks.
     "queue-comparison":   {"GET":    ALL.replace("200", "303"),
@@ -353,7 +360,7 @@ PAGES = (
     "new-collection-page", "manage-page", "manage-topics-page", "manage-judgements-page", "manage-measures-page",
     "manage-access-page", "manage-quota-page", "manage-withdrawn-page", "manage-audit-page", "run-change-page",
     "session-set-change-page", "submit-sessions-page", "first-account-page", "join-page", "teams-page", "team-page",
-    "views-page", "view-page",
+    "views-page", "view-page", "shares-page", "open-share", "shared-page", "shared-file", "shared-chart",
 )  # fmt: skip
 
 
@@ -382,6 +389,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("views", "POST"): lambda: {"name": "New", "query": "filter=tag:good&measures=AP"},
     ("view", "PATCH"): lambda: {"name": "Renamed"},
     ("shares", "POST"): lambda: {"kind": "leaderboard", "collection": "one", "query": "filter=tag:good"},
+    ("shares-page", "POST"): lambda: {"action": "create", "kind": "leaderboard", "collection": "one", "days": "30"},
     ("views-page", "POST"): lambda: {"action": "create", "name": "New", "query": "", "share": "me"},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "participant"},

@@ -27,6 +27,7 @@ from metrics.pages.boards.selection import comparison_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
+from metrics.pages.shares import share_address
 from metrics.questions.boards import board_query
 from metrics.questions.declared import BOARD, HOW_MADE, names_of
 from metrics.questions.parameters import choice_in, measure_in, measures_in
@@ -99,6 +100,7 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= {"qrels": qrels, "levels": level_lines(collection, qrels), "managed": managed}
     if "board" in context:
         context["views"] = read_menu(request, collection, managed)
+        context["share"] = share_address("leaderboard", collection=slug, query=context["views"].query)
         context["citation"] = _citation(request, collection, context)
     return render(request, "metrics/collection.html", context, status=status)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, cast
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -17,6 +18,7 @@ from metrics.pages.comparisons.controls import Controls, Text, address, make_con
 from metrics.pages.comparisons.many_runs import many_runs_parts
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
+from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS
 from metrics.questions.addresses import asked_of
 from metrics.questions.comparisons import comparison_query, stored_comparison
@@ -69,7 +71,16 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     if "controls" in context:
         status = max(status, fill(context, "found", _found, collection, text, context["controls"]))
         status = max(status, _add_parts(context, collection, text))
+        if answer := context.get("found", {}).get("answer"):
+            context["share"] = _share_address(collection, answer)
     return render(request, "metrics/comparison.html", context, status=status)
+
+
+def _share_address(collection: Collection, answer: Answer) -> str:
+    """Return where the comparison is shared: a stored one by its id, if all of its runs are shown."""
+    if answer.stored and not answer.narrowed:
+        return share_address("comparison", comparison=str(answer.stored.pk))
+    return share_address("comparison", collection=collection.slug, query=urlencode(asked_of(answer.query)))
 
 
 def _controls(request: HttpRequest, collection: Collection, text: Text) -> Controls:
@@ -162,6 +173,7 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
     else:
         context["found"] = {"waiting": stored, "asked": asked_of(*question_of(stored)), **_status(stored)}
     status = max(status, _add_parts(context, collection, text))
+    context["share"] = share_address("comparison", comparison=str(stored.pk))
     return render(request, "metrics/stored_comparison.html", context, status=status)
 
 

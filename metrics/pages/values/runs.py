@@ -28,6 +28,7 @@ from metrics.pages.parts import (
     run_subject,
     status_piece,
 )
+from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
 from metrics.pages.values.parameters import parameter_lines
 from metrics.pages.values.summary import read_summary
@@ -97,6 +98,7 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             "stale": evaluation.is_stale,
             "others": runs_beside(evaluation, _OTHERS_NAMED),
             "value_exports": _value_exports(run, query),
+            "share": share_address("run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]),
         }
         status = max(
             fill(context, "values", _values, run, evaluation, query),

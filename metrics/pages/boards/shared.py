@@ -1,0 +1,73 @@
+"""A shared leaderboard: the table of its exports, without links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.http import Http404, HttpResponse
+
+from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
+from metrics.charts.figure import Figure
+from metrics.exports.boards import EXPORTS
+from metrics.exports.boards.table import table_of
+from metrics.pages.boards.statistics import asked_statistics, read_statistics
+from metrics.pages.parts import Query, fill
+from metrics.questions.boards import board_query
+from metrics.questions.declared import names_of
+from metrics.questions.run_ids import without_labels
+from metrics.questions.shares import parameters_of_link
+from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard, read_whole_board
+from metrics.services.boards.standings import read_standings
+from metrics.services.snapshots import read_in_snapshot
+from metrics.tables import Paging
+from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.models import ShareLink
+
+FILES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown", "trec_eval": "trec_eval"}
+_OF_CHART = names_of(COLLECTION_CHART_READS["means"])
+
+
+def _asked(link: ShareLink) -> tuple[Query, BoardQuery]:
+    """Return the parameters of the link and the query of its leaderboard, as its maker reads it."""
+    query = without_labels(parameters_of_link(link), link.collection, link.created_by)
+    asked = board_query(query, link.collection, link.created_by)
+    return query, replace(asked, measures=list(dict.fromkeys([*asked.measures, asked.sort])))
+
+
+def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+    query, asked = _asked(link)
+    asked = replace(asked, offset=integer_in(given, "offset", 0, 0, MAX_OFFSET))
+    board = read_leaderboard(collection=link.collection, query=asked)
+    context: dict[str, Any] = {"board": board, "paging": Paging(asked.offset, asked.limit, board.total)}
+    status = fill(context, "sure", read_statistics, board, query, True)
+    sure = context.get("sure")
+    context["table"] = table_of(link.collection, board, sure.standings if sure else None)
+    fill(context, "figure", chart, link, "means")
+    context["figures"] = [context["figure"]] if "figure" in context else []
+    return context, status
+
+
+def file(link: ShareLink, kind: str) -> HttpResponse:
+    export = EXPORTS[kind]
+
+    def read() -> str:
+        query, asked = _asked(link)
+        board = read_whole_board(collection=link.collection, query=asked)
+        wanted = asked_statistics(query) if board.ranked else None
+        standings = read_standings(board=board, query=wanted) if wanted else None
+        return "".join(export.render(link.collection, board, standings))
+
+    response = HttpResponse(read_in_snapshot(read), content_type=export.content_type)
+    name = f"{link.collection.slug}-leaderboard.{export.ending}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def chart(link: ShareLink, name: str) -> Figure:
+    if name != "means":
+        raise Http404("there is no such chart of this page")
+    query, _ = _asked(link)
+    drawn = {name: text for name, text in query.items() if name in _OF_CHART}
+    return COLLECTION_CHARTS["means"](link.collection, drawn, link.created_by)

@@ -1,0 +1,131 @@
+"""The page of share links: say who sees something, make a link to it, and revoke one's links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.questions.shares import shared_in
+from runs.api.origin import origin_of
+from runs.api.parameters import text_of
+from runs.errors import InvalidInput, NotFound
+from runs.models import Run, Scope, ShareLink, User
+from runs.pages.forms import FormPage, refusal_of, see
+from runs.services.shares import Shared, create_share, may_share, revoke_share, shared_by
+
+_NAMES = ("kind", "collection", "run", "comparison", "query")
+_DAYS = {"7": "7 days", "30": "30 days", "90": "90 days", "366": "a year"}
+_SHOWN = 200
+
+
+class SharesPage(FormPage):
+    """The share links of the user, and a form for a link to what the address names; `action` creates or revokes one."""
+
+    scopes = {"POST": Scope.MANAGE}
+    reads = _NAMES
+    fields = ("action", "key", "days", *_NAMES)
+
+    def get(self, request: Request) -> HttpResponse:
+        given = text_of(request.query_params)
+        told = _asked(request, given) if given.get("kind") else {}
+        return _page(request, **told)
+
+    def post(self, request: Request) -> HttpResponse:
+        given = {name: str(request.data.get(name, "")) for name in self.fields}
+        user, origin, told = cast(User, request.user), origin_of(request), dict[str, Any]()
+        try:
+            if given["action"] == "revoke":
+                link = ShareLink.objects.filter(created_by=user.pk, key=given["key"], revoked_at=None).first()
+                if link is None:
+                    raise NotFound(f"you have no share link {given['key'][:20]!r}")
+                revoke_share(link=link, origin=origin)
+                messages.success(request._request, f"Link {link.key} revoked.")
+                return see(request, reverse("shares-page"))
+            if given["action"] != "create":
+                raise NotFound(f"there is no action {given['action'][:40]!r}")
+            told = _asked(request, given)
+            if given["days"] not in _DAYS:
+                raise InvalidInput(f"days is one of {', '.join(_DAYS)}", pointer="/days")
+            until = timezone.now() + timedelta(days=int(given["days"]))
+            link, secret = create_share(shared=told["shared"], by=user, expires_at=until, origin=origin)
+        except (EvalHubError, APIException) as error:
+            refused = refusal_of(error)
+            return _page(request, refused.status, refused=refused, **told)
+        address = request.build_absolute_uri(reverse("open-share", args=[link.key]))
+        return _page(request, 201, **told, made=link, address=f"{address}{secret}/")
+
+
+def _asked(request: Request, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the address or the form names, the address at which its readers find it, and the fields of the
+    form."""
+    shared = shared_in(request, given)
+    return {
+        "shared": shared,
+        "title": _title(shared, _tags([shared.target])),
+        "plain": request.build_absolute_uri(_plain_address(shared)),
+        "may_share": may_share(request.user, shared),
+        "kept": {name: given[name] for name in _NAMES if given.get(name)},
+    }
+
+
+def share_address(kind: str, **named: str) -> str:
+    """Return the address of the form that shares something."""
+    return f"{reverse('shares-page')}?{urlencode({'kind': kind, **{n: text for n, text in named.items() if text}})}"
+
+
+def _title(shared: Shared, tags: Mapping[str, str]) -> str:
+    if shared.kind == ShareLink.Kind.RUN:
+        return f"run {tags.get(shared.target, shared.target)} of {shared.collection.name}"
+    return f"{shared.kind} of {shared.collection.name}"
+
+
+def _tags(runs: Iterable[str]) -> dict[str, str]:
+    named = Run.objects.filter(pk__in=[run for run in runs if run]).values_list("pk", "tag")
+    return {str(pk): tag for pk, tag in named}
+
+
+def _plain_address(shared: Shared) -> str:
+    """Return the address of the ordinary page."""
+    if shared.kind == ShareLink.Kind.RUN:
+        path = reverse("run-page", args=[shared.target])
+    elif shared.target:
+        path = reverse("stored-comparison-page", args=[shared.target])
+    else:
+        name = "comparison-page" if shared.kind == ShareLink.Kind.COMPARISON else "collection-page"
+        path = reverse(name, args=[shared.collection.slug])
+    return f"{path}?{shared.query}" if shared.query else path
+
+
+@dataclass(frozen=True)
+class ShareLine:
+    """A link on the page: what it opens, and the ordinary address of that."""
+
+    link: ShareLink
+    title: str
+    address: str
+
+
+def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
+    found = ShareLink.objects.filter(created_by=request.user.pk).select_related("collection")[:_SHOWN]
+    tags = _tags(link.target for link in found)
+    links = [
+        ShareLine(link, _title(one, tags), _plain_address(one))
+        for link, one in zip(found, map(shared_by, found), strict=True)
+    ]
+    context = {"links": links, "days": _DAYS, **told}
+    page: HttpRequest = request._request
+    response = render(page, "metrics/shares.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
