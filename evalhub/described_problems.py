@@ -43,8 +43,8 @@ CODES = {
     410: "share_expired share_revoked",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines too_many_topics "
-    "too_many_documents too_many_sessions too_many_queries too_many_systems",
-    415: "unsupported_media_type",
+    "too_many_documents too_many_sessions too_many_queries too_many_systems artifact_quota",
+    415: "unsupported_media_type artifact_type",
     422: "too_few_columns bad_score bad_level ambiguous_level duplicate_document conflicting_judgement mixed_tags "
     "bad_run_tag undecodable_bytes control_character ambiguous_comment line_too_long id_too_long empty_run "
     "empty_qrels bad_gzip bad_zstd more_problems too_many_columns bad_expected conflicting_expected "

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from .answers import RETRIEVED, Answer, Coverage, Curves, Listed, Means, Values
 from .display import Chart
 from .errors import Ambiguous, EvaluationFailed, NotFound, TimedOut, seconds_of
 from .sending import Call, Pause, Steps
+from .sources import read_as_it_is
 
 LABEL = "label:"
 ON_THE_WAY = ("queued", "evaluating")
@@ -141,6 +144,28 @@ class Run(Submission):
     def known(self) -> bytes:
         """Return the file of the documents that its user knew; NotFound where it came without one."""
         return self._hub._run(self._hub._bytes(f"{self._path}known/"))  # type: ignore[no-any-return]
+
+    def attach(self, source: Any, name: str | None = None) -> Answer:
+        """Attach a file, such as the configuration or the log of the run: a path, bytes with a name, or a file.
+
+        The same file under the same name is attached once.
+        """
+        return self._hub._run(self._attached(source, name))  # type: ignore[no-any-return]
+
+    def artifacts(self) -> Listed:
+        """Return the attached files: name, size, SHA-256 and address of each."""
+        return self._hub._run(self._hub._listed(f"{self._path}artifacts/"))  # type: ignore[no-any-return]
+
+    def artifact(self, name: str) -> bytes:
+        """Return the content of an attached file."""
+        return self._hub._run(self._hub._bytes(f"{self._path}artifacts/{quote(name)}/"))  # type: ignore[no-any-return]
+
+    def _attached(self, given: Any, name: str | None) -> Steps[Answer]:
+        source = read_as_it_is(given, name)
+        fields = {"name": name} if name else {}
+        # What is attached already is not attached again.
+        call = Call("POST", f"{self._path}artifacts/", fields=fields, files={"file": source}, key=uuid.uuid4().hex)
+        return Answer((yield from self._hub._ask(call)).json())
 
     def _values(self, measures: Sequence[Any]) -> Steps[Values]:
         asked = {"measures": list(measures)} if measures else {}

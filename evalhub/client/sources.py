@@ -150,6 +150,26 @@ def read_file(given: Any) -> Source:
         return read_source(file)
 
 
+def read_as_it_is(given: Any, name: str | None = None) -> Source:
+    """Return a file that is sent as it is, never compressed: a path, bytes or a file; BadSource for others.
+
+    Bytes have no name of their own.
+    """
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        if not path.is_file():
+            raise BadSource(f"{path}: there is no such file")
+        given, name = path.read_bytes(), name or path.name
+    elif hasattr(given, "read"):
+        name = name or Path(str(getattr(given, "name", ""))).name
+        given = given.read()
+    if not isinstance(given, bytes | bytearray | memoryview):
+        raise BadSource(f"a {type(given).__name__} is not a file; give a path, bytes or a file opened in binary mode")
+    if not name:
+        raise BadSource("bytes have no name; say what the file is called, as in attach(content, 'config.yaml')")
+    return Source(name, io.BytesIO(given), "", hashlib.sha256(given).hexdigest())
+
+
 def _of_bytes(file: IO[bytes], name: str, tag: str | None) -> Source:
     """Copy a file to where it can be read again, compressed where that is worth it."""
     start = file.read(_COMPRESSED_FROM)

@@ -35,7 +35,7 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.services.snapshots import one_snapshot
-from runs.models import Qrels, Run, SessionSet
+from runs.models import Artifact, Qrels, Run, SessionSet
 from runs.services.files import examine_stored, stored_path, storing
 
 # Since format 2 the manifest has a SHA-256 of its own.
@@ -223,6 +223,7 @@ def _named_files() -> set[str]:
     runs = Run.objects.filter(deleted_at=None).values_list("sha256", "known_sha256")
     named = {sha256 for pair in runs for sha256 in pair if sha256}
     named.update(SessionSet.objects.filter(deleted_at=None).values_list("sha256", flat=True))
+    named.update(Artifact.objects.live().values_list("sha256", flat=True))
     named.update(Qrels.objects.values_list("sha256", flat=True))
     return named
 

@@ -35,8 +35,7 @@ from metrics.engine.errors import EvalHubError
 from metrics.services.queue.lifecycle import queue_interrupted
 from runs import models as stored
 from runs.formats.compression import open_stream
-from runs.formats.limits import Limits
-from runs.services.files import HashingReader, keep_file, storing, upload_folder
+from runs.services.files import STORED, HashingReader, keep_file, storing, upload_folder
 from runs.services.parameters import rebuild_parameters
 from runs.services.webhooks.managing import settle_restored
 
@@ -151,7 +150,7 @@ class Backup:
     def _is_named(self, name: str) -> bool:
         try:
             with self.open(name) as stream:
-                reader = HashingReader(open_stream(stream, Limits()))
+                reader = HashingReader(open_stream(stream, STORED))
                 while reader.read(_STEP):
                     pass
         except EvalHubError:

@@ -3,8 +3,20 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from runs.api import accounts, audit, edits, keys, labels, states, submissions, views, webhooks
+from runs.api import (
+    accounts,
+    artifacts,
+    audit,
+    edits,
+    keys,
+    labels,
+    states,
+    submissions,
+    views,
+    webhooks,
+)
 from runs.models import ParameterKey
+from runs.models.artifacts import NAME_RULE as ARTIFACT_NAME_RULE
 from runs.models.labels import NAME_RULE
 
 
@@ -20,6 +32,13 @@ class LabelConverter(StringConverter):
     regex = NAME_RULE
 
 
+class ArtifactConverter(StringConverter):
+    """Match the names of artifacts."""
+
+    regex = ARTIFACT_NAME_RULE
+
+
+register_converter(ArtifactConverter, "artifact")
 register_converter(SpaceConverter, "space")
 register_converter(LabelConverter, "label")
 
@@ -47,6 +66,8 @@ urlpatterns = [
     path("runs/", states.RunStateList.as_view(), name="run-states"),
     path("runs/<uuid:run>/", submissions.RunDetail.as_view(), name="run"),
     path("runs/<uuid:run>/metadata/", edits.RunMetadata.as_view(), name="run-metadata"),
+    path("runs/<uuid:run>/artifacts/", artifacts.ArtifactList.as_view(), name="artifacts"),
+    path("runs/<uuid:run>/artifacts/<artifact:artifact>/", artifacts.ArtifactDetail.as_view(), name="artifact"),
     path("runs/<uuid:run>/history/", edits.RunHistory.as_view(), name="run-history"),
     path("runs/<uuid:run>/file/", submissions.RunFile.as_view(), name="run-file"),
     path("runs/<uuid:run>/known/", submissions.RunKnown.as_view(), name="run-known"),

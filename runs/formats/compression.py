@@ -96,7 +96,7 @@ class BoundedReader:
             code = "bad_gzip" if self._encoding == "gzip" else "bad_zstd"
             report.problem(0, code, f"the {self._encoding} data is truncated, damaged or not readable ({error})")
             raise InvalidFile(report) from error
-        if not self._given and self._encoding != "plain":
+        if not self._given and self._encoding != "plain" and not self._limits.archives:
             _refuse_unread(content)
             inside = encoding_of(content)
             if inside != "plain":
@@ -128,11 +128,12 @@ def open_stream(raw: BinaryIO, limits: Limits) -> BoundedReader:
     raw.seek(0)
     start = raw.read(_START)
     raw.seek(0)
-    try:
-        _refuse_unread(start)
-    except UnsupportedFile:
-        raw.close()
-        raise
+    if not limits.archives:
+        try:
+            _refuse_unread(start)
+        except UnsupportedFile:
+            raw.close()
+            raise
     return BoundedReader(raw, encoding_of(start), limits)
 
 

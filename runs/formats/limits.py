@@ -12,7 +12,8 @@ class Limits:
     `..._at_once` bounds what is held in memory: a topic, judgements, or a run whose topics are interleaved.
     `session_length` bounds the bytes of one session where it stands in one line or element. `queries`,
     `session_documents` (with clicks and judgements) and `session_ids`, the bytes of all ids of sessions, topics,
-    searchers and systems, bound what is kept of a whole log.
+    searchers and systems, bound what is kept of a whole log. `archives` admits archives, and compressed files that hold
+    compressed ones: the store has them as artifacts.
     """
 
     bytes_in: int = 512 * 1024 * 1024
@@ -31,6 +32,7 @@ class Limits:
     queries_per_session: int = 1_000
     documents_per_query: int = 10_000
     session_length: int = 16 * 1024 * 1024
+    archives: bool = False
 
 
 DEFAULT_LIMITS = Limits()

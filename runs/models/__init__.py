@@ -12,6 +12,7 @@ from runs.models.accounts import (
     User,
 )
 from runs.models.answers import RememberedAnswer
+from runs.models.artifacts import Artifact
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
 from runs.models.install import Install
@@ -30,6 +31,7 @@ __all__ = [
     "DEFAULT_MEASURES",
     "DEFAULT_SCOPES",
     "ApiToken",
+    "Artifact",
     "AuditEvent",
     "Collection",
     "Delivery",

@@ -43,6 +43,8 @@ class AuditEvent(models.Model):
         RUN_CHANGED = "run.changed"
         RUN_DELETED = "run.deleted"
         RUN_RESTORED = "run.restored"
+        ARTIFACT_ATTACHED = "artifact.attached"
+        ARTIFACT_DELETED = "artifact.deleted"
         PARAMETER_CHANGED = "parameter.changed"
         LABEL_MOVED = "label.moved"
         LABEL_DELETED = "label.deleted"

@@ -30,6 +30,8 @@ T = TypeVar("T")
 # One seed per process: an attacker who wants ids to collide would have to guess it.
 HASH_SEED = secrets.randbits(63)
 _STEP = 1024 * 1024
+# Of stored files, which were checked before they were stored.
+STORED = Limits(archives=True)
 
 
 def upload_limits() -> Limits:
@@ -167,7 +169,7 @@ def missing_file(sha256: str) -> StoredFileMissing:
 def read_stored(sha256: str, read: Callable[[Opener], T]) -> T:
     """Return the result of `read` for a stored file. Raise StoredFileMissing if it does not exist, StoredFileCorrupt if
     it differs from its name, StorageUnavailable if the store does not exist or belongs to another install."""
-    source = FileSource(stored_path(sha256), Limits())
+    source = FileSource(stored_path(sha256), STORED)
     try:
         result = read(source.open)
     except FileNotFoundError as error:
@@ -203,7 +205,7 @@ class Examined:
 
 def examine_stored(sha256: str) -> Examined:
     """Read a stored file to its end and compare it with its name."""
-    source = FileSource(stored_path(sha256), Limits())
+    source = FileSource(stored_path(sha256), STORED)
     try:
         reader = source.open()
         while reader.read(_STEP):
@@ -232,7 +234,7 @@ class StoredFile:
     def __init__(self, sha256: str) -> None:
         self._sha256 = sha256
         try:
-            self._reader = HashingReader(open_file(stored_path(sha256), Limits()))
+            self._reader = HashingReader(open_file(stored_path(sha256), STORED))
         except FileNotFoundError as error:
             raise missing_file(sha256) from error
         except (EvalHubError, OSError) as error:

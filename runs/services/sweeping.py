@@ -12,7 +12,8 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.models import Qrels, RememberedAnswer, Run, SessionSet
+from runs.models import Artifact, Qrels, RememberedAnswer, Run, SessionSet
+from runs.services.artifacts import still_needed
 from runs.services.files import stored_files, sweeping
 from runs.services.marker import check_store
 
@@ -55,11 +56,13 @@ def takes_too_many(files: int) -> bool:
 
 def is_named(sha256: str) -> bool:
     """Return whether a row still needs the stored file: judgements, or a run or session set that is not withdrawn, or
-    was less than 24 hours ago, so that its team can restore it."""
+    was less than 24 hours ago, so that its team can restore it, or an artifact."""
     kept = Q(deleted_at=None) | Q(deleted_at__gt=timezone.now() - AGE)
     runs = Run.objects.filter(kept, Q(sha256=sha256) | Q(known_sha256=sha256))
     sets = SessionSet.objects.filter(kept, sha256=sha256)
-    return runs.exists() or sets.exists() or Qrels.objects.filter(sha256=sha256).exists()
+    artifacts = Artifact.objects.filter(still_needed(), sha256=sha256)
+    named = (runs, sets, artifacts, Qrels.objects.filter(sha256=sha256))
+    return any(rows.exists() for rows in named)
 
 
 def orphans() -> Iterator[Path]:
@@ -73,7 +76,8 @@ def young_strangers() -> Iterator[Path]:
     for path in stored_files():
         runs = Run.objects.filter(Q(sha256=path.name) | Q(known_sha256=path.name))
         sets = SessionSet.objects.filter(sha256=path.name)
-        if not (_is_old(path) or is_named(path.name) or runs.exists() or sets.exists()):
+        artifacts = Artifact.objects.filter(sha256=path.name)
+        if not (_is_old(path) or is_named(path.name) or runs.exists() or sets.exists() or artifacts.exists()):
             yield path
 
 

@@ -93,6 +93,8 @@ DEAREST: dict[str, str] = {
     "run-file": f"{_API}runs/{{large}}/file/",
     "run-known": _RUN + "known/",
     "run-history": _RUN + "history/",
+    "artifacts": _RUN + "artifacts/?limit=200",
+    "artifact": _RUN + "artifacts/notes.txt/",
     "run-parameters-page": "/runs/{run}/parameters/",
     "describe-parameter": _PAGE + "parameters/describe/",
     "labels": _BOARD + "labels/?limit=200",

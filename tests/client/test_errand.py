@@ -109,6 +109,10 @@ def test_the_rest_of_a_run_and_a_collection(place: tuple[Server, Config]) -> Non
         assert [row["title"] for row in full.topics().rows()] == ["cats", "dogs"]
         run = full.submit(BM25, tag="bm25", known=b"1 a\n").wait(60)
         assert run.known() == b"1 a\n"
+        first, again = (run.attach(b"k1 = 0.9", "notes 1.txt") for _ in range(2))
+        assert (first.sha256, first.size) == (again.sha256, 8)
+        assert [file["name"] for file in run.artifacts().rows()] == ["notes 1.txt"]
+        assert run.artifact("notes 1.txt") == b"k1 = 0.9"
         assert [row["level"] for row in run.ranking("1").rows()] == [1, 0]
         assert run.curve("P", depth=2).rows()[1]["mean"] == pytest.approx((0.5 + 0.5 + 0) / 3)
         assert run.chart("curve", measure="P")._repr_svg_().startswith("<svg")  # type: ignore[union-attr]

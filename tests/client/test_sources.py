@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evalhub.client import BadSource
-from evalhub.client.sources import GENERIC, Source, read_source, tag_of_file, tag_of_name
+from evalhub.client.sources import GENERIC, Source, read_as_it_is, read_source, tag_of_file, tag_of_name
 
 RESULTS = {"2": {"b": 1.5, "a": 1.5, "ä": 1.5, "c": 0.1}, "1": {"x": -1.0, "y": 7}}
 LINES = "2 Q0 ä 1 1.5 bm25\n2 Q0 b 2 1.5 bm25\n2 Q0 a 3 1.5 bm25\n2 Q0 c 4 0.1 bm25\n"
@@ -122,3 +122,16 @@ def test_what_is_large_is_sent_compressed_and_alike_each_time(tmp_path: Path) ->
     packed = tmp_path / "packed.gz"
     packed.write_bytes(gzip.compress(body))
     assert {source.sha256 for source in (first, second, read_source(packed))} == {hashlib.sha256(body).hexdigest()}
+
+
+def test_an_attached_file_is_sent_as_it_is(tmp_path: Path) -> None:
+    content = gzip.compress(b"a" * 200_000)
+    (tmp_path / "log.gz").write_bytes(content)
+    for source in (read_as_it_is(tmp_path / "log.gz"), read_as_it_is(io.BytesIO(content), "log.gz")):
+        with source.open() as body:
+            assert (source.name, body.read()) == ("log.gz", content)
+    assert read_as_it_is(b"", "empty.log").sha256 == hashlib.sha256(b"").hexdigest()
+    for given, name, says in ((b"x", None, "bytes have no name"), ("nowhere.txt", None, "there is no such file"),
+                              (io.StringIO("x"), "a.txt", "opened in binary mode")):  # fmt: skip
+        with pytest.raises(BadSource, match=says):
+            read_as_it_is(given, name)

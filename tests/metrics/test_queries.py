@@ -56,6 +56,7 @@ ENDPOINTS = {
     "collections/small/parameters/": 7,
     "runs/?id={run},{other}": 4,
     "runs/{run}/history/": 5,
+    "runs/{run}/artifacts/": 3,
     "runs/{run}/": 5,
     "runs/{run}/values/": 5,
     "runs/{run}/values/?measures=P@3,DCG": 7,

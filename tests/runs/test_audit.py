@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client, override_settings
@@ -14,6 +15,7 @@ from rest_framework.test import APIClient
 
 from runs.models import (
     ApiToken,
+    Artifact,
     AuditEvent,
     Collection,
     Immutable,
@@ -46,6 +48,11 @@ def staff(db: None) -> APIClient:
 def submit(client: APIClient) -> str:
     run: str = upload(client, "collections/small/runs/", GOOD).json()["id"]
     return run
+
+
+def attach(client: APIClient, run: str) -> Any:
+    form = {"file": SimpleUploadedFile("notes.txt", b"k1 = 0.9")}
+    return client.post(f"/api/v1/runs/{run}/artifacts/", form, format="multipart")
 
 
 def make_lab(api: APIClient) -> Team:
@@ -111,6 +118,11 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: Membership.objects.create(team=make_lab(api), user=User.objects.get(username="bob")),
         lambda api: api.delete("/api/v1/teams/lab/members/bob/"),
     ),
+    "artifact.attached": (submit, lambda api: attach(api, str(Run.objects.get().pk))),
+    "artifact.deleted": (
+        lambda api: attach(api, submit(api)),
+        lambda api: api.delete(f"/api/v1/runs/{Run.objects.get().pk}/artifacts/notes.txt/"),
+    ),
     "label.moved": (submit, lambda api: api.put(f"{SMALL}labels/main/", {"run": Run.objects.get().pk})),
     "label.deleted": (
         lambda api: api.put(f"{SMALL}labels/main/", {"run": submit(api)}),
@@ -149,7 +161,9 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.delete(webhook_address()),
     ),
 }
-OF_COLLECTIONS = ("collection", "topics", "qrels", "run", "session_set", "parameter", "label", "view", "share")
+OF_COLLECTIONS = (
+    "collection", "topics", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share",
+)  # fmt: skip
 # Those that only the administration makes, or a worker.
 ADMINISTRATION = {
     "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",
@@ -205,7 +219,7 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 def state() -> list[Any]:
     models: tuple[Any, ...] = (
-        Collection, Qrels, Run, ParameterKey, Label, Team, Membership, Invitation, ApiToken, Webhook,
+        Artifact, Collection, Qrels, Run, ParameterKey, Label, Team, Membership, Invitation, ApiToken, Webhook,
     )  # fmt: skip
     hidden = {"last_used_at"}
     return [

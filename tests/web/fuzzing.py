@@ -46,6 +46,7 @@ COUNTED = (
     "Run",
     "Label",
     "LabelMove",
+    "Artifact",
     "SessionSet",
     "Team",
     "Membership",

@@ -41,6 +41,7 @@ SUBMITTED = (
     "runs", "run", "run-metadata", "runs-metadata", "label", "session-sets", "session-set", "run-evaluations",
     "session-evaluations",
     "views", "view",
+    "artifacts", "artifact",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')

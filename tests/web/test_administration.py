@@ -48,6 +48,8 @@ UNSEEN = {
     "Parameter",
     "ParameterKey",
     "ParameterSet",
+    # The pages of their runs show them.
+    "Artifact",
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",

@@ -17,6 +17,7 @@ from tests.conftest import QRELS, upload
 from tests.metrics.boards import make_board, simulated
 from tests.web.worlds import (
     add_qrels,
+    make_artifact,
     make_collection,
     make_comparison,
     make_delivery,
@@ -62,6 +63,7 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/citation/", {"sort": "AP"}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
+    ("runs/{run}/artifacts/", {}),
     ("me/", {}),
     ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
     ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),
@@ -126,6 +128,7 @@ def world(db: None) -> World:
         "label": [make_label(runs[0])],
         "code": [make_view("one"), make_view("dark")],
         "share": [make_share(people, "one")[0].key],
+        "artifact": [make_artifact(people, runs[0]), "another.txt"],
     }
     return World(people, names)
 

@@ -135,7 +135,17 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "label": make_label(run),
         "code": make_view(slug),
         "share": make_share(people, slug)[0].key,
+        "artifact": make_artifact(people, run),
     }
+
+
+def make_artifact(people: People, run: str) -> str:
+    """The name of a file beside a run of the participant's team."""
+    form = {"file": SimpleUploadedFile("notes.txt", b"k1 = 0.9")}
+    answer = people.api["staff"].post(f"/api/v1/runs/{run}/artifacts/", form, format="multipart")
+    assert answer.status_code in (200, 201), answer.content
+    name: str = answer.json()["name"]
+    return name
 
 
 def make_label(run: str) -> str:

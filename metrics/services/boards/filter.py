@@ -19,7 +19,13 @@ from django.db.models.lookups import IContains
 
 from metrics.services.boards.conditions import Board, Condition, bound, question
 from metrics.services.boards.states import BOARD_STATES
-from runs.models import Label, Parameter, ParameterSet, Team
+from runs.models import (
+    Artifact,
+    Label,
+    Parameter,
+    ParameterSet,
+    Team,
+)
 from runs.models.labels import NAME_RULE
 from runs.services.parameters import PARAM
 
@@ -163,9 +169,16 @@ def _own(value: str, reader: Any) -> Q:
     return own if value == "yes" else ~own
 
 
-def _having(value: str, _reader: Any) -> Q:
+def _with_parameters(_reader: Any) -> Q:
     there = Parameter.objects.filter(owner=OuterRef("pk"), key__space=PARAM)
     return Q(pk__in=ParameterSet.objects.filter(Exists(there)).values("run"))
+
+
+# What `has:` asks for. Whoever sees a run sees all of these.
+_HAVING: dict[str, Callable[[Any], Q]] = {
+    "parameters": _with_parameters,
+    "artifacts": lambda _reader: Q(pk__in=Artifact.objects.filter(deleted_at=None).values("run")),
+}
 
 
 _LABEL = re.compile(rf"(?:[a-z0-9_-]+/)?{NAME_RULE}")
@@ -193,5 +206,7 @@ FIELDS: dict[str, FilterField] = {
         "a label, as main or team/main", lambda text: text if _LABEL.fullmatch(text) else None, _labelled
     ),
     "own": FilterField("yes or no", _read_choice("yes", "no"), _own),
-    "has": FilterField("parameters", _read_choice("parameters"), _having),
+    "has": FilterField(
+        f"one of {', '.join(_HAVING)}", _read_choice(*_HAVING), lambda value, reader: _HAVING[value](reader)
+    ),
 }

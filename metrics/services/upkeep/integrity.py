@@ -44,7 +44,19 @@ from metrics.services.upkeep.stored_values import (
 from metrics.services.upkeep.webhooks import find_in_webhooks
 from metrics.services.values.judged_views import means_of, unpack_view
 from runs.errors import StoredValueCorrupt
-from runs.models import Collection, Label, LabelMove, Membership, Qrels, RememberedAnswer, Run, SessionSet, Team, User
+from runs.models import (
+    Artifact,
+    Collection,
+    Label,
+    LabelMove,
+    Membership,
+    Qrels,
+    RememberedAnswer,
+    Run,
+    SessionSet,
+    Team,
+    User,
+)
 from runs.services.files import Examined, examine_stored, stored_path
 from runs.services.labels import delete_label
 from runs.services.sweeping import AGE, left_behind, orphans, sweep, takes_too_many, young_strangers
@@ -314,6 +326,8 @@ def _named_files() -> Iterator[tuple[str, int | None, str]]:
         yield run.sha256, run.size, f"run {run.pk} ({run.tag})"
         if run.known_sha256:
             yield run.known_sha256, None, f"the known documents of run {run.pk} ({run.tag})"
+    for artifact in Artifact.objects.live():
+        yield artifact.sha256, artifact.size, f"the file {artifact.name} of run {artifact.run_id}"
 
 
 def _find_leftovers() -> Iterator[Finding]:
