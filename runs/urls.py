@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from runs import views
 from runs.pages.account import AccountPage
+from runs.pages.artifacts import RunArtifactsPage
 from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
 from runs.pages.joining import first_account_page, join_page
@@ -40,6 +41,7 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/submit/", SubmitPage.as_view(), name="submit-page"),
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),
+    path("runs/<uuid:run_id>/files/", RunArtifactsPage.as_view(), name="run-artifacts-page"),
     path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
     path("collections/<slug:slug>/submit-sessions/", SubmitSessionsPage.as_view(), name="submit-sessions-page"),
     path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),

@@ -95,6 +95,7 @@ DEAREST: dict[str, str] = {
     "run-history": _RUN + "history/",
     "artifacts": _RUN + "artifacts/?limit=200",
     "artifact": _RUN + "artifacts/notes.txt/",
+    "run-artifacts-page": "/runs/{run}/files/",
     "run-parameters-page": "/runs/{run}/parameters/",
     "describe-parameter": _PAGE + "parameters/describe/",
     "labels": _BOARD + "labels/?limit=200",

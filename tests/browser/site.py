@@ -92,6 +92,7 @@ class Site:
             "shares": "/shares/",
             "webhooks": "/collections/open/webhooks/",
             "run-parameters": f"/runs/{run}/parameters/",
+            "run-files": f"/runs/{run}/files/",
             "new-collection": "/new-collection/",
             "submit-sessions": "/collections/open/submit-sessions/",
             "teams": "/teams/",

@@ -23,7 +23,7 @@ OPEN = (
 )  # fmt: skip
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
-    "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change",
+    "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
 )  # fmt: skip
 
 
@@ -309,4 +309,26 @@ def test_logging_out_ends_the_session(chromium: Browser, session: BrowserContext
     with watched(context, site) as seen:
         seen.page.goto("/")
         expect(seen.page.get_by_role("link", name=ADMIN)).to_be_visible()
+    context.close()
+
+
+def test_a_file_is_attached_to_a_run_and_deleted_without_scripts(
+    chromium: Browser, session: BrowserContext, site: Site
+) -> None:
+    cookies = session.cookies()
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False, viewport=PHONE)
+    context.add_cookies(cookies)  # type: ignore[arg-type]
+    with watched(context, site) as seen:
+        page = seen.page
+        page.goto(address(site, "run"))
+        page.get_by_label("Attach a file").set_input_files(
+            {"name": "config.yaml", "mimeType": "text/yaml", "buffer": b"k1: 0.9\n"}
+        )
+        page.get_by_role("button", name="Attach", exact=True).click()
+        expect(page.get_by_role("status")).to_have_text("config.yaml attached.")
+        with page.expect_download() as started:
+            page.get_by_role("link", name="config.yaml").click()
+        assert (started.value.suggested_filename, started.value.path().read_bytes()) == ("config.yaml", b"k1: 0.9\n")
+        page.get_by_role("button", name="Delete config.yaml").click()
+        expect(page.get_by_text("No files are attached to this run.")).to_be_visible()
     context.close()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -36,7 +37,14 @@ from metrics.questions.parameters import choice_in, measure_in, measures_in, sco
 from metrics.questions.rankings import topic_in
 from metrics.questions.unchanged import unchanged_page
 from metrics.questions.values import curve_query
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_run, of_topics, of_units
+from metrics.services.boards.fingerprints import (
+    Fingerprint,
+    of_artifacts,
+    of_boards,
+    of_run,
+    of_topics,
+    of_units,
+)
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves_together import read_curves_together
@@ -52,8 +60,9 @@ from metrics.tables import (
 )
 from runs.api.access import check_scores, scored_run, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
-from runs.models import Collection, Run, can_see_scores
+from runs.models import Artifact, Collection, Run, can_see_scores
 from runs.services.labels import labels_of
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
@@ -72,7 +81,8 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     collection = found.collection
     if not can_see_scores(request.user, collection):
         return None
-    return *of_run(found), *of_boards(collection), of_topics(collection), of_units(collection)
+    said = (of_topics(collection), of_units(collection), of_artifacts(found))
+    return *of_run(found), *of_boards(collection), *said
 
 
 @page
@@ -172,6 +182,9 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "ir_metadata": list(metadata_lines(run.ir_metadata)),
         "warnings": grouped(run.warnings),
         "contradicted": contradicted_ranks([run.pk]).get(run.pk),
+        "artifacts": list(Artifact.objects.filter(run=run, deleted_at=None)),
+        "types": TYPES,
+        "most_bytes": settings.EVALHUB_MAX_ARTIFACT_BYTES,
         "labels": labels_of([run.pk]).get(run.pk, []),
     }
 

@@ -21,6 +21,7 @@ from metrics.models import Comparison, Evaluation
 from metrics.services.boards.filter import asks_for
 from metrics.services.boards.leaderboard import BoardQuery, runs_shown
 from runs.models import (
+    Artifact,
     Collection,
     Label,
     ParameterKey,
@@ -111,6 +112,12 @@ def of_views(collection: Collection) -> Fingerprint:
     """Return the fingerprint of the saved views of a leaderboard."""
     saved = View.objects.filter(collection=collection).order_by()
     return tuple(saved.aggregate(Count("pk"), Max("pk"), Max("changed_at")).values())
+
+
+def of_artifacts(run: Run) -> Fingerprint:
+    """Return the fingerprint of the files beside a run."""
+    found = Artifact.objects.filter(run=run, deleted_at=None).order_by()
+    return tuple(found.aggregate(Count("pk"), Max("pk"), Sum("pk")).values())
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:
