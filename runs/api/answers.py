@@ -30,6 +30,7 @@ class Collection(TypedDict):
     daily_submissions: Annotated[int | None, "submissions of a team per day (UTC)"]
     simulated: Annotated[bool, "simulated data; labelled as such wherever it is listed"]
     documents: Annotated[int | None, "number of documents in the corpus"]
+    document_url: Annotated[str, "where a document can be read, with {doc_id} for its id; empty if unknown"]
     level_labels: Annotated[JSONObject, 'what the levels mean: {"0": "not relevant"}']
     measures: Annotated[list[str], "computed for every run"]
     scores: Annotated[str, OneOf(models.Collection.Scores.choices)]
@@ -204,6 +205,7 @@ def collection(counted: Any) -> Collection:
         daily_submissions=counted.daily_submissions,
         simulated=counted.simulated,
         documents=counted.documents,
+        document_url=counted.document_url,
         level_labels=counted.level_labels,
         measures=counted.measures,
         scores=counted.scores,

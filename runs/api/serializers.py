@@ -72,7 +72,7 @@ class CollectionSerializer(KnownFields, serializers.ModelSerializer[Collection])
         model = Collection
         fields: tuple[str, ...] = (
             "slug", "name", "description", "team", "visibility", "blind", "daily_submissions", "simulated", "documents",
-            "level_labels", "measures", "scores",
+            "document_url", "level_labels", "measures", "scores",
         )  # fmt: skip
         extra_kwargs: dict[str, Any] = {"slug": {"validators": []}}
 
@@ -92,8 +92,8 @@ class CollectionChangeSerializer(CollectionSerializer):
 
     class Meta(CollectionSerializer.Meta):
         fields = (
-            "name", "description", "team", "visibility", "blind", "daily_submissions", "documents", "level_labels",
-            "measures", "scores",
+            "name", "description", "team", "visibility", "blind", "daily_submissions", "documents", "document_url",
+            "level_labels", "measures", "scores",
         )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from runs.models.accounts import (
 from runs.models.answers import RememberedAnswer
 from runs.models.artifacts import Artifact
 from runs.models.audit import AuditEvent, Immutable
-from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores
+from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores, document_address
 from runs.models.install import Install
 from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
@@ -61,4 +61,5 @@ __all__ = [
     "View",
     "Webhook",
     "can_see_scores",
+    "document_address",
 ]

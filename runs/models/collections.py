@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
@@ -41,6 +42,31 @@ def check_labels(labels: Any) -> None:
     """Labels are texts by level."""
     if not isinstance(labels, dict) or not all(isinstance(label, str) for label in labels.values()):
         raise ValidationError('write a text for each level: {"0": "not relevant", "1": "relevant"}')
+
+
+# What stands for the id of a document in `document_url`.
+DOC_ID = "{doc_id}"
+
+
+def check_document_url(pattern: str) -> None:
+    """Refuse what is not an http or https address with {doc_id} behind its host: an id must not choose the server."""
+    if not pattern:
+        return
+    example = f"write an address such as https://example.org/documents/{DOC_ID}"
+    blank = next((place for place, sign in enumerate(pattern, 1) if sign.isspace() or not sign.isprintable()), None)
+    if blank:
+        raise ValidationError(f"character {blank} is a blank or invisible; {example}")
+    if not pattern.startswith(("http://", "https://")):
+        raise ValidationError(f"the address begins with neither https:// nor http://; {example}")
+    try:
+        parts = urlsplit(pattern)
+        host = parts.hostname
+    except ValueError as error:
+        raise ValidationError(f"the address has no readable host; {example}") from error
+    if not host or "@" in parts.netloc or set("{}\\") & set(parts.netloc):
+        raise ValidationError(f"between // and the next / stands the name of a server alone; {example}")
+    if DOC_ID not in pattern or set("{}") & set(pattern.replace(DOC_ID, "")):
+        raise ValidationError(f"{DOC_ID} stands for the id of a document, and other braces have no meaning; {example}")
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -105,6 +131,15 @@ class Collection(models.Model):
     level_labels = StoredJSON(
         default=dict, blank=True, validators=[check_labels], help_text='what the levels mean: {"0": "not relevant"}'
     )
+    document_url = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        # Processes of the release before go on creating collections while it is replaced.
+        db_default="",
+        validators=[check_document_url],
+        help_text="where a document can be read, with {doc_id} for its id: https://example.org/documents/{doc_id}",
+    )
     measures = StoredJSON(default=default_measures, help_text="computed for every run")
     scores = models.CharField(max_length=10, choices=Scores.choices, default=Scores.FLOAT64)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -127,6 +162,11 @@ class Collection(models.Model):
     def active_qrels(self) -> Qrels | None:
         """The judgements that count; None until a version is activated."""
         return self.qrels.filter(active=True).first()
+
+
+def document_address(collection: Collection, doc_id: str) -> str:
+    """Return the address of a document, or an empty text if the collection has no pattern for it."""
+    return collection.document_url.replace(DOC_ID, quote(doc_id, safe=""))
 
 
 def can_see_scores(viewer: Any, collection: Collection) -> bool:

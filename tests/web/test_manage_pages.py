@@ -82,11 +82,16 @@ def test_a_collection_that_cannot_be_created_keeps_what_was_typed(
 
 def test_the_description_is_edited(browser: Client, collection: str) -> None:
     form = {"name": "Renamed", "description": "d", "team": "alice", "visibility": "team"}
+    form["document_url"] = "https://example.org/{doc_id}"
     answer = send(browser, "", **form, level_labels="0 = no\n\n 2=very = much \n")
     assert done(browser, answer) == "Changes saved."
     small = Collection.objects.get()
     assert (small.name, small.visibility, small.level_labels) == ("Renamed", "team", {"0": "no", "2": "very = much"})
+    assert small.document_url == "https://example.org/{doc_id}"
     assert "0 = no\n2 = very = much</textarea>" in browser.get(MANAGE).content.decode()
+    refused = send(browser, "", **{**form, "document_url": "https://{doc_id}.example.org/"})
+    assert refused.status_code == 400
+    assert "stands the name of a server alone" in refused.content.decode()
     wrong = send(browser, "", **{**form, "name": "Again"}, level_labels="0 = no\none: yes")
     assert wrong.status_code == 400
     assert "Line 2: write a level" in wrong.content.decode()

@@ -23,7 +23,7 @@ from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs, topics_of
 from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import figure, signed
-from runs.models import Collection
+from runs.models import Collection, document_address
 
 # All tests of one pair, in addition to the requested ones.
 PAIRWISE = [name for name, test in TESTS.items() if test.paired and not (test.simultaneous or test.omnibus)]
@@ -139,6 +139,7 @@ class RankedLine:
 
     placed: Placed
     label: str
+    address: str
 
     @property
     def kind(self) -> str:
@@ -160,10 +161,12 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[st
     found = read_two_rankings(a=first, b=second, topic_id=topic)
     asked = {"runs": f"{pair.a.pk},{pair.b.pk}", "topic": topic, "scores": shown.answer.query.scores or ""}
     labels = shown.collection.level_labels
-    near["sides"] = [
-        (side, [RankedLine(one, str(labels.get(str(one.document.level), ""))) for one in side.documents])
-        for side in (found.a, found.b)
-    ]
+
+    def line(one: Placed) -> RankedLine:
+        label = str(labels.get(str(one.document.level), ""))
+        return RankedLine(one, label, document_address(shown.collection, one.document.doc_id))
+
+    near["sides"] = [(side, [line(one) for one in side.documents]) for side in (found.a, found.b)]
     near |= {"found": found, "title": _titles(shown.collection, [topic]).get(topic, "")}
     if found.a.documents or found.b.documents:
         arguments = {"collection": shown.collection.slug}

@@ -62,7 +62,7 @@ from runs.api.access import check_scores, scored_run, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
-from runs.models import Artifact, Collection, Run, can_see_scores
+from runs.models import Artifact, Collection, Run, can_see_scores, document_address
 from runs.services.labels import labels_of
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
@@ -281,6 +281,7 @@ class DocumentLine:
 
     rank: int
     doc_id: str
+    address: str
     score: str
     tied: bool
     level: int | None
@@ -300,6 +301,7 @@ def _documents(collection: Collection, ranking: Ranking, paging: Paging) -> list
         DocumentLine(
             document.rank,
             document.doc_id,
+            document_address(collection, document.doc_id),
             f"{document.score:.6g}",
             document.tied,
             document.level,
