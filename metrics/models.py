@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.ranking import Floats
-from runs.digests import digest_of_bytes, digest_of_json, digests_of_means, measure_seed
+from runs.digests import digest_of_bytes, digest_of_json, digest_of_vector, digests_of_means, measure_seed
 from runs.models import Collection, Qrels, Run, SessionSet, Submission
 from runs.models.checked import ReadableJSON
 
@@ -232,7 +232,7 @@ class MetricVector(models.Model):
         return self.digest in (None, self._digest(qrels)) and self.mean_digest in (None, self._mean_digest(qrels))
 
     def _digest(self, qrels: int) -> int:
-        return digest_of_bytes(("vector", self.evaluation_id, qrels, self.measure), self.content)
+        return digest_of_vector(self.evaluation_id, qrels, self.measure, self.content)
 
     def _mean_digest(self, qrels: int) -> int:
         seed = measure_seed(self.measure)

@@ -36,6 +36,11 @@ def digest_of_bytes(owner: tuple[object, ...], *contents: bytes | memoryview[int
     return digest
 
 
+def digest_of_vector(evaluation: int, qrels: int, measure: str, content: bytes | memoryview[int]) -> int:
+    """Return the digest of the values of one measure."""
+    return digest_of_bytes(("vector", evaluation, qrels, measure), content)
+
+
 def digest_of_json(owner: tuple[object, ...], value: object) -> int:
     """Return the digest of a JSON value, which is the same for the value from either database: it ignores the order of
     keys and whether a number is written as 1 or 1.0. UNREADABLE if it is not a JSON value."""

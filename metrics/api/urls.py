@@ -11,7 +11,7 @@ from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
 from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
-from metrics.api.values import curves, curves_together, differences, matrix, rankings, values
+from metrics.api.values import curves, curves_together, differences, matrix, rankings, topics, values
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
 from metrics.exports.comparisons import EXPORTS
 from metrics.exports.sessions import EXPORTS as SESSION_EXPORTS
@@ -112,6 +112,9 @@ urlpatterns = [
         matrix.CollectionValuesExport.as_view(),
         name="collection-values-export",
     ),
+    path("collections/<slug:collection>/difficulty/", topics.DifficultyView.as_view(), name="difficulty"),
+    path("collections/<slug:collection>/heat-map/export/csv/", topics.HeatMapExport.as_view(), name="heat-map-export"),
+    path("collections/<slug:collection>/topic/", topics.TopicView.as_view(), name="topic"),
     path("collections/<slug:collection>/evaluations/", evaluations.CollectionEvaluations.as_view(), name="evaluations"),
     path("runs/<uuid:run>/values/", values.RunValuesView.as_view(), name="run-values"),
     path(

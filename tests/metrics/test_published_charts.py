@@ -36,11 +36,11 @@ Submit = Callable[..., Run]
 # The charts with a row for each run, and what each is asked for.
 ROWS = {
     "means": {"measures": "AP", "limit": "200"}, "what-if": {"measures": "RR"}, "ranks": {"measures": "AP"},
-    "significance": {"measures": "AP"},
+    "significance": {"measures": "AP"}, "heat-map": {"measure": "AP"},
 }  # fmt: skip
 # What other charts of a collection are asked for, where they are not drawn unasked.
 OF_BOARDS = {**ROWS, "orders": {"measures": "AP,RR"}, "power": {"measures": "AP,RR"},
-             }  # fmt: skip
+             "heat-map": {"measure": "AP", "baseline": "mean"}}  # fmt: skip
 OF_RUNS = {"curves": {}, "precision-recall": {}, "rankings": {"topic": "1"}}
 
 

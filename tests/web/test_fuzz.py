@@ -52,6 +52,8 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/precision-recall/", {"rel": "all", "level": "1", "interp": "interval"}),
     ("collections/{collection}/judgements/", {}),
     ("collections/{collection}/judgements/", {"qrels": "1,2"}),
+    ("collections/{collection}/difficulty/", {"measure": "ASL", "sort": "disagreement"}),
+    ("collections/{collection}/topic/", {"topic": "1"}),
     ("collections/{collection}/evaluations/", {}),
     ("collections/{collection}/parameters/", {}),
     ("collections/{collection}/labels/", {}),

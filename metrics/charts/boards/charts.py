@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
@@ -33,9 +34,11 @@ from metrics.questions.declared import (
 )
 from metrics.questions.parameters import measure_in, measures_in, share_in
 from metrics.questions.run_ids import run_id_in
+from metrics.questions.topics import HEAT_MAP, heat_query
 from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.what_if import ask_what_if
+from metrics.services.values.heat_map import read_heat_map
 from runs.errors import InvalidInput
 from runs.models import Collection
 
@@ -45,6 +48,10 @@ _Draw = Callable[[Collection, Mapping[str, str], Any], Figure]
 def _what_if(collection: Collection, query: Mapping[str, str]) -> Figure:
     answer = ask_what_if(collection=collection, query=what_if_query(query, collection))
     return what_if_figure(answer, answer.combinations[0])
+
+
+def _heat_map(collection: Collection, query: Mapping[str, str]) -> Figure:
+    return heat_map_figure(read_heat_map(collection=collection, query=heat_query(query, collection)))
 
 
 def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -85,6 +92,7 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
     "scatter": _scatter,
     "what-if": _for_all(_what_if),
+    "heat-map": _for_all(_heat_map),
     **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
     **TOGETHER_CHARTS,
 }
@@ -100,6 +108,7 @@ COLLECTION_CHART_READS: Reads = {
         parameter("baseline", "the id of a run to point out"),
     ),
     "what-if": WHAT_IF,
+    "heat-map": HEAT_MAP,
     "significance": COMPARISON,
     "ranks": COMPARISON,
     "curves": (

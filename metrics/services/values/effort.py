@@ -86,6 +86,8 @@ def check_values(runs: int, topics: int, measures: int) -> None:
         raise StatisticsError(message, code="too_much_work", pointer="measures")
 
 
+# Seconds for each value of a topic whose runs are ordered.
+_ORDERED_VALUE = 0.4e-6
 # Seconds for reading a stored vector; for reading a judged view, and for each of its bytes.
 _VECTOR = 25e-6
 _VIEW, _VIEW_BYTE = 0.4e-3, 8e-9
@@ -150,6 +152,12 @@ def sizes_of_views(evaluation_ids: list[int]) -> dict[int, int]:
 def begin_vectors(vectors: int) -> None:
     """Begin reading this many stored vectors of values."""
     begin(vectors * _VECTOR, f"{vectors:,} values of runs", "name fewer measures or runs", "measures")
+
+
+def begin_disagreement(runs: int, topics: int) -> None:
+    """Begin ordering the runs on this many topics."""
+    what = f"the order of {runs:,} runs on {topics:,} topics"
+    begin(runs * topics * _ORDERED_VALUE, what, "sort by another column", "sort")
 
 
 def begin_values(missing: Mapping[int, Sequence[Measure]]) -> None:

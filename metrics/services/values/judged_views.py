@@ -15,13 +15,15 @@ from metrics.engine import ENGINE_VERSION
 from metrics.engine.grammar import Measure
 from metrics.engine.judged import JudgedRun
 from metrics.engine.ranking import Floats
+from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
 from metrics.services.snapshots import after_snapshot
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
-from runs.digests import digests_of_means, measure_seed
+from runs.digests import digest_of_vector, digests_of_means, measure_seed
+from runs.models import Qrels
 
 Mean = tuple[float | None, int]
 # The names of damaged objects in errors.
@@ -67,6 +69,29 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
         found.update({(pk, row.measure): row for row in fresh})
     return found
+
+
+def matrix_of(evaluation_ids: list[int], measure: Measure, qrels: Qrels) -> tuple[Matrix, dict[int, Mean]]:
+    """Return one measure's values of evaluations by these judgements, shape (evaluations, topics), and their means.
+
+    What is stored is read in one query, without an object for each row; the rest is computed as by `vectors_of`.
+    """
+    begin_vectors(len(evaluation_ids))
+    columns = ("evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
+    stored = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure=measure.name).values_list(*columns)
+    read = list(stored)
+    _, _, _, averages, counts, mean_digests = zip(*read, strict=True) if read else ((),) * 6
+    made = digests_of_means([row[0] for row in read], qrels.pk, measure_seed(measure.name), averages, counts).tolist()
+    vectors: dict[int, Floats] = {}
+    means: dict[int, Mean] = {}
+    for (pk, content, digest, mean, topics, _), known, expected in zip(read, mean_digests, made, strict=True):
+        if known in (None, expected) and digest in (None, digest_of_vector(pk, qrels.pk, measure.name, content)):
+            vectors[pk], means[pk] = np.frombuffer(content, np.dtype("<f8")), (mean, topics)
+    missing = [pk for pk in evaluation_ids if pk not in vectors]
+    for (pk, _), row in (vectors_of(missing, [measure]) if missing else {}).items():
+        vectors[pk], means[pk] = row.values, (row.mean, row.topics)
+    values = np.vstack([vectors[pk] for pk in evaluation_ids]) if evaluation_ids else np.zeros((0, qrels.topics))
+    return values, {pk: means[pk] for pk in evaluation_ids}
 
 
 def replace_vectors(rows: list[MetricVector]) -> None:

@@ -1,0 +1,240 @@
+"""The API of topics over all runs: how difficult each is, and what every run reaches on one."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from metrics.api.answers import MeasureCautions, RunName, cautions_of, number
+from metrics.api.comparisons.judgements import LevelShare
+from metrics.exports.values.heat_map import render
+from metrics.questions.parameters import query_of
+from metrics.questions.rankings import topic_in
+from metrics.questions.topics import HEAT_FILE, ONE_TOPIC, TOPICS, TopicsQuery, heat_query, topics_query
+from metrics.questions.unchanged import unchanged
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
+from metrics.services.snapshots import read_in_snapshot
+from metrics.services.values.heat_map import read_heat_map
+from metrics.services.values.judged_topic import JudgedTopic, read_judged_topic
+from metrics.services.values.topics import TopicValues, read_topic_values
+from runs.api.access import scored_collection
+from runs.api.fields import JSONObject
+from runs.api.shapes import Url, shape
+from runs.errors import NotFound
+from runs.models import Collection
+
+
+class TopicNumbers(TypedDict):
+    """What the runs reach on a topic; null where it is undefined."""
+
+    runs: Annotated[int, "with a value on the topic"]
+    mean: Annotated[float | None, "of the runs: the difficulty"]
+    spread: Annotated[float | None, "standard deviation of the runs; null below two"]
+    best: float | None
+    worst: float | None
+    disagreement: Annotated[
+        float | None, "share of the pairs of runs that are in the other order than on the leaderboard, without ties"
+    ]
+
+
+class DifficultTopic(TypedDict):
+    topic_id: str
+    title: str
+    numbers: TopicNumbers
+
+
+class TopicDifficulty(TypedDict):
+    """A page of the judged topics with what the runs reach on each."""
+
+    collection: str
+    qrels: int
+    scores: str
+    measure: str
+    lower_is_better: bool
+    cautions: MeasureCautions
+    runs: Annotated[int, "evaluated runs"]
+    count: Annotated[int, "judged topics"]
+    next: Url | None
+    previous: Url | None
+    results: list[DifficultTopic]
+
+
+class RunOnTopic(TypedDict):
+    run: RunName
+    value: float | None
+    rank: Annotated[int | None, "on this topic; null without a value"]
+    leaderboard_rank: int | None
+    mean: Annotated[float | None, "on the leaderboard"]
+
+
+class TopicRuns(TypedDict):
+    """One topic: its text, its judgements by level, and a page of the runs, best first."""
+
+    collection: str
+    topic_id: str
+    listed: Annotated[bool, "whether the collection lists the topic with its text"]
+    title: str
+    fields: JSONObject
+    qrels: int
+    judged: int
+    relevant: Annotated[int, "documents of level 1 or more"]
+    levels: list[LevelShare]
+    scores: str
+    measure: str
+    lower_is_better: bool
+    cautions: MeasureCautions
+    numbers: TopicNumbers | None
+    count: Annotated[int, "evaluated runs"]
+    next: Url | None
+    previous: Url | None
+    results: list[RunOnTopic]
+
+
+def _fingerprint(request: Request, collection: str) -> Fingerprint:
+    found = scored_collection(request, collection)
+    return *of_boards(found), *of_topics(found)
+
+
+class DifficultyView(APIView):
+    """The judged topics by difficulty: mean, spread and extremes of all evaluated runs on each, and how many pairs of
+    runs are in the other order than on the leaderboard."""
+
+    @extend_schema(responses=shape(TopicDifficulty), parameters=[*TOPICS])
+    @unchanged(_fingerprint, snapshot=True)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        query = topics_query(query_of(request), found)
+        values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
+        order = values.order(query.sort, query.descending)[query.offset : query.offset + query.limit]
+        ids = [values.topic_ids[topic] for topic in order]
+        titles = dict(found.topics.filter(topic_id__in=ids).values_list("topic_id", "title"))
+        after, before = _beside(request, query, len(values.topic_ids))
+        answer = TopicDifficulty(
+            collection=found.slug,
+            qrels=values.qrels.version,
+            scores=values.scores,
+            measure=values.measure.name,
+            lower_is_better=values.lower_is_better,
+            cautions=cautions_of(values.cautions),
+            runs=len(values.runs),
+            count=len(values.topic_ids),
+            next=after,
+            previous=before,
+            results=[
+                DifficultTopic(topic_id=name, title=titles.get(name, ""), numbers=numbers)
+                for name, numbers in zip(ids, _numbers(values, order), strict=True)
+            ],
+        )
+        return Response(answer)
+
+
+class TopicView(APIView):
+    """One topic: its text, its judgements by level, and what every evaluated run reaches on it, best first."""
+
+    @extend_schema(responses=shape(TopicRuns), parameters=[*ONE_TOPIC])
+    @unchanged(_fingerprint, snapshot=True)
+    def get(self, request: Request, collection: str) -> Response:
+        found = scored_collection(request, collection)
+        parameters = query_of(request)
+        topic_id, query = topic_in(parameters), topics_query(parameters, found)
+        values = read_topic_values(collection=found, measure=query.measure, scores=query.scores)
+        text = found.topics.filter(topic_id=topic_id).first()
+        topic = values.topic_ids.index(topic_id) if topic_id in values.topic_ids else None
+        if text is None and topic is None:
+            message = f"topic {topic_id[:40]!r} is neither listed nor judged in {found.slug}"
+            raise NotFound(message, code="unknown_topic", pointer="topic")
+        judged = JudgedTopic([], []) if topic is None else read_judged_topic(qrels=values.qrels, topic_id=topic_id)
+        runs = [] if topic is None else _runs(values, topic)
+        after, before = _beside(request, query, len(runs))
+        answer = TopicRuns(
+            collection=found.slug,
+            topic_id=topic_id,
+            listed=text is not None,
+            title=text.title if text else "",
+            fields=text.fields if text else {},
+            qrels=values.qrels.version,
+            judged=judged.judged,
+            relevant=judged.relevant,
+            levels=_levels(found, judged),
+            scores=values.scores,
+            measure=values.measure.name,
+            lower_is_better=values.lower_is_better,
+            cautions=cautions_of(values.cautions),
+            numbers=None if topic is None else _numbers(values, [topic])[0],
+            count=len(runs),
+            next=after,
+            previous=before,
+            results=runs[query.offset : query.offset + query.limit],
+        )
+        return Response(answer)
+
+
+class HeatMapExport(APIView):
+    """Topics against runs as CSV: a row for each topic, the hardest first, a column for each run, the best first; with
+    a baseline, differences from it. An undefined value is an empty cell."""
+
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=[*HEAT_FILE])
+    def get(self, request: Request, collection: str) -> HttpResponse:
+        found = scored_collection(request, collection)
+        query = heat_query(query_of(request, found), found)
+        heat_map = read_in_snapshot(lambda: read_heat_map(collection=found, query=query, whole=True))
+        response = HttpResponse("".join(render(heat_map)), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{found.slug}-heat-map.csv"'
+        return response
+
+
+def _numbers(values: TopicValues, topics: list[int]) -> list[TopicNumbers]:
+    table = values.table
+    return [
+        TopicNumbers(
+            runs=int(table.runs[topic]),
+            mean=number(float(table.mean[topic])),
+            spread=number(float(table.spread[topic])),
+            best=number(float(table.best[topic])),
+            worst=number(float(table.worst[topic])),
+            disagreement=number(share),
+        )
+        for topic, share in zip(topics, values.disagreement(topics).tolist(), strict=True)
+    ]
+
+
+def _runs(values: TopicValues, topic: int) -> list[RunOnTopic]:
+    """Return all runs, best first; equal ones as on the leaderboard, and those without a value last."""
+    ranks = values.ranks_on(topic)
+    last = len(ranks) + 1
+    order = sorted(range(len(ranks)), key=lambda row: ranks[row] or last)
+    return [
+        RunOnTopic(
+            run=RunName(id=run.id, team=run.team, tag=run.tag, created_at=run.created_at),
+            value=number(float(values.values[row, topic])),
+            rank=ranks[row],
+            leaderboard_rank=run.rank,
+            mean=number(run.mean),
+        )
+        for row, run in ((row, values.runs[row]) for row in order)
+    ]
+
+
+def _levels(collection: Collection, judged: JudgedTopic) -> list[LevelShare]:
+    total, labels = max(1, judged.judged), collection.level_labels
+    return [
+        LevelShare(level=level, label=str(labels.get(str(level), "")), judgements=count, share=count / total)
+        for level, count in judged.levels
+    ]
+
+
+def _beside(request: Request, query: TopicsQuery, total: int) -> tuple[str | None, str | None]:
+    """Return the addresses of the next page and of the one before."""
+    url, after = request.build_absolute_uri(), query.offset + query.limit
+    before = max(0, query.offset - query.limit)
+    return (
+        replace_query_param(url, "offset", after) if after < total else None,
+        replace_query_param(url, "offset", before) if query.offset else None,
+    )
