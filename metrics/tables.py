@@ -125,9 +125,12 @@ def aggregated(measure: Measure) -> str:
 
 @dataclass(frozen=True)
 class TopicLine:
+    """A topic of a run; `page` is the address of the topic's own page."""
+
     topic_id: str
     cells: list[Cell]
     title: str = ""
+    page: str = ""
 
 
 def topic_lines(values: RunValues, sort: Measure | None, descending: bool, shown: slice) -> list[TopicLine]:

@@ -15,7 +15,7 @@ from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
 from metrics.pages.sessions import sets as session_sets
-from metrics.pages.values import measures, runs
+from metrics.pages.values import heat_map, measures, runs, topics
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
@@ -36,6 +36,9 @@ urlpatterns: list[URLPattern] = [
     ),
     path("collections/<slug:slug>/what-if/", what_if.what_if_page, name="what-if-page"),
     path("collections/<slug:slug>/judgements/", judgements.judgements_page, name="judgements-page"),
+    path("collections/<slug:slug>/heat-map/", heat_map.heat_map_page, name="heat-map-page"),
+    path("collections/<slug:slug>/topics/", topics.topics_page, name="topics-page"),
+    path("collections/<slug:slug>/topics/<path:topic>/", topics.topic_page, name="topic-page"),
     path("collections/<slug:slug>/orders/", orders.orders_page, name="orders-page"),
     path("collections/<slug:slug>/design/", design.design_page, name="design-page"),
     path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),

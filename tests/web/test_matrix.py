@@ -199,6 +199,9 @@ MATRIX: dict[str, dict[str, str]] = {
     "ranking-page":       {"GET":    ALL},
     "what-if-page":       {"GET":    ALL},
     "judgements-page":    {"GET":    ALL},
+    "topics-page":        {"GET":    ALL},
+    "topic-page":         {"GET":    ALL},
+    "heat-map-page":      {"GET":    ALL},
     "orders-page":        {"GET":    ALL},
     "design-page":        {"GET":    ALL},
     "sessions-page":      {"GET":    ALL},
@@ -380,6 +383,7 @@ PAGES = (
     "manage-access-page", "manage-quota-page", "manage-withdrawn-page", "manage-audit-page", "run-change-page",
     "session-set-change-page", "submit-sessions-page", "first-account-page", "join-page", "teams-page", "team-page",
     "views-page", "view-page", "shares-page", "open-share", "shared-page", "shared-file", "shared-chart",
+    "topics-page", "topic-page", "heat-map-page",
 )  # fmt: skip
 
 

@@ -132,6 +132,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "delivery": str(delivery.pk),
         "space": "param",
         "parameter": "k1",
+        "topic": "1",
         "label": make_label(run),
         "code": make_view(slug),
         "share": make_share(people, slug)[0].key,

@@ -8,10 +8,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from metrics.engine.agreement.assessments import Assessments
 from metrics.pages.parts import Query, fill, level_class, query_of
 from metrics.questions.comparisons import judged_versions
+from metrics.questions.topics import topic_address
 from metrics.questions.unchanged import unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_all_judgements, of_topics
 from metrics.services.comparisons.judgements import JudgedVersion, JudgementsAnswer, read_judgements
@@ -90,12 +92,14 @@ def _level_lines(collection: Collection, version: JudgedVersion) -> list[LevelLi
 def _topic_lines(collection: Collection, version: JudgedVersion, offset: int) -> list[dict[str, Any]]:
     """Return the topics of one page of the table."""
     titles = dict(collection.topics.values_list("topic_id", "title"))
+    base = reverse("topics-page", args=[collection.slug])
     last = offset + _TOPICS_OF_A_PAGE
     ids, judged, relevant = version.qrels.topic_ids[offset:last], version.judged.tolist(), version.relevant.tolist()
     return [
         {
             "topic_id": topic_id,
             "title": titles.get(topic_id, ""),
+            "page": topic_address(base, topic_id) if version.qrels.active else "",
             "judged": judged[place],
             "relevant": relevant[place],
             "counts": version.counts[place].tolist(),

@@ -19,6 +19,7 @@ from metrics.pages.comparisons.tables import bounded, percent, question_lines
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.questions.addresses import asked_of
+from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs, topics_of
 from metrics.services.values.two_rankings import Placed, read_two_rankings
@@ -78,7 +79,7 @@ def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True)
 class TopicLine:
-    """One topic: both values, their difference, and the addresses of each ranking and of both."""
+    """One topic: both values, their difference, and the addresses of each ranking, of both, and of its own page."""
 
     topic_id: str
     title: str
@@ -87,6 +88,7 @@ class TopicLine:
     size: float
     rankings: tuple[str, str]
     both: str
+    page: str
 
 
 def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
@@ -99,7 +101,7 @@ def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
     ranking_a, ranking_b = (reverse("ranking-page", args=[run.pk]) for run in (pair.a, pair.b))
     # The address of this page, whether of a stored comparison or not.
     here = {name: value for name, value in shown.text.items() if value}
-    lines = []
+    base, lines = reverse("topics-page", args=[shown.collection.slug]), []
     for at in order:
         asked = urlencode({"topic": ids[at], "qrels": qrels.version})
         lines.append(
@@ -111,6 +113,7 @@ def _topics(shown: Shown, pair: ShownPair) -> list[TopicLine]:
                 a[at] - b[at],
                 (f"{ranking_a}?{asked}", f"{ranking_b}?{asked}"),
                 f"?{urlencode({**here, 'topic': ids[at]})}#rankings",
+                topic_address(base, ids[at]),
             )
         )
     return lines

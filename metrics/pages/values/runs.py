@@ -35,6 +35,7 @@ from metrics.pages.values.parameters import parameter_lines
 from metrics.pages.values.summary import read_summary
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
+from metrics.questions.topics import topic_address
 from metrics.questions.unchanged import unchanged_page
 from metrics.questions.values import curve_query
 from metrics.services.boards.fingerprints import (
@@ -154,6 +155,7 @@ def ranking_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "stale": evaluation.is_stale,
         "query": query,
         "topic": run.collection.topics.filter(topic_id=topic_id).first(),
+        "topic_page": topic_address(reverse("topics-page", args=[run.collection.slug]), topic_id),
         "ranking": ranking,
         "paging": paging,
         "lines": _documents(run.collection, ranking, paging),
@@ -205,11 +207,15 @@ def _values(run: Run, evaluation: Evaluation, query: Query) -> dict[str, Any]:
     lines = topic_lines(values, sort, descending, slice(paging.offset, paging.offset + paging.limit))
     named = run.collection.topics.filter(topic_id__in=[line.topic_id for line in lines])
     titles = dict(named.values_list("topic_id", "title"))
+    base = reverse("topics-page", args=[run.collection.slug])
     return {
         "columns": columns_of(measures, sort, descending),
         "means": _means(values),
         "cautions": [caution.message for caution in qrels_cautions(measures, evaluation.qrels)],
-        "lines": [replace(line, title=titles.get(line.topic_id, "")) for line in lines],
+        "lines": [
+            replace(line, title=titles.get(line.topic_id, ""), page=topic_address(base, line.topic_id))
+            for line in lines
+        ],
         "paging": paging,
     }
 

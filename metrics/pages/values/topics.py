@@ -1,0 +1,305 @@
+"""The pages of topics: all of a collection by difficulty, and one with its text, its judgements and every run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from metrics.pages.parts import Query, changed, fill, level_class, query_of
+from metrics.questions.topics import TopicsQuery, topic_address, topics_query
+from metrics.questions.unchanged import unchanged_page
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_topics
+from metrics.services.values.judged_topic import read_judged_topic
+from metrics.services.values.selection import tested_measures
+from metrics.services.values.topics import TopicValues, ValuedRun, read_topic_values
+from metrics.tables import NOTHING, Paging, figure, with_minus
+from runs.api.access import check_scores, visible_collection
+from runs.api.parameters import MAX_OFFSET, integer_in
+from runs.errors import NotFound
+from runs.models import Collection, Qrels, can_see_scores, document_address
+from runs.views import page, reads
+
+_ROWS_OF_A_PAGE = 100
+_DOCUMENTS_SHOWN = 100
+# The columns of the topics that sort them: the name of the order, the heading, what it means.
+_HEADINGS = (
+    ("difficulty", "Mean", "of all runs"),
+    ("best", "Best", "the best run's value"),
+    ("spread", "Spread", "standard deviation of the runs"),
+    ("disagreement", "Disagreement", "share of the pairs of runs in the other order than on the leaderboard"),
+)
+# The width of what is drawn in a cell.
+_WIDTH = 90.0
+
+
+def _fingerprint(request: HttpRequest, slug: str, topic: str = "") -> Fingerprint | None:
+    collection = visible_collection(request, slug)
+    if not can_see_scores(request.user, collection):
+        return None
+    return *of_boards(collection), *of_topics(collection)
+
+
+@page
+@reads("measure", "sort", "order", "offset", "scores", "topic")
+@unchanged_page(_fingerprint, snapshot=True)
+def topics_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the topics of a collection by difficulty; with `topic`, that topic, whatever its id consists of."""
+    collection = visible_collection(request, slug)
+    query = query_of(request)
+    if query.get("topic"):
+        return _one_topic(request, collection, query, query["topic"])
+    context: dict[str, Any] = {
+        "collection": collection,
+        "query": query,
+        "known": tested_measures(collection),
+        "offset": integer_in(query, "offset", 0, 0, MAX_OFFSET),
+    }
+    status = fill(context, "answer", _topics, request, collection, query)
+    if "answer" not in context and context["answer_problem"].is_state:
+        context |= _listed(collection, context["offset"])
+    return render(request, "metrics/topics.html", context, status=status)
+
+
+@page
+@reads("measure", "offset", "scores")
+@unchanged_page(_fingerprint, snapshot=True)
+def topic_page(request: HttpRequest, slug: str, topic: str) -> HttpResponse:
+    """Show one topic."""
+    return _one_topic(request, visible_collection(request, slug), query_of(request), topic)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The horizontal scale of what is drawn in cells: from 0, or the lowest value below it, to 1 or the highest."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> str:
+        return f"{_WIDTH * (value - self.low) / (self.high - self.low):.1f}"
+
+    def bar(self, value: float) -> tuple[str, str] | None:
+        """Return where a bar from 0 to the value begins, and how wide it is."""
+        if math.isnan(value):
+            return None
+        return self.place(min(0.0, value)), f"{_WIDTH * abs(value) / (self.high - self.low):.1f}"
+
+
+def _scale(values: TopicValues) -> Scale:
+    ends = [float(value) for value in (*values.table.best, *values.table.worst) if not math.isnan(value)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    return Scale(low, 1.0 if 0 < high <= 1 else high or 1.0)
+
+
+@dataclass(frozen=True)
+class TopicLine:
+    """A topic of the table; `drawn` has the places of the worst, the mean and the best value."""
+
+    topic_id: str
+    title: str
+    address: str
+    mean: str
+    best: str
+    spread: str
+    disagreement: str
+    runs: int
+    drawn: tuple[str, str, str] | None
+
+
+def _topics(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    """Return the table of topics and what stands above it."""
+    check_scores(request, collection)
+    asked = topics_query({**query, "limit": str(_ROWS_OF_A_PAGE)}, collection)
+    values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)
+    shown = values.order(asked.sort, asked.descending)[asked.offset : asked.offset + asked.limit]
+    table, scale = values.table, _scale(values)
+    base = reverse("topics-page", args=[collection.slug])
+    titles = _titles(collection, [values.topic_ids[topic] for topic in shown])
+
+    def line(topic: int, disagreement: float) -> TopicLine:
+        name, number = values.topic_ids[topic], float(table.mean[topic])
+        ends = (float(table.worst[topic]), number, float(table.best[topic]))
+        return TopicLine(
+            name,
+            titles.get(name, ""),
+            topic_address(base, name),
+            _value(number),
+            _value(ends[2]),
+            _value(float(table.spread[topic])),
+            _share(disagreement),
+            int(table.runs[topic]),
+            None if math.isnan(number) else tuple(scale.place(end) for end in ends),  # type: ignore[arg-type]
+        )
+
+    kept = {"measure": asked.measure.name, "scores": query.get("scores", "")}
+    wide = {"measures": asked.measure.name, "scores": query.get("scores", ""), "layout": "wide"}
+    return {
+        "values": values,
+        "cautions": [caution.message for caution in values.cautions],
+        "exports": [
+            ("JSON", reverse("difficulty", args=[collection.slug]) + changed(kept)),
+            (
+                "values of all runs (CSV)",
+                reverse("collection-values-export", args=[collection.slug, "csv"]) + changed(wide),
+            ),
+        ],
+        "map": reverse("heat-map-page", args=[collection.slug]) + changed(kept),
+        "lines": list(map(line, shown, values.disagreement(shown).tolist())),
+        "paging": Paging(asked.offset, asked.limit, len(values.topic_ids)),
+        "headings": [_heading(heading, asked, values.lower_is_better) for heading in _HEADINGS],
+        "sort": asked.sort,
+        "unsolved": int((table.best == 0).sum()) if not values.lower_is_better else 0,
+        "listed": collection.topics.count(),
+    }
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column that sorts the table: how its numbers run now, and the order that a click asks for."""
+
+    name: str
+    text: str
+    title: str
+    sorting: str
+    next_order: str
+
+
+def _heading(heading: tuple[str, str, str], asked: TopicsQuery, lower_is_better: bool) -> Heading:
+    name = heading[0]
+    if name != asked.sort:
+        return Heading(*heading, sorting="", next_order="")
+    # Difficult is what has a low mean, and good what has a high value, but where lower values are better.
+    upwards = (name == "difficulty") != (lower_is_better and name in ("difficulty", "best"))
+    sorting = "ascending" if asked.descending == upwards else "descending"
+    return Heading(*heading, sorting=sorting, next_order="asc" if asked.descending else "desc")
+
+
+def _listed(collection: Collection, offset: int) -> dict[str, Any]:
+    """Return the topics that are listed, for a reader who sees no values of them."""
+    base = reverse("topics-page", args=[collection.slug])
+    names = collection.topics.order_by("position").values_list("topic_id", "title")
+    return {
+        "listed": [
+            (name, title, topic_address(base, name)) for name, title in names[offset : offset + _ROWS_OF_A_PAGE]
+        ],
+        "paging": Paging(offset, _ROWS_OF_A_PAGE, names.count()),
+    }
+
+
+def _titles(collection: Collection, topic_ids: list[str]) -> dict[str, str]:
+    return dict(collection.topics.filter(topic_id__in=topic_ids).values_list("topic_id", "title"))
+
+
+def _value(value: float) -> str:
+    return NOTHING if math.isnan(value) else with_minus(f"{value:.4f}")
+
+
+def _share(value: float) -> str:
+    return NOTHING if math.isnan(value) else f"{value:.0%}"
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A run on a topic; `bar` is where its bar begins and how wide it is."""
+
+    rank: int | None
+    run: ValuedRun
+    value: str
+    bar: tuple[str, str] | None
+    mean: str
+    ranking: str
+
+
+def _one_topic(request: HttpRequest, collection: Collection, query: Query, topic_id: str) -> HttpResponse:
+    """Show a topic that is listed or, to readers who see what depends on the judgements, judged."""
+    text = collection.topics.filter(topic_id=topic_id).first()
+    scored = can_see_scores(request.user, collection)
+    qrels = collection.active_qrels if scored else None
+    if qrels and topic_id not in qrels.topic_ids:
+        qrels = None
+    if text is None and qrels is None:
+        message = f"topic {topic_id[:40]!r} is not among the topics of {collection.slug}"
+        raise NotFound(message, code="unknown_topic", pointer="topic")
+    context: dict[str, Any] = {
+        "collection": collection,
+        "query": query,
+        "known": tested_measures(collection),
+        "topic_id": topic_id,
+        "text": text,
+        "fields": [(name.replace("_", " ").capitalize(), value) for name, value in text.fields.items()] if text else [],
+        "scored": scored,
+        "qrels": qrels,
+    }
+    status = 200
+    if qrels:
+        status = fill(context, "answer", _runs, collection, query, topic_id)
+        status = max(status, fill(context, "judged", _judged, collection, qrels, topic_id))
+    return render(request, "metrics/topic.html", context, status=status)
+
+
+def _runs(collection: Collection, query: Query, topic_id: str) -> dict[str, Any]:
+    """Return what every run reaches on a topic, best first, and how difficult it is beside the others."""
+    asked = topics_query({**query, "sort": "", "order": "", "limit": str(_ROWS_OF_A_PAGE)}, collection)
+    values = read_topic_values(collection=collection, measure=asked.measure, scores=asked.scores)
+    topic, table = values.topic_ids.index(topic_id), values.table
+    ranks, reached = values.ranks_on(topic), values.values[:, topic].tolist()
+    last, scale = len(ranks) + 1, _scale(values)
+    order = sorted(range(len(ranks)), key=lambda row: ranks[row] or last)
+    asks = urlencode({"topic": topic_id, **({"scores": query["scores"]} if query.get("scores") else {})})
+
+    def line(row: int) -> RunLine:
+        run, value = values.runs[row], reached[row]
+        mean = NOTHING if run.mean is None else figure(values.measure, run.mean)
+        ranking = f"{reverse('ranking-page', args=[run.id])}?{asks}"
+        return RunLine(ranks[row], run, figure(values.measure, value), scale.bar(value), mean, ranking)
+
+    base = reverse("topics-page", args=[collection.slug])
+    neighbours = (values.topic_ids[topic - 1] if topic else None, *values.topic_ids[topic + 1 : topic + 2], None)
+    return {
+        "values": values,
+        "cautions": [caution.message for caution in values.cautions],
+        "lines": [line(row) for row in order[asked.offset : asked.offset + asked.limit]],
+        "paging": Paging(asked.offset, asked.limit, len(order)),
+        "numbers": [
+            ("Mean of the runs", _value(float(table.mean[topic])), f"of {table.runs[topic]:,} with a value"),
+            (
+                "Difficulty",
+                f"{values.order('difficulty').index(topic) + 1:,}",
+                f"of {len(values.topic_ids):,}; 1 is the hardest",
+            ),
+            ("Best", _value(float(table.best[topic])), ""),
+            ("Worst", _value(float(table.worst[topic])), ""),
+            ("Spread", _value(float(table.spread[topic])), "standard deviation of the runs"),
+            (
+                "Disagree\N{SOFT HYPHEN}ment",
+                _share(float(values.disagreement([topic])[0])),
+                "pairs of runs unlike the leaderboard",
+            ),
+        ],
+        "zero": scale.place(float(table.mean[topic])) if table.runs[topic] else "",
+        "neighbours": [(name, topic_address(base, name)) if name else None for name in neighbours[:2]],
+    }
+
+
+def _judged(collection: Collection, qrels: Qrels, topic_id: str) -> dict[str, Any]:
+    """Return the judgements of a topic by level, and its first documents, those of the highest level first."""
+    judged = read_judged_topic(qrels=qrels, topic_id=topic_id, most=_DOCUMENTS_SHOWN)
+    labels, total = collection.level_labels, max(1, judged.judged)
+    return {
+        "judged": judged,
+        "levels": [
+            (level, str(labels.get(str(level), "")), level_class(level), count, f"{count / total:.1%}")
+            for level, count in judged.levels
+        ],
+        "documents": [
+            (doc_id, document_address(collection, doc_id), level, level_class(level))
+            for doc_id, level in judged.documents
+        ],
+        "more": judged.judged - len(judged.documents),
+    }
