@@ -84,6 +84,7 @@ DEAREST: dict[str, str] = {
     "measures-page": "/measures/?search={n}",
     "measure-suggestions": "/measures/suggestions/?measures={odd},n",
     "parameters": _BOARD + "parameters/?limit=100&filter=-tag:n{n} has:parameters",
+    "configurations": _BOARD + "configurations/?filter=-tag:n{n}",
     "parameters-page": _PAGE + "parameters/?filter=-tag:n{n} has:parameters",
     # Nothing is computed for these.
     "collections": f"{_API}collections/?limit=200",

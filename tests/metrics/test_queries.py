@@ -58,6 +58,7 @@ ENDPOINTS = {
     "collections/small/curves/?filter=good": 13,
     "collections/small/precision-recall/?rel=all": 8,
     "collections/small/parameters/": 7,
+    "collections/small/configurations/?filter=good OR poor&baseline={run}": 6,
     "runs/?id={run},{other}": 4,
     "runs/{run}/history/": 5,
     "runs/{run}/artifacts/": 3,

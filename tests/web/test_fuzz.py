@@ -56,6 +56,7 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/topic/", {"topic": "1"}),
     ("collections/{collection}/evaluations/", {}),
     ("collections/{collection}/parameters/", {}),
+    ("collections/{collection}/configurations/", {"runs": "{run},{other}", "baseline": "{other}"}),
     ("collections/{collection}/labels/", {}),
     ("collections/{collection}/labels/main/", {}),
     ("collections/{collection}/views/", {}),

@@ -123,6 +123,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "leaderboard":        {"GET":    ALL},
     "leaderboard-export": {"GET":    ALL},
     "parameters":         {"GET":    ALL},
+    "configurations":     {"GET":    ALL},
     "parameter":          {"PATCH":  "401 403 403 200 403 200 403"},
     "comparison":         {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 202"},
@@ -328,6 +329,8 @@ BLIND: dict[str, dict[str, str]] = {
     "session-set-page":   {"GET":    OWN_RUN},
     "session-set-status": {"GET":    OWN_RUN},
     "session-page":       {"GET":    OWN_SCORES},
+    # Whoever sees no two runs has nothing to compare.
+    "configurations":     {"GET":    "400 200 400 200 400 200 200"},
     "leaderboard":        {"GET":    SCORES},
     "leaderboard-export": {"GET":    SCORES},
     "comparison":         {"GET":    SCORES,

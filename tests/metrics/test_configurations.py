@@ -1,0 +1,153 @@
+"""Configurations compared: what differs, what is the same, what changed since a baseline, and who may ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from metrics.services.boards import configurations as service
+from runs.models import Collection, Label, ParameterKey, Run, User
+from runs.services.parameters import store_parameters
+from tests.conftest import client_of
+from tests.metrics.boards import make_board, make_run, simulated
+
+ADDRESS = "/api/v1/collections/board/configurations/"
+METADATA: list[dict[str, Any]] = [
+    {"bm25": {"k1": 0.9, "b": 0.4}, "model": "BM25", "stemmed": True, "seed": 1, "platform": {"cpu": "x"}},
+    {"bm25": {"k1": 1.2, "b": 0.4}, "model": "bm25", "stemmed": 1, "seed": 2},
+    {"bm25": {"k1": 0.9000000000000001, "b": "0.4"}, "model": "BM25", "note": "new", "list": list(range(30))},
+    {},
+]
+
+
+@pytest.fixture
+def board(alice: User) -> Collection:
+    """Ranked runs r0 to r2, and one that waits."""
+    collection = make_board(alice.personal_team, {"AP": simulated(3, 20)})
+    runs = [*Run.objects.order_by("tag"), make_run(collection, "late")]
+    for run, metadata in zip(runs, METADATA, strict=True):
+        run.metadata, run.costs = metadata, {"latency_ms": 1}
+    Run.objects.bulk_update(runs, ["metadata", "costs"])
+    store_parameters(collection, runs)
+    ParameterKey.objects.filter(name="seed").update(role="ignored")
+    ParameterKey.objects.filter(name="bm25.b").update(unit="share")
+    return collection
+
+
+def run_id(tag: str) -> str:
+    return str(Run.objects.get(tag=tag).pk)
+
+
+def asked(client: APIClient, **query: Any) -> dict[str, Any]:
+    answer = client.get(ADDRESS, query)
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_values_differ_by_type_and_numbers_by_twelve_digits(anonymous: APIClient, board: Collection) -> None:
+    found = asked(anonymous, filter="status:ranked")
+    assert [run["tag"] for run in found["runs"]] == ["r0", "r1", "r2"]
+    assert {one["name"]: one["values"] for one in found["differ"]} == {
+        "bm25.b": [0.4, 0.4, "0.4"],
+        "bm25.k1": [0.9, 1.2, 0.9000000000000001],
+        "model": ["BM25", "bm25", "BM25"],
+        "note": [None, None, "new"],
+        "stemmed": [True, 1, None],
+    }
+    assert {one["name"] for one in found["ignored"]} == {"seed", "platform.cpu"}
+    assert (found["same"], found["compared"], [run["left_out"] for run in found["runs"]]) == ([], 5, [0, 0, 1])
+    assert next(one["unit"] for one in found["differ"] if one["name"] == "bm25.b") == "share"
+    pair = asked(anonymous, runs=f"{run_id('r2')},{run_id('r0')}")
+    assert [run["tag"] for run in pair["runs"]] == ["r2", "r0"]
+    assert [one["name"] for one in pair["differ"]] == ["bm25.b", "note", "stemmed"]
+    assert pair["same"] == [
+        {"name": "bm25.k1", "unit": "", "value": 0.9000000000000001},
+        {"name": "model", "unit": "", "value": "BM25"},
+    ]
+    assert "changes" not in pair
+
+
+def test_changes_since_a_baseline(anonymous: APIClient, alice: User, board: Collection) -> None:
+    first = Run.objects.get(tag="r0")
+    Label.objects.create(collection=board, team=first.team, name="main", run=first)
+    found = asked(anonymous, runs=f"{run_id('r2')},{run_id('late')}", baseline="label:main")
+    assert (found["baseline"], [run["tag"] for run in found["runs"]]) == (str(first.pk), ["r0", "r2", "late"])
+    changed, emptied = found["changes"]
+    assert changed == {
+        "run": run_id("r2"),
+        "changed": [{"name": "bm25.b", "before": 0.4, "after": "0.4"}],
+        "added": [{"name": "note", "value": "new"}],
+        "removed": [{"name": "stemmed", "value": True}],
+    }
+    assert (emptied["changed"], emptied["added"]) == ([], [])
+    assert [one["name"] for one in emptied["removed"]] == ["bm25.b", "bm25.k1", "model", "stemmed"]
+    # A baseline that the filter does not select comes first all the same, and one that it selects comes once.
+    assert [run["tag"] for run in asked(anonymous, filter="r1", baseline=str(first.pk))["runs"]] == ["r0", "r1"]
+    assert len(asked(anonymous, baseline=str(first.pk))["runs"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "pointer", "told"),
+    [
+        ({"runs": "{r0}"}, "too_few_runs", "runs", "1 run; configurations of 2 to 200 runs are compared"),
+        ({"filter": "nowhere"}, "too_few_runs", "filter", "no runs; configurations of 2 to 200 runs are compared"),
+        ({"runs": "{r0},{other}"}, "unknown_run", "runs", "run {other} is not in collection board, or is withdrawn"),
+        ({"baseline": "{other}"}, "unknown_run", "baseline", "run {other} is not in collection board"),
+        ({"runs": "{r0},x"}, "invalid", "runs", "'x' is not the id of a run"),
+        ({"runs": "label:none"}, "unknown_label", "runs", "there is no label:none"),
+        ({"runs": "{r0},{r1}", "filter": "r2"}, "repeated_parameter", "filter", "give only one of them"),
+        ({"filter": "param:bm25.k>1"}, "bad_filter", "filter", "no run here has a parameter bm25.k"),
+        ({"run": "{r0}"}, "unknown_parameter", "run", "unknown parameter 'run'"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    anonymous: APIClient, board: Collection, query: dict[str, str], code: str, pointer: str, told: str
+) -> None:
+    names = {tag: run_id(tag) for tag in ("r0", "r1")} | {"other": "00000000-0000-4000-8000-000000000000"}
+    answer = anonymous.get(ADDRESS, {name: text.format(**names) for name, text in query.items()})
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == pointer
+    assert told.format(**names) in error["detail"]
+
+
+def test_comparisons_are_limited(anonymous: APIClient, board: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusal(**query: str) -> tuple[str, str]:
+        answer = anonymous.get(ADDRESS, query).json()
+        return answer["code"], answer["errors"][0]["detail"]
+
+    for name, most, told in (
+        ("MAX_RUNS", 3, ("too_many_runs", "more than 3 runs; name some with runs=, or select fewer with filter=")),
+        ("MAX_VALUES", 27, ("too_many_values", "7 parameters of 4 runs; at most 27 values are compared")),
+        ("MAX_CHARACTERS", 18, ("too_many_values", "texts of 19 characters; at most 18 are compared")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(service, name, most)
+            code, detail = refusal()
+            assert (code, detail[: len(told[1])]) == told
+    with monkeypatch.context() as patch:
+        patch.setattr(service, "MAX_RUNS", 3)
+        named = ",".join(str(run) for run in Run.objects.values_list("pk", flat=True))
+        assert refusal(runs=named)[0] == "too_many_runs"
+        assert len(asked(anonymous, filter="status:ranked")["runs"]) == 3
+
+
+def test_a_participant_compares_the_runs_of_own_teams_alone(bob: User, board: Collection) -> None:
+    """Of a blind collection; what others have is not there, even where it is named."""
+    Collection.objects.update(blind=True)
+    Run.objects.filter(tag__in=["r0", "r1"]).update(team=bob.personal_team)
+    guest = client_of(bob)
+    own = asked(guest)
+    assert [run["tag"] for run in own["runs"]] == ["r0", "r1"]
+    assert [one["name"] for one in own["differ"]] == ["bm25.k1", "model", "stemmed"]
+    hidden = guest.get(ADDRESS, {"runs": f"{run_id('r0')},{run_id('r2')}"})
+    nobody = guest.get(ADDRESS, {"runs": f"{run_id('r0')},00000000-0000-4000-8000-000000000000"})
+    assert hidden.status_code == 400
+    assert hidden.json()["errors"][0]["detail"].replace(run_id("r2"), "") == nobody.json()["errors"][0][
+        "detail"
+    ].replace("00000000-0000-4000-8000-000000000000", "")
+    assert guest.get(ADDRESS, {"filter": "measure:AP>0"}).status_code == 403
+    assert client_of(None).get(ADDRESS).json()["code"] == "too_few_runs"
