@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from metrics.pages import scripts, shared, shares
 from metrics.pages.boards import (
+    configurations,
     parameters,
     saved_views,
     what_if,
@@ -28,6 +29,7 @@ urlpatterns: list[URLPattern] = [
         parameters.DescribeParameter.as_view(),
         name="describe-parameter",
     ),
+    path("collections/<slug:slug>/configurations/", configurations.configurations_page, name="configurations-page"),
     path("collections/<slug:slug>/comparison/", comparisons.comparison_page, name="comparison-page"),
     path("collections/<slug:slug>/comparison/queue/", comparisons.QueueComparison.as_view(), name="queue-comparison"),
     path("comparisons/<uuid:comparison>/", comparisons.stored_comparison_page, name="stored-comparison-page"),

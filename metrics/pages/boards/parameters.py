@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from metrics.pages.parts import Query, changed, fill, query_of
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import visible_board, visible_keys, written
+from metrics.services.boards.configurations import MAX_RUNS, MIN_RUNS
 from metrics.services.boards.filter_grammar import MAX_WORD
 from metrics.services.boards.parameters import DEFAULT_LIMIT, Facet, read_facets
 from metrics.services.snapshots import read_in_snapshot
@@ -114,7 +115,10 @@ def _answer(request: HttpRequest, collection: Collection, query: Query, scored: 
         )
     )
     board = reverse("collection-page", args=[collection.slug]) if scored else ""
+    few = MIN_RUNS <= facets.runs <= MAX_RUNS
+    compared = reverse("configurations-page", args=[collection.slug]) + changed({"filter": query.get("filter", "")})
     return {
+        "configurations": compared if few else "",
         "lines": [_line(facet, facets.runs, board) for facet in facets.results],
         "runs": facets.runs,
         "paging": Paging(offset, DEFAULT_LIMIT, facets.count),

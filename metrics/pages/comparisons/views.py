@@ -16,6 +16,7 @@ from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, show
 from metrics.pages.comparisons.controls import Controls, Text, address, make_controls
 from metrics.pages.comparisons.many_runs import many_runs_parts
+from metrics.pages.comparisons.parameters import differing_parameters
 from metrics.pages.comparisons.two_runs import PAIRWISE, two_runs_parts
 from metrics.pages.parts import fill
 from metrics.pages.shares import share_address
@@ -25,7 +26,14 @@ from metrics.questions.comparisons import comparison_query, stored_comparison
 from metrics.questions.declared import COMPARISON, names_of
 from metrics.questions.run_ids import run_ids_in, shown_without_labels, without_labels
 from metrics.questions.unchanged import unchanged_page
-from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_comparisons, of_listed
+from metrics.services.boards.fingerprints import (
+    Fingerprint,
+    of_boards,
+    of_comparisons,
+    of_described,
+    of_listed,
+    of_parameters,
+)
 from metrics.services.comparisons.comparison import ComparisonQuery, choose_entrants
 from metrics.services.comparisons.stored import (
     Answer,
@@ -56,7 +64,9 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     if not can_see_scores(request.user, found):
         return None
     made = of_comparisons(found)
-    return None if made is None else (*of_boards(found), *of_listed(found), made)
+    if made is None:
+        return None
+    return *of_boards(found), *of_listed(found), *of_parameters(found), *of_described(found), made
 
 
 @page
@@ -70,7 +80,7 @@ def comparison_page(request: HttpRequest, slug: str) -> HttpResponse:
     status = fill(context, "controls", _controls, request, collection, text)
     if "controls" in context:
         status = max(status, fill(context, "found", _found, collection, text, context["controls"]))
-        status = max(status, _add_parts(context, collection, text))
+        status = max(status, _add_parts(request, context, collection, text))
         if answer := context.get("found", {}).get("answer"):
             context["share"] = _share_address(collection, answer)
     return render(request, "metrics/comparison.html", context, status=status)
@@ -116,7 +126,7 @@ def _query(collection: Collection, text: Text, controls: Controls) -> Comparison
     return wider if fits_a_request(choose_entrants(collection=collection, query=wider), wider) else query
 
 
-def _add_parts(context: dict[str, Any], collection: Collection, text: Text) -> int:
+def _add_parts(request: HttpRequest, context: dict[str, Any], collection: Collection, text: Text) -> int:
     """Add the parts of an answer, if there is one. Return the page's status."""
     answer = context.get("found", {}).get("answer")
     if answer is None:
@@ -126,6 +136,7 @@ def _add_parts(context: dict[str, Any], collection: Collection, text: Text) -> i
         return status
     shown: Shown = context["shown"]
     context["view"], status = two_runs_parts(shown) if shown.pair else many_runs_parts(shown)
+    fill(context, "differing", differing_parameters, shown, request.user)
     return status
 
 
@@ -155,7 +166,9 @@ def _stored_fingerprint(request: HttpRequest, comparison: UUID) -> Fingerprint |
     stored = stored_comparison(request, comparison)
     if stored.state in _UNDER_WAY:
         return None
-    return *of_boards(stored.qrels.collection), stored.state, stored.since
+    collection = stored.qrels.collection
+    described = (*of_parameters(collection), *of_described(collection))
+    return *of_boards(collection), *described, stored.state, stored.since
 
 
 @page
@@ -172,7 +185,7 @@ def stored_comparison_page(request: HttpRequest, comparison: UUID) -> HttpRespon
         status = fill(context, "found", lambda: {"answer": read_stored_comparison(stored).of(run_ids_in(text))})
     else:
         context["found"] = {"waiting": stored, "asked": asked_of(*question_of(stored)), **_status(stored)}
-    status = max(status, _add_parts(context, collection, text))
+    status = max(status, _add_parts(request, context, collection, text))
     context["share"] = share_address("comparison", comparison=str(stored.pk))
     return render(request, "metrics/stored_comparison.html", context, status=status)
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
 
 from django.urls import reverse
 
+from metrics.pages.boards.configurations import told_apart
 from metrics.pages.boards.parameters import filter_address
+from metrics.questions.run_ids import run_id_in
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import written
+from metrics.services.boards.configurations import Change, read_configurations
 from runs.formats.parameters import cost_leaves, flatten
-from runs.models import ParameterKey, Run
+from runs.models import Label, ParameterKey, Run
 from runs.services.parameters import COST, PARAM
+
+# Labels that name a baseline where the address names none, the first one that there is.
+_BASELINES = ("baseline", "main")
 
 
 @dataclass(frozen=True)
@@ -50,3 +59,51 @@ def _interval(cost: Any) -> str:
     ends = [shown_value(cost[end]) for end in ("low", "high") if end in cost]
     parts = [" to ".join(ends) if len(ends) == 2 else "", f"{cost['n']:,} measurements" if "n" in cost else ""]
     return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class ChangeLine:
+    """A parameter that changed, with the texts of its value before and after."""
+
+    change: Change
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Since:
+    """What changed in a run since a baseline, which `label` names if the address does not; `compared` parameters are
+    the same or differ, and `address` is the page that has both runs side by side."""
+
+    baseline: Run
+    label: str
+    lines: list[ChangeLine]
+    compared: int
+    address: str
+
+
+def changes_since(run: Run, reader: Any, asked: Mapping[str, str]) -> Since | None:
+    """Return what changed since the run that `baseline` of the address names, or else a label of the run's team; None
+    where there is no such run. Raise InvalidInput for a baseline that the reader does not see."""
+    named, label = run_id_in(asked, "baseline"), ""
+    if named is None:
+        found = _labelled(run, reader)
+        if found is None:
+            return None
+        label, named = found[0], str(found[1])
+    if named == str(run.pk):
+        return None
+    both = read_configurations(collection=run.collection, reader=reader, runs=[str(run.pk)], baseline=named)
+    if both.baseline is None or not both.compared:
+        return None
+    lines = [ChangeLine(one, *told_apart([one.before, one.after])) for one in both.changes(1)]
+    page = reverse("configurations-page", args=[run.collection.slug])
+    address = f"{page}?{urlencode({'runs': str(run.pk), 'baseline': named})}"
+    return Since(both.baseline, label, lines, both.compared, address)
+
+
+def _labelled(run: Run, reader: Any) -> tuple[str, UUID] | None:
+    """Return name and run of the label that names the baseline of the run's team."""
+    labels = Label.objects.visible_to(reader).filter(collection=run.collection, team=run.team, name__in=_BASELINES)
+    found = dict(labels.order_by().values_list("name", "run_id"))
+    return next(((name, found[name]) for name in _BASELINES if name in found), None)

@@ -31,7 +31,7 @@ from metrics.pages.parts import (
 )
 from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
-from metrics.pages.values.parameters import parameter_lines
+from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
 from metrics.questions.rankings import topic_in
@@ -42,9 +42,10 @@ from metrics.services.boards.fingerprints import (
     Fingerprint,
     of_artifacts,
     of_boards,
+    of_described,
+    of_parameters,
     of_run,
     of_topics,
-    of_units,
 )
 from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
@@ -82,14 +83,14 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     collection = found.collection
     if not can_see_scores(request.user, collection):
         return None
-    said = (of_topics(collection), of_units(collection), of_artifacts(found))
+    said = (of_topics(collection), of_described(collection), of_parameters(collection), of_artifacts(found))
     return *of_run(found), *of_boards(collection), *said
 
 
 @page
 @reads(
     "measures", "sort", "order", "offset", "by", "other", "measure", "depth", "ranks", *RECALL_PARAMETERS, "qrels",
-    "scores",
+    "scores", "baseline",
 )  # fmt: skip
 @unchanged_page(_fingerprint)
 def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
@@ -102,7 +103,10 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
         "max_depth": MAX_DEPTH,
         "measures": query.get("measures") or ", ".join(run.collection.measures),
     }
-    status = fill(context, "evaluation", _evaluation, request, run, query)
+    status = max(
+        fill(context, "since", changes_since, run, request.user, query),
+        fill(context, "evaluation", _evaluation, request, run, query),
+    )
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
         context |= {

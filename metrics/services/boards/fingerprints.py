@@ -102,12 +102,6 @@ def of_parameters(collection: Collection) -> Fingerprint:
     return tuple(sets.aggregate(Count("pk"), Max("pk"), Sum("pk")).values())
 
 
-def of_units(collection: Collection) -> Fingerprint:
-    """Return the fingerprint of the units that organisers gave to parameters and costs."""
-    described = ParameterKey.objects.filter(collection=collection).exclude(unit="").order_by("pk")
-    return tuple(described.values_list("pk", "unit"))
-
-
 def of_views(collection: Collection) -> Fingerprint:
     """Return the fingerprint of the saved views of a leaderboard."""
     saved = View.objects.filter(collection=collection).order_by()
@@ -118,6 +112,13 @@ def of_artifacts(run: Run) -> Fingerprint:
     """Return the fingerprint of the files beside a run."""
     found = Artifact.objects.filter(run=run, deleted_at=None).order_by()
     return tuple(found.aggregate(Count("pk"), Max("pk"), Sum("pk")).values())
+
+
+def of_described(collection: Collection) -> Fingerprint:
+    """Return the fingerprint of what organisers say of parameters and costs."""
+    keys = ParameterKey.objects.filter(collection=collection).order_by("pk")
+    described = keys.exclude(unit="", note="", role=ParameterKey.Role.SETTING)
+    return tuple(described.values_list("pk", "unit", "note", "role"))
 
 
 def of_judgements(collection: Collection) -> Fingerprint | None:
