@@ -29,7 +29,13 @@ from metrics.questions.declared import (
     parameter,
 )
 from metrics.questions.parameters import choice_in, flag_in, query_of
-from metrics.questions.unchanged import of_board, of_chosen_runs, of_collection, unchanged
+from metrics.questions.unchanged import (
+    of_board,
+    of_chosen_runs,
+    of_collection,
+    of_measured_runs,
+    unchanged,
+)
 from metrics.questions.values import evaluation_in
 from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.work import begin_drawing
@@ -89,6 +95,8 @@ def _of_collection(request: Request, collection: str, chart: str, form: str) -> 
     # The rows that a filter shows may depend on the reader.
     if chart == "means":
         return of_board(request, collection)
+    if chart in ("parameter", "parallel"):
+        return of_measured_runs(request, collection)
     return of_chosen_runs(request, collection) if chart in TOGETHER_CHARTS else of_collection(request, collection)
 
 

@@ -51,6 +51,8 @@ _TITLE, _TITLE_NARROW, _SUBTITLE, _SUBTITLE_NARROW, _LEGEND, _AXIS_TITLE = 15, 1
 _BEFORE_ENTRIES, _BESIDE_ENTRY, _LEGEND_ROW = 48, 36, 18
 # What titles, axes and a row of a legend take beside a plot and above and below it, at most.
 _BESIDE_PLOT, _ABOVE_AND_BELOW_PLOT = 90, 160
+# Of points that are told apart by their colours as well.
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 # A live chart may have less width than its picture: a window need not be a full page wide.
 _LIVE_SHARE = 0.8
 # Width and height of the whole picture, in pixels, where its rows need no more height: for paper, across a page, for
@@ -199,6 +201,14 @@ def named_dashes(names: list[str], dashed: list[str], look: Look, dotted: Iterab
     return alt.StrokeDash("line:N", scale=scale, sort=None, legend=_legend(names, look))
 
 
+def named_shapes(names: list[str], colours: list[str], look: Look) -> tuple[Any, Any]:
+    """Return a colour and a shape of points for each name, with one legend above the chart."""
+    legend = _legend(names, look, points=True)
+    colour = alt.Color("line:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=legend)
+    shapes = alt.Scale(domain=names, range=[SHAPES[at % len(SHAPES)] for at in range(len(names))])
+    return colour, alt.Shape("line:N", scale=shapes, sort=None, legend=legend)
+
+
 def with_legend(names: list[str]) -> Callable[[Look], int]:
     """Return the height of a chart with a legend of these names: what its second and later rows take comes on top."""
 
@@ -208,13 +218,15 @@ def with_legend(names: list[str]) -> Callable[[Look], int]:
     return height
 
 
-def _legend(names: list[str], look: Look) -> Any:
+def _legend(names: list[str], look: Look, *, points: bool = False) -> Any:
     """Return all names, in as many columns as have room; one that is longer than a line is shortened."""
     texts = shortened_names(names, look.room - _BEFORE_ENTRIES - _BESIDE_ENTRY, _LEGEND)
     given: dict[str, Any] = {} if texts == names else {"labelExpr": f"{json.dumps(texts)}[datum.index]"}
+    if not points:
+        given |= {"symbolType": "stroke", "symbolStrokeWidth": 3}
     return alt.Legend(
         title=None, orient="top", direction="horizontal", columns=_legend_columns(names, look), labelLimit=0,
-        symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, **given,
+        symbolOpacity=1, **given,
     )  # fmt: skip
 
 

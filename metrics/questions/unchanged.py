@@ -33,6 +33,7 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query
+from metrics.questions.measured import measured_board
 from metrics.questions.saved_views import with_view
 from metrics.questions.values import together_query
 from metrics.services.boards.fingerprints import (
@@ -41,7 +42,9 @@ from metrics.services.boards.fingerprints import (
     of_all_judgements,
     of_boards,
     of_code,
+    of_described,
     of_filter,
+    of_parameters,
     of_run,
 )
 from metrics.services.snapshots import read_in_snapshot
@@ -183,6 +186,16 @@ def of_chosen_runs(request: HttpRequest | Request, collection: str) -> Fingerpri
     try:
         board = together_query(text_of(request.GET), found, request.user).board
         return of_boards(found) + (of_filter(found, board) if board else ())
+    except EvalHubError:
+        return None
+
+
+def of_measured_runs(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
+    """Return the fingerprint of runs with their parameters, or None if the request is invalid."""
+    found = scored_collection(request, collection)
+    try:
+        query = measured_board(text_of(request.GET), found, request.user)
+        return of_boards(found) + of_parameters(found) + of_described(found) + of_filter(found, query)
     except EvalHubError:
         return None
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from metrics.charts.boards.heat_map import heat_map_figure
 from metrics.charts.boards.means import means_figure
+from metrics.charts.boards.parallel import parallel_figure
+from metrics.charts.boards.parameter import parameter_figure
 from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
@@ -27,21 +29,27 @@ from metrics.questions.declared import (
     PAGE,
     RECALL,
     SCORES,
+    SEED,
     SORT,
     WHAT_IF,
     Reads,
     parameter,
 )
-from metrics.questions.parameters import measure_in, measures_in, share_in
+from metrics.questions.measured import axes_in, columns_in, measured_board
+from metrics.questions.parameters import MAX_SEED, measure_in, measures_in, share_in
 from metrics.questions.run_ids import run_id_in
 from metrics.questions.topics import HEAT_MAP, heat_query
 from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
+from metrics.services.boards.measured import read_measured
 from metrics.services.boards.what_if import ask_what_if
 from metrics.services.values.heat_map import read_heat_map
+from runs.api.parameters import integer_in
 from runs.errors import InvalidInput
 from runs.models import Collection
 
+# What a chart of parameters reads beside the parameters themselves.
+_OF_RUNS = (parameter("measure", "default: the collection's first"), FILTER, SCORES)
 _Draw = Callable[[Collection, Mapping[str, str], Any], Figure]
 
 
@@ -62,6 +70,19 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     if not intervals:
         raise InvalidInput(f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw")
     return means_figure(board, intervals, confidence)
+
+
+def _parameter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    x, by = axes_in(query, "x", collection, reader, most=1)[0], columns_in(query, "by", collection, reader)
+    board, confidence = measured_board(query, collection, reader), share_in(query, "confidence", 0.95)
+    measured = read_measured(collection=collection, query=board, columns=(x, *by), confidence=confidence)
+    return parameter_figure(measured, x, by[0] if by else None, confidence)
+
+
+def _parallel(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    board, seed = measured_board(query, collection, reader), integer_in(query, "seed", 0, 0, MAX_SEED)
+    columns = axes_in(query, "columns", collection, reader)
+    return parallel_figure(read_measured(collection=collection, query=board, columns=columns), columns, seed)
 
 
 def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -93,6 +114,8 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
     "scatter": _scatter,
     "what-if": _for_all(_what_if),
     "heat-map": _for_all(_heat_map),
+    "parameter": _parameter,
+    "parallel": _parallel,
     **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
     **TOGETHER_CHARTS,
 }
@@ -109,6 +132,17 @@ COLLECTION_CHART_READS: Reads = {
     ),
     "what-if": WHAT_IF,
     "heat-map": HEAT_MAP,
+    "parameter": (
+        parameter("x", "a parameter or cost, such as param:bm25.k1; default: a setting that differs"),
+        parameter("by", "another one, whose values are colours"),
+        CONFIDENCE,
+        *_OF_RUNS,
+    ),
+    "parallel": (
+        parameter("columns", "the axes, such as param:bm25.k1,param:model, at most 8; default: settings that differ"),
+        SEED,
+        *_OF_RUNS,
+    ),
     "significance": COMPARISON,
     "ranks": COMPARISON,
     "curves": (

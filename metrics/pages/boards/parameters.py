@@ -13,11 +13,14 @@ from django.urls import reverse
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
+from metrics.pages.boards.parameter_charts import parameter_charts
 from metrics.pages.parts import Query, changed, fill, query_of
+from metrics.questions.unchanged import of_measured_runs, unchanged_page
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.conditions import visible_board, visible_keys, written
 from metrics.services.boards.configurations import MAX_RUNS, MIN_RUNS
 from metrics.services.boards.filter_grammar import MAX_WORD
+from metrics.services.boards.fingerprints import Fingerprint
 from metrics.services.boards.parameters import DEFAULT_LIMIT, Facet, read_facets
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import Paging
@@ -77,8 +80,15 @@ def anchor_of(key: ParameterKey) -> str:
     return quote(str(key), safe="")
 
 
+def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
+    """Return the fingerprint of the page, or None while the judgements are blind."""
+    scored = can_see_scores(request.user, visible_collection(request, slug))
+    return of_measured_runs(request, slug) if scored else None
+
+
 @page
-@reads("filter", "q", "offset")
+@reads("filter", "q", "offset", "x", "by", "measure")
+@unchanged_page(_fingerprint, snapshot=True)
 def parameters_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the parameters and costs of the runs that the reader sees."""
     collection = visible_collection(request, slug)
@@ -100,6 +110,8 @@ def _page(request: HttpRequest, collection: Collection, context: dict[str, Any],
         # The keys are shown whatever is wrong with the question.
         context["refused"] = context["answer_problem"]
         fill(context, "answer", _answer, request, collection, {}, context["scored"])
+    elif context["scored"] and context["answer"]["runs"] and collection.active_qrels:
+        found = max(found, fill(context, "drawn", parameter_charts, collection, query, request.user))
     return render(request, "metrics/parameters.html", context, status=max(status, found))
 
 

@@ -25,10 +25,17 @@ def mean_intervals(board: Leaderboard, confidence: float) -> dict[tuple[int, str
     Raise StatisticsError for more values than are read in one request.
     """
     ids = [row.evaluation.pk for row in board.rows if row.current]
-    measures = [measure for measure in board.measures if _has_interval(measure)]
+    return intervals_of(ids, board.measures, confidence, board.qrels.topics)
+
+
+def intervals_of(
+    ids: list[int], measures: list[Measure], confidence: float, topics: int
+) -> dict[tuple[int, str], Ends]:
+    """Return the same of evaluations by their keys, under judgements of this many topics."""
+    measures = [measure for measure in measures if _has_interval(measure)]
     if not (ids and measures):
         return {}
-    if len(ids) * len(measures) * board.qrels.topics > MAX_VALUES:
+    if len(ids) * len(measures) * topics > MAX_VALUES:
         message = "too many intervals for one request: request fewer measures, or fewer rows with limit="
         raise StatisticsError(message, code="too_much_work", pointer="limit")
     vectors = vectors_of(ids, measures)
