@@ -15,7 +15,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS
+from metrics.charts.boards.charts import COLLECTION_CHART_READS, COLLECTION_CHARTS, EXPLAINED_CHARTS
 from metrics.charts.comparisons.charts import TOGETHER_CHARTS
 from metrics.charts.figure import Figure
 from metrics.charts.look import PALETTES, SIZES, Look
@@ -33,6 +33,7 @@ from metrics.questions.unchanged import (
     of_board,
     of_chosen_runs,
     of_collection,
+    of_explained,
     of_measured_runs,
     unchanged,
 )
@@ -95,6 +96,8 @@ def _of_collection(request: Request, collection: str, chart: str, form: str) -> 
     # The rows that a filter shows may depend on the reader.
     if chart == "means":
         return of_board(request, collection)
+    if chart in EXPLAINED_CHARTS:
+        return of_explained(request, collection)
     if chart in ("parameter", "parallel"):
         return of_measured_runs(request, collection)
     return of_chosen_runs(request, collection) if chart in TOGETHER_CHARTS else of_collection(request, collection)
@@ -102,8 +105,9 @@ def _of_collection(request: Request, collection: str, chart: str, form: str) -> 
 
 class CollectionChart(APIView):
     """A chart of a collection: means, the runs of one page of the leaderboard with their intervals; what-if, the first
-    of the requested combinations beside the official order; or of compared runs: significance, ranks, curves,
-    precision-recall, and the rankings of two for one topic."""
+    of the requested combinations beside the official order; heat-map, runs against topics; parameter and parallel,
+    parameters of runs against a measure; importance, what goes with a measure; frontier, effectiveness against cost; or
+    of compared runs: significance, ranks, curves, precision-recall, and the rankings of two for one topic."""
 
     @extend_schema(
         responses=CHART_RESPONSES,

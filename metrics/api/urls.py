@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures, shares
-from metrics.api.boards import citation, saved_views, what_if
+from metrics.api.boards import citation, frontier, importance, saved_views, what_if
 from metrics.api.boards import views as boards
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
@@ -13,6 +13,7 @@ from metrics.api.sessions import charts as session_charts
 from metrics.api.sessions import views as sessions
 from metrics.api.values import curves, curves_together, differences, matrix, rankings, topics, values
 from metrics.exports.boards import EXPORTS as BOARD_EXPORTS
+from metrics.exports.boards.explanations import SHEET_EXPORTS
 from metrics.exports.comparisons import EXPORTS
 from metrics.exports.sessions import EXPORTS as SESSION_EXPORTS
 from metrics.exports.values.matrix import MATRIX_EXPORTS
@@ -43,6 +44,12 @@ class RunValueExportConverter(StringConverter):
     regex = "|".join(RUN_VALUE_EXPORTS)
 
 
+class SheetExportConverter(StringConverter):
+    """Match the formats of single tables."""
+
+    regex = "|".join(SHEET_EXPORTS)
+
+
 class SessionExportConverter(StringConverter):
     """Those of leaderboards and comparisons of systems."""
 
@@ -53,6 +60,7 @@ register_converter(ExportConverter, "export")
 register_converter(BoardExportConverter, "board_export")
 register_converter(MatrixExportConverter, "matrix_export")
 register_converter(RunValueExportConverter, "run_value_export")
+register_converter(SheetExportConverter, "sheet_export")
 register_converter(SessionExportConverter, "session_export")
 
 _SET = "session-sets/<uuid:session_set>/"
@@ -88,6 +96,18 @@ urlpatterns = [
     ),
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
+    path("collections/<slug:collection>/importance/", importance.ImportanceView.as_view(), name="importance"),
+    path(
+        "collections/<slug:collection>/importance/export/<sheet_export:kind>/",
+        importance.ImportanceExport.as_view(),
+        name="importance-export",
+    ),
+    path("collections/<slug:collection>/frontier/", frontier.FrontierView.as_view(), name="frontier"),
+    path(
+        "collections/<slug:collection>/frontier/export/<sheet_export:kind>/",
+        frontier.FrontierExport.as_view(),
+        name="frontier-export",
+    ),
     path("collections/<slug:collection>/orders/", orders.OrdersView.as_view(), name="orders"),
     path("collections/<slug:collection>/judgements/", judgements.JudgementsView.as_view(), name="judgements"),
     path("collections/<slug:collection>/design/", design.DesignView.as_view(), name="design"),

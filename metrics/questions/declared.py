@@ -134,6 +134,21 @@ DESIGN = (
     SEED,
     SCORES,
 )
+# What explains the values of runs, by one measure.
+IMPORTANCE = (
+    parameter("measure", "one measure; default: the collection's first with values of topics"),
+    *CHOSEN_RUNS[:2],
+    SEED,
+    SCORES,
+)
+# Effectiveness against cost.
+FRONTIER = (
+    parameter("y", "one measure; default: the collection's first with values of topics"),
+    parameter("x", "a cost, such as latency_ms; default: the one that most runs have"),
+    parameter("across", "true: compare runs on different hardware, too", OpenApiTypes.BOOL),
+    *CHOSEN_RUNS[:2],
+    SCORES,
+)
 # The pairs of a comparison to show.
 PAIRS = (
     parameter("run", "only the pairs with this run (its id)"),

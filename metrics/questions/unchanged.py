@@ -182,12 +182,28 @@ def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | N
 
 def of_chosen_runs(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
     """Return the fingerprint of the runs that `runs` or `filter` select, or None if the request is invalid."""
-    found = scored_collection(request, collection)
+    return _of_chosen(request, scored_collection(request, collection))
+
+
+def _of_chosen(request: HttpRequest | Request, found: Collection) -> Fingerprint | None:
     try:
         board = together_query(text_of(request.GET), found, request.user).board
         return of_boards(found) + (of_filter(found, board) if board else ())
     except EvalHubError:
         return None
+
+
+def of_explained(request: HttpRequest | Request, collection: str) -> Fingerprint | None:
+    """Return the fingerprint of the chosen runs with their parameters and costs, or None if the request is invalid."""
+    found = scored_collection(request, collection)
+    chosen = _of_chosen(request, found)
+    return chosen and (*chosen, *of_parameters(found), *of_described(found))
+
+
+def of_explained_page(request: HttpRequest | Request, slug: str) -> Fingerprint | None:
+    """Return the same for a page, or None while the judgements are blind."""
+    found = visible_collection(request, slug)
+    return of_explained(request, slug) if can_see_scores(request.user, found) else None
 
 
 def of_measured_runs(request: HttpRequest | Request, collection: str) -> Fingerprint | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from metrics.engine.significance.pairs import Matrix
 from metrics.models import Evaluation, MetricVector
 from metrics.services.values.evaluate import JUDGED
 from runs.models import Collection, Qrels, Run, Team
+from runs.services.parameters import store_parameters
 
 
 def make_board(team: Team, values: Mapping[str, Matrix], slug: str = "board") -> Collection:
@@ -55,6 +57,15 @@ def add_runs(qrels: Qrels, runs: list[Run], values: Mapping[str, Matrix]) -> Non
         for name, matrix in {**values, **unknown}.items()
         for index, row in enumerate(rows)
     )
+
+
+def describe(collection: Collection, metadata: Sequence[Mapping[str, Any]], costs: Sequence[Mapping[str, Any]]) -> None:
+    """Say how the runs were made and what they cost, in the order of their tags' numbers."""
+    runs = sorted(Run.objects.filter(collection=collection), key=lambda run: int(run.tag.lstrip("r")))
+    for run, said, paid in zip(runs, metadata, costs, strict=True):
+        run.metadata, run.costs = dict(said), dict(paid)
+    Run.objects.bulk_update(runs, ["metadata", "costs"])
+    store_parameters(collection, runs)
 
 
 def vector(row: Evaluation, name: str, values: Matrix) -> MetricVector:

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from django.db import connection
 
@@ -14,7 +15,7 @@ from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import queue_comparison
 from runs.models import ApiToken, Run, Team
 from tests.conftest import QRELS, upload
-from tests.metrics.boards import make_board, simulated
+from tests.metrics.boards import describe, make_board, simulated
 from tests.web.worlds import (
     add_qrels,
     make_artifact,
@@ -81,6 +82,8 @@ WHOLE_ANSWERS = (
     ("comparisons/{waiting}/", {}),
     ("collections/large/design/", {"measures": "AP"}),
     ("collections/large/orders/", {"measures": "AP,P@10"}),
+    ("collections/described/importance/", {"measure": "AP"}),
+    ("collections/described/frontier/", {"y": "AP", "across": "true"}),
     ("collections/{collection}/session-leaderboard/", {}),
     ("collections/{collection}/session-leaderboard/", {"statistics": "all", "baseline": "A"}),
     ("collections/{collection}/session-comparison/", {"design": "unpaired", "measure": "sDCG"}),
@@ -151,6 +154,11 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
     board = make_board(
         Team.objects.get(slug="lab"), {"AP": simulated(5, 12), "P@10": simulated(5, 12, seed=6)}, "large"
     )
+    models = ["a", "b", "a"] * 4
+    apart = simulated(12, 12) + np.array([0.5 * (model == "b") for model in models])[:, None]
+    described = make_board(Team.objects.get(slug="lab"), {"AP": apart}, "described")
+    costs = [{"ms": {"value": 2 + place, "low": 1 + place, "high": 3 + place, "n": 5}} for place in range(12)]
+    describe(described, [{"model": model, "k": 1 + place % 2} for place, model in enumerate(models)], costs)
     run, other = run_ids("one")
     waiting = queue_comparison(collection=board, query=ComparisonQuery([parse_measure("P@10")]))
     names = {

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from metrics.charts.boards.frontier import frontier_figure
 from metrics.charts.boards.heat_map import heat_map_figure
+from metrics.charts.boards.importance import importance_figure
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.parallel import parallel_figure
 from metrics.charts.boards.parameter import parameter_figure
@@ -23,6 +25,8 @@ from metrics.questions.declared import (
     DEPTH,
     DESIGN,
     FILTER,
+    FRONTIER,
+    IMPORTANCE,
     MEASURE_NAMES,
     ORDER,
     ORDERS,
@@ -35,10 +39,13 @@ from metrics.questions.declared import (
     Reads,
     parameter,
 )
+from metrics.questions.explanations import frontier_query, importance_query
 from metrics.questions.measured import axes_in, columns_in, measured_board
 from metrics.questions.parameters import MAX_SEED, measure_in, measures_in, share_in
 from metrics.questions.run_ids import run_id_in
 from metrics.questions.topics import HEAT_MAP, heat_query
+from metrics.services.boards.frontier import read_frontier
+from metrics.services.boards.importance import read_importance
 from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.measured import read_measured
@@ -70,6 +77,15 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     if not intervals:
         raise InvalidInput(f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw")
     return means_figure(board, intervals, confidence)
+
+
+def _importance(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    asked = importance_query(query, collection, reader)
+    return importance_figure(read_importance(collection=collection, query=asked))
+
+
+def _frontier(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    return frontier_figure(read_frontier(collection=collection, query=frontier_query(query, collection, reader)))
 
 
 def _parameter(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
@@ -108,6 +124,9 @@ def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
     return lambda collection, query, _reader: draw(collection, query)
 
 
+# Of chosen runs, their parameters and costs.
+EXPLAINED_CHARTS: dict[str, _Draw] = {"importance": _importance, "frontier": _frontier}
+
 # Of a collection, the query string as text, and whoever asks: a filter may be about the reader's own runs.
 COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
@@ -118,6 +137,7 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
     "parallel": _parallel,
     **{name: _for_all(draw) for name, draw in COMPARED_CHARTS.items()},
     **TOGETHER_CHARTS,
+    **EXPLAINED_CHARTS,
 }
 
 COLLECTION_CHART_READS: Reads = {
@@ -132,6 +152,8 @@ COLLECTION_CHART_READS: Reads = {
     ),
     "what-if": WHAT_IF,
     "heat-map": HEAT_MAP,
+    "importance": IMPORTANCE,
+    "frontier": FRONTIER,
     "parameter": (
         parameter("x", "a parameter or cost, such as param:bm25.k1; default: a setting that differs"),
         parameter("by", "another one, whose values are colours"),

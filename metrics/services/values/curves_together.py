@@ -55,20 +55,25 @@ class RecallTogether:
 
 def choose_together(*, collection: Collection, query: TogetherQuery, most: int = MAX_TOGETHER) -> list[Evaluation]:
     """Return the runs in the order named, or of submission. Raise StatisticsError for none, or more than `most`."""
+    found = chosen_evaluations(collection=collection, query=query, most=most)
+    if not found:
+        whose = "that the filter shows " if query.board else ""
+        message = f"no run {whose}is evaluated yet, so there is nothing to draw"
+        raise StatisticsError(message, code="nothing_to_draw", pointer="filter" if query.board else None)
+    return found
+
+
+def chosen_evaluations(*, collection: Collection, query: TogetherQuery, most: int) -> list[Evaluation]:
+    """Return the evaluated runs in the order named, or of submission. Raise StatisticsError for more than `most`."""
     qrels, scores, runs = active_qrels(collection), query.scores or collection.scores, query.runs
     if query.board:
         current = Evaluation.objects.current(qrels, scores).evaluated()
         shown = current.filter(run__in=runs_shown(collection=collection, query=query.board))
         keys = shown.order_by("run__created_at", "run").values_list("run_id", flat=True)
         runs = [str(run) for run in keys[: most + 1]]
-    found = []
-    if runs or not query.board:
-        found = select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=runs, most=most)
-    if not found:
-        whose = "that the filter shows " if query.board else ""
-        message = f"no run {whose}is evaluated yet, so there is nothing to draw"
-        raise StatisticsError(message, code="nothing_to_draw", pointer="filter" if query.board else None)
-    return found
+    if query.board and not runs:
+        return []
+    return select_evaluations(collection=collection, qrels=qrels, scores=scores, runs=runs, most=most)
 
 
 def read_curves_together(*, evaluations: list[Evaluation], query: CurveQuery) -> CurvesTogether:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from django.db.models.functions import Length
 
 from metrics.engine.errors import StatisticsError
+from metrics.engine.explanation.association import PERMUTATIONS, RESAMPLES
 from metrics.engine.grammar import Measure
 from metrics.engine.measures.subtopics import OF_SUBTOPICS
 from metrics.engine.significance.bootstrap import INTERVAL_RESAMPLES
@@ -47,6 +48,10 @@ _RANKED_RUN, _DRAWN_VALUE = 400e-9, 0.2e-9
 _ORDERED_ONCE, _ORDERED_PAIR = 1.2e-6, 8e-9
 _SWAPPED_PAIR, _SWAPPED_VALUE = 52e-9, 4e-9
 _PLANNED = 0.6e-3
+# Of the importance of parameters: for each run in a permutation, once and for each parameter; once for each parameter
+# and each pair of them. For each pair of runs of a frontier.
+_SHUFFLED, _SHARE, _SETTING, _MATCHED = 50e-9, 1.5e-9, 5e-6, 30e-9
+_COMPARED_COST = 100e-9
 
 
 def seconds_of_test(test: str, runs: int, topics: int, pairs: int, resamples: int) -> float:
@@ -76,6 +81,17 @@ def seconds_of_swaps(runs: int, topics: int, draws: int) -> float:
 def seconds_of_plans(differences: int) -> float:
     """Return the estimate for finding the number of topics that each of the differences needs."""
     return differences * _PLANNED
+
+
+def seconds_of_importance(runs: int, topics: int, parameters: int) -> float:
+    """Return the estimate for examining parameters: once for each pair of them, and in every permutation and sample."""
+    drawn = PERMUTATIONS * (_SHUFFLED + parameters * _SHARE) + RESAMPLES * (topics * _DRAWN_VALUE + parameters * _SHARE)
+    return runs * (drawn + parameters * _SETTING + parameters**2 * _MATCHED)
+
+
+def seconds_of_frontier(runs: int, topics: int) -> float:
+    """Return the estimate for comparing every run with those that are not dearer."""
+    return runs**2 * (_COMPARED_COST + seconds_of_test("paired_t", 2, topics, 1, 0))
 
 
 def check_values(runs: int, topics: int, measures: int) -> None:
