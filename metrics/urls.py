@@ -7,6 +7,8 @@ from django.urls import URLPattern, path
 from metrics.pages import scripts, shared, shares
 from metrics.pages.boards import (
     configurations,
+    frontier,
+    importance,
     parameters,
     saved_views,
     what_if,
@@ -30,6 +32,8 @@ urlpatterns: list[URLPattern] = [
         name="describe-parameter",
     ),
     path("collections/<slug:slug>/configurations/", configurations.configurations_page, name="configurations-page"),
+    path("collections/<slug:slug>/parameters/importance/", importance.importance_page, name="importance-page"),
+    path("collections/<slug:slug>/frontier/", frontier.frontier_page, name="frontier-page"),
     path("collections/<slug:slug>/comparison/", comparisons.comparison_page, name="comparison-page"),
     path("collections/<slug:slug>/comparison/queue/", comparisons.QueueComparison.as_view(), name="queue-comparison"),
     path("comparisons/<uuid:comparison>/", comparisons.stored_comparison_page, name="stored-comparison-page"),

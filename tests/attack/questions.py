@@ -83,6 +83,8 @@ DEAREST: dict[str, str] = {
     "topic-page": _PAGE + "topics/101/?measure={one}",
     "heat-map-page": _PAGE + "heat-map/?measure={one}&limit=200&topic_limit=250",
     "orders-page": _PAGE + "orders/?measures={compared}&resamples={ranks}&seed={n}",
+    "importance-page": _PAGE + "parameters/importance/?measure={one}&seed={n}",
+    "frontier-page": _PAGE + "frontier/?y={one}&across=true&filter=-tag:n{n}",
     "design-page": _PAGE + "design/?measures={compared}&seed={n}",
     "home": "/",
     "measures-page": "/measures/?search={n}",

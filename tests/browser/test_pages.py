@@ -23,13 +23,14 @@ OPEN = (
 )  # fmt: skip
 # Tables and a chart, which need no scripts.
 TOPICS = ("topics", "topic", "heat-map")
+STUDIES = ("importance", "frontier")
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
     "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*OPEN, *TOPICS, *OWN])
+@pytest.mark.parametrize("name", [*OPEN, *TOPICS, *STUDIES, *OWN])
 def test_a_page_is_accessible_fits_a_phone_and_is_silent(
     session: BrowserContext, visitor: BrowserContext, site: Site, name: str
 ) -> None:

@@ -20,6 +20,8 @@ GUIDES = [
     "webhooks",
     "gate",
     "parameters",
+    "explain",
+    "cost",
     "ci",
 ]
 USERS = "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"

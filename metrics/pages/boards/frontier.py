@@ -1,0 +1,100 @@
+"""The page of effectiveness against cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from metrics.charts.boards.frontier import STATUS_NAMES, cost_name, cost_text, frontier_figure
+from metrics.engine.frontier import ON_FRONTIER
+from metrics.exports.boards.explanations import SHEET_EXPORTS
+from metrics.pages.parts import Query, ShownFigure, fill, query_of
+from metrics.questions.declared import FRONTIER, names_of
+from metrics.questions.explanations import frontier_query
+from metrics.questions.parameters import flag_in
+from metrics.questions.unchanged import of_explained_page, unchanged_page
+from metrics.services.boards.conditions import visible_board, visible_keys
+from metrics.services.boards.frontier import Frontier, read_frontier
+from metrics.services.comparisons.shown_pairs import names_of as names_of_runs
+from metrics.services.values.selection import tested_measures
+from metrics.tables import probability, with_minus
+from runs.api.access import check_scores, visible_collection
+from runs.models import Collection, Run
+from runs.services.parameters import COST
+from runs.views import page, reads
+
+
+@dataclass(frozen=True)
+class PricedLine:
+    """A run with the texts of its row; `by` is the run that beats it."""
+
+    run: Run
+    name: str
+    mean: str
+    cost: str
+    measured: int | None
+    hardware: str
+    status: str
+    best: bool
+    by: Run | None
+    by_name: str
+    p_value: str
+
+
+@page
+@reads(*names_of(FRONTIER))
+@unchanged_page(of_explained_page, snapshot=True)
+def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show effectiveness against cost, and which runs no other one beats at no higher cost."""
+    collection = visible_collection(request, slug)
+    query = query_of(request, collection)
+    context: dict[str, Any] = {
+        "collection": collection,
+        "query": query,
+        "tab": "frontier",
+        "kinds": list(SHEET_EXPORTS),
+        "measure": query.get("y") or tested_measures(collection)[0],
+        "costs": list(visible_keys(visible_board(collection, request.user), COST).order_by("name")),
+        "asked": query.get("x", "").removeprefix(f"{COST}:"),
+    }
+    status = fill(context, "answer", _answer, request, collection, query)
+    return render(request, "metrics/frontier.html", context, status=status)
+
+
+def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
+    check_scores(request, collection)
+    found = read_frontier(collection=collection, query=frontier_query(query, collection, request.user))
+    asked = {name: query.get(name, "") for name in names_of(FRONTIER)}
+    figure = frontier_figure(found) if found.runs else None
+    return {
+        "found": found,
+        "across": flag_in(query, "across"),
+        "cost": cost_name(found),
+        "lines": _lines(found),
+        "several": len(found.hardware) > 1 or found.query.across,
+        "cautions": [caution.message for caution in found.cautions],
+        "figure": figure and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
+    }
+
+
+def _lines(found: Frontier) -> list[PricedLine]:
+    names = names_of_runs([one.run for one in found.runs])
+    return [
+        PricedLine(
+            one.run,
+            names[one.run],
+            with_minus(f"{one.mean:.4f}"),
+            cost_text(one),
+            one.measured,
+            one.hardware,
+            STATUS_NAMES[one.status],
+            one.status == ON_FRONTIER,
+            one.by,
+            names[one.by] if one.by else "",
+            "" if one.p_adjusted is None else probability(one.p_adjusted),
+        )
+        for one in found.runs
+    ]
