@@ -18,10 +18,16 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from metrics.services.queue.queueing import cancel_evaluations, queue_evaluation, queue_submitted, try_damaged_again
+from metrics.services.queue.queueing import (
+    cancel_evaluations,
+    queue_evaluation,
+    queue_submitted,
+    restore_evaluations,
+    try_damaged_again,
+)
 from metrics.services.queue.status import RunStatus, detailed_statuses, statuses
 from runs.api import answers, conditions, idempotency
-from runs.api.access import owned, visible, visible_collection, visible_run
+from runs.api.access import owned, visible, visible_collection, visible_run, withdrawn
 from runs.api.filters import RunFilter, SessionSetFilter
 from runs.api.json_bodies import JSONParser, MergePatchParser
 from runs.api.origin import origin_of
@@ -36,7 +42,7 @@ from runs.models import Collection, Run, Scope, SessionSet, Team, User
 from runs.services.edits import change_run
 from runs.services.runs import RunUpload, number_of
 from runs.services.session_sets import SessionSetUpload, change_session_set
-from runs.services.submissions import Upload, submit, withdraw
+from runs.services.submissions import Upload, restore, submit, withdraw
 
 Made = TypeVar("Made", Run, SessionSet)
 
@@ -257,6 +263,35 @@ class SessionSetDetail(SubmissionDetail):
 
     PATCH changes its description, metadata and `judged_by`, DELETE withdraws it.
     """
+
+    kind = SESSION_SETS
+
+
+class SubmissionRestore(APIView):
+    """Bring a withdrawn submission back."""
+
+    kind: ClassVar[Kind[Any]]
+    scopes = {"POST": Scope.SUBMIT}
+    without_body = ("POST",)
+
+    def post(self, request: Request, **key: UUID) -> Response:
+        made = withdrawn(request, self.kind.model, key[self.kind.model.KEY])
+        restore(made=made, enqueue=restore_evaluations, origin=origin_of(request))
+        return self.kind.response(request, visible(request, self.kind.model, made.pk))
+
+
+@extend_schema_view(post=extend_schema(request=None, responses=RUNS.shape))
+class RunRestore(SubmissionRestore):
+    """Bring a withdrawn run back, with its evaluations; 409 if its file is deleted or its tag taken by now. The members
+    of its team may."""
+
+    kind = RUNS
+
+
+@extend_schema_view(post=extend_schema(request=None, responses=SESSION_SETS.shape))
+class SessionSetRestore(SubmissionRestore):
+    """Bring a withdrawn session set back, with its evaluations; 409 if its file is deleted or its tag taken by now. The
+    members of its team may."""
 
     kind = SESSION_SETS
 

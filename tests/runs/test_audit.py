@@ -133,6 +133,10 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "view.deleted": (save_view, lambda api: api.delete(f"/api/v1/views/{View.objects.get().code}/")),
     "share.created": (lambda api: None, share_board),
     "share.revoked": (share_board, lambda api: api.delete(f"/api/v1/shares/{ShareLink.objects.get().key}/")),
+    "run.restored": (
+        lambda api: api.delete(f"/api/v1/runs/{submit(api)}/"),
+        lambda api: api.post(f"/api/v1/runs/{Run.objects.get().pk}/restore/"),
+    ),
     "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
     "session_set.changed": (
         lambda api: upload(api, "collections/small/sessions/", SESSIONS),
@@ -166,7 +170,7 @@ OF_COLLECTIONS = (
 )  # fmt: skip
 # Those that only the administration makes, or a worker.
 ADMINISTRATION = {
-    "collection.deleted", "run.restored", "session_set.restored", "evaluation.repeated", "comparison.repeated",
+    "collection.deleted", "session_set.restored", "evaluation.repeated", "comparison.repeated",
     "comparison.cancelled", "team.changed", "token.changed", "user.created", "user.changed",
     "user.deleted", "webhook.disabled",
 }  # fmt: skip

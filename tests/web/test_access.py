@@ -42,6 +42,7 @@ SUBMITTED = (
     "session-evaluations",
     "views", "view",
     "artifacts", "artifact",
+    "run-restore", "session-set-restore",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')

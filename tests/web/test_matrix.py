@@ -66,6 +66,9 @@ MATRIX: dict[str, dict[str, str]] = {
     "view":               {"GET":    ALL,
                            "PATCH":  "401 403 403 200 403 200 403",
                            "DELETE": "401 403 403 204 403 204 403"},
+    # It was not withdrawn.
+    "run-restore":        {"POST":   "401 404 404 404 404 404 403"},
+    "session-set-restore": {"POST":  "401 404 404 404 404 404 403"},
     "run-states":         {"GET":    UNASKED},
     "runs":               {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 403"},
