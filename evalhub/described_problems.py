@@ -26,7 +26,7 @@ CODES = {
     "unknown_run too_few_runs too_many_runs too_few_topics no_comparison too_many_combinations "
     "too_many_figures too_many_levels too_many_values too_much_work too_few_orders too_many_orders "
     "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter bad_columns "
-    "unknown_label ambiguous_label "
+    "unknown_label ambiguous_label unknown_experiment "
     "unknown_view unknown_system unknown_session_set too_few_systems too_many_systems "
     "format_not_installed token_in_address unknown_user not_owner bad_url port_not_permitted address_not_permitted",
     401: "not_authenticated authentication_failed",
@@ -35,7 +35,7 @@ CODES = {
     406: "not_acceptable",
     408: "body_too_slow client_left",
     409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled "
-    "too_many_views "
+    "too_many_experiments too_many_views "
     "too_many_shares conflict not_blind "
     "nothing_to_release release_needed already_released judgements_were_open already_member already_invited "
     "too_many_teams not_empty last_owner personal_team too_many_webhooks webhooks_off webhook_disabled "

@@ -10,13 +10,25 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery, UUIDField
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from runs.errors import Blind, NotAllowed
-from runs.models import Collection, Qrels, Run, SessionSet, Team, Topic, can_see_scores
+from runs.models import (
+    Collection,
+    Experiment,
+    ExperimentRun,
+    Qrels,
+    Run,
+    SessionSet,
+    Team,
+    Topic,
+    can_see_scores,
+)
+from runs.models.submissions import seen_by
+from runs.services.experiments import check_may_change
 
 Made = TypeVar("Made", Run, SessionSet)
 
@@ -133,6 +145,36 @@ def visible_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
 
 def scored_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:
     return scored(request, SessionSet, pk)
+
+
+def experiments_of(user: Any) -> QuerySet[Experiment]:
+    """Return visible experiments with the number of their runs that the user sees, and the baseline if the user sees
+    it."""
+    seen = ExperimentRun.objects.filter(seen_by(user, "run__"), experiment=OuterRef("pk")).order_by()
+    pairs = seen.values("experiment")
+    return (
+        Experiment.objects.visible_to(user)
+        .select_related("team")
+        .annotate(
+            run_count=Coalesce(Subquery(pairs.annotate(n=Count("pk")).values("n")), 0),
+            shown_baseline=Subquery(seen.filter(run=OuterRef("baseline")).values("run")[:1], output_field=UUIDField()),
+        )
+    )
+
+
+def visible_experiment(request: HttpRequest | Request, pk: UUID) -> Experiment:
+    """Return an experiment that the user may see, as `experiments_of` has it."""
+    found = experiments_of(request.user).filter(pk=pk).first()
+    if found is None:
+        raise Http404(f"there is no experiment {pk}")
+    return found
+
+
+def owned_experiment(request: HttpRequest | Request, pk: UUID) -> Experiment:
+    """Return a visible experiment that the user may change. Raise NotAllowed if the user may only see it."""
+    found = visible_experiment(request, pk)
+    check_may_change(found, request.user)
+    return found
 
 
 def visible_team(request: Request, slug: str) -> Team:

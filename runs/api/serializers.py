@@ -22,6 +22,7 @@ from runs.formats.trec_run import TAG_RULE
 from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
 from runs.models.text import check_text
+from runs.services.experiments import find_experiment
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
@@ -145,6 +146,14 @@ class RunUploadSerializer(UploadSerializer):
         help_text='{"latency_ms": 12.1, "index_bytes": {"value": 9, "low": 8, "high": 10}}',
     )
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
+    experiment = serializers.CharField(
+        required=False, default=None, max_length=64, help_text="short name or id of an experiment of the team"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["experiment"]:
+            attrs["experiment"] = find_experiment(attrs["team"], attrs["experiment"])
+        return attrs
 
 
 class RunSerializer(KnownFields, serializers.ModelSerializer[Run]):

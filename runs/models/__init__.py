@@ -15,9 +15,11 @@ from runs.models.answers import RememberedAnswer
 from runs.models.artifacts import Artifact
 from runs.models.audit import AuditEvent, Immutable
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores, document_address
+from runs.models.experiments import Experiment, ExperimentRun
 from runs.models.install import Install
 from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
+from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.runs import Run
 from runs.models.saved_views import View
@@ -35,6 +37,8 @@ __all__ = [
     "AuditEvent",
     "Collection",
     "Delivery",
+    "Experiment",
+    "ExperimentRun",
     "Immutable",
     "Install",
     "Invitation",
@@ -42,6 +46,7 @@ __all__ = [
     "Label",
     "LabelMove",
     "Membership",
+    "Note",
     "Parameter",
     "ParameterKey",
     "ParameterSet",

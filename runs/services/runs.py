@@ -11,7 +11,8 @@ from uuid import UUID
 from runs.errors import Conflict, FileReport, StoredValueCorrupt
 from runs.formats.header_parameters import with_header
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
-from runs.models import Collection, Qrels, Run
+from runs.models import Collection, Experiment, Qrels, Run
+from runs.services.experiments import add_submitted
 from runs.services.files import HASH_SEED, FileSource, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
 from runs.services.parameters import left_out_of, store_parameters
@@ -23,10 +24,13 @@ _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 @dataclass(frozen=True, kw_only=True)
 class RunUpload(Upload[Run]):
-    """A run, possibly with its costs, and with a file of the documents that its user knew."""
+    """A run, possibly with its costs, with a file of the documents that its user knew, and for an experiment of
+    its team.
+    """
 
     known: Path | None = None
     costs: dict[str, Any] = field(default_factory=dict)
+    experiment: Experiment | None = None
 
     @property
     def paths(self) -> list[Path]:
@@ -70,6 +74,11 @@ class RunUpload(Upload[Run]):
 
     def keep(self, made: Run) -> None:
         store_parameters(made.collection, [made])
+        self.keep_again(made)
+
+    def keep_again(self, there: Run) -> None:
+        if self.experiment:
+            add_submitted(experiment=self.experiment, run=there, user=self.user, origin=self.origin)
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:

@@ -55,6 +55,9 @@ class Upload(Generic[Made]):
     def keep(self, made: Made) -> None:
         """Store what belongs to the object beside its row, in the transaction that stores it."""
 
+    def keep_again(self, there: Made) -> None:
+        """Do what the upload asks for beside storing, where the object was there already."""
+
     def columns(self) -> dict[str, Any]:
         """Return the values that are stored as they were sent."""
         return {
@@ -85,6 +88,7 @@ def submit(
         if existing:
             if again:
                 again(existing)
+            upload.keep_again(existing)
             return existing, False
         try:
             with transaction.atomic():
@@ -104,6 +108,7 @@ def submit(
             existing = _existing(upload, made)
             if existing is None:
                 raise
+            upload.keep_again(existing)
             return existing, False
     return made, True
 

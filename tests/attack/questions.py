@@ -125,6 +125,8 @@ DEAREST: dict[str, str] = {
     "view": f"{_API}views/2222222222/",
     "views-page": _PAGE + "views/",
     "view-page": "/v/2222222222/",
+    "experiments": f"{_API}experiments/?limit=200&collection=attack",
+    "experiment": f"{_API}experiments/{_NOBODYS}/",
     "session-sets": _BOARD + "sessions/?limit=200",
     "session-set": _SET,
     "session-set-file": _SET + "file/",

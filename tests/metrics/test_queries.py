@@ -24,6 +24,7 @@ ENDPOINTS = {
     "collections/small/labels/": 3,
     "collections/small/views/": 3,
     "collections/small/citation/": 2,
+    "experiments/": 2,
     "collections/small/leaderboard/": 12,
     "collections/small/leaderboard/?measures=P@3": 16,
     "collections/small/leaderboard/?statistics=all&baseline={run}": 15,

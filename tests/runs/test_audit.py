@@ -18,6 +18,7 @@ from runs.models import (
     Artifact,
     AuditEvent,
     Collection,
+    Experiment,
     Immutable,
     Invitation,
     Label,
@@ -38,6 +39,7 @@ from tests.metrics.webhooks import make_webhook
 
 AUDIT = "/api/v1/audit/"
 SMALL = "/api/v1/collections/small/"
+EXPERIMENTS = "/api/v1/experiments/"
 
 
 @pytest.fixture
@@ -133,6 +135,15 @@ ACTS: dict[str, tuple[Act, Act]] = {
     "view.deleted": (save_view, lambda api: api.delete(f"/api/v1/views/{View.objects.get().code}/")),
     "share.created": (lambda api: None, share_board),
     "share.revoked": (share_board, lambda api: api.delete(f"/api/v1/shares/{ShareLink.objects.get().key}/")),
+    "experiment.created": (lambda api: None, lambda api: api.post(EXPERIMENTS, {"slug": "study"})),
+    "experiment.changed": (
+        lambda api: (submit(api), api.post(EXPERIMENTS, {"slug": "study"})),
+        lambda api: api.post(f"{EXPERIMENTS}{Experiment.objects.get().pk}/runs/", {"add": [str(Run.objects.get().pk)]}),
+    ),
+    "experiment.deleted": (
+        lambda api: api.post(EXPERIMENTS, {"slug": "study"}),
+        lambda api: api.delete(f"{EXPERIMENTS}{Experiment.objects.get().pk}/"),
+    ),
     "run.restored": (
         lambda api: api.delete(f"/api/v1/runs/{submit(api)}/"),
         lambda api: api.post(f"/api/v1/runs/{Run.objects.get().pk}/restore/"),
@@ -223,7 +234,8 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 def state() -> list[Any]:
     models: tuple[Any, ...] = (
-        Artifact, Collection, Qrels, Run, ParameterKey, Label, Team, Membership, Invitation, ApiToken, Webhook,
+        Artifact, Collection, Qrels, Run, ParameterKey, Label, Experiment, Team, Membership, Invitation, ApiToken,
+        Webhook,
     )  # fmt: skip
     hidden = {"last_used_at"}
     return [

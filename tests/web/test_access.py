@@ -43,6 +43,7 @@ SUBMITTED = (
     "views", "view",
     "artifacts", "artifact",
     "run-restore", "session-set-restore",
+    "experiments", "experiment", "experiment-runs",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')

@@ -71,6 +71,7 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
         ("post", "collections/{collection}/qrels/"), ("post", "collections/{collection}/runs/"),
         ("post", "collections/{collection}/sessions/"), ("patch", "runs/{run}/"), ("put", "runs/{run}/metadata/"),
         ("patch", "collections/{collection}/runs/metadata/"),
+        ("post", "experiments/"),
     }  # fmt: skip
     assert ("get", "collections/{collection}/leaderboard/") in with_status("304")
     assert ("get", "collections/{collection}/runs/") not in with_status("304")

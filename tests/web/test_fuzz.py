@@ -22,6 +22,7 @@ from tests.web.worlds import (
     make_collection,
     make_comparison,
     make_delivery,
+    make_experiment,
     make_label,
     make_people,
     make_runs,
@@ -65,6 +66,8 @@ WHOLE_ANSWERS = (
     ("views/{view}/", {}),
     ("shares/", {}),
     ("collections/{collection}/citation/", {"sort": "AP"}),
+    ("experiments/", {}),
+    ("experiments/{experiment}/", {}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("runs/{run}/artifacts/", {}),
@@ -135,6 +138,7 @@ def world(db: None) -> World:
         "code": [make_view("one"), make_view("dark")],
         "share": [make_share(people, "one")[0].key],
         "artifact": [make_artifact(people, runs[0]), "another.txt"],
+        "experiment": [make_experiment(runs[0])],
     }
     return World(people, names)
 
@@ -171,6 +175,7 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "set": world.names["session_set"][0],
         "webhook": world.names["webhook"][0],
         "view": world.names["code"][0],
+        "experiment": make_experiment(run),
     }
     second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
     assert second.status_code == 201

@@ -29,6 +29,9 @@ ALL = "200 200 200 200 200 200 200"
 # Found, and then asked for the runs, or the topic, that are not named here.
 UNASKED = "400 400 400 400 400 400 400"
 
+# Of a team's own things, which nobody else sees.
+OWN_TEAM = "404 200 404 404 404 200 404"
+
 # For organisers, in a browser's session.
 MANAGED = "302 403 403 200 403 200 200"
 CHANGED = "401 403 403 303 403 303 303"
@@ -66,6 +69,13 @@ MATRIX: dict[str, dict[str, str]] = {
     "view":               {"GET":    ALL,
                            "PATCH":  "401 403 403 200 403 200 403",
                            "DELETE": "401 403 403 204 403 204 403"},
+    # Of the participant's team, with the run.
+    "experiments":        {"GET":    ALL,
+                           "POST":   "401 201 201 201 201 201 403"},
+    "experiment":         {"GET":    OWN_TEAM,
+                           "PATCH":  "401 200 404 404 404 200 403",
+                           "DELETE": "401 204 404 404 404 204 403"},
+    "experiment-runs":    {"POST":   "401 200 404 404 404 200 403"},
     # It was not withdrawn.
     "run-restore":        {"POST":   "401 404 404 404 404 404 403"},
     "session-set-restore": {"POST":  "401 404 404 404 404 404 403"},
@@ -434,6 +444,9 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("shares", "POST"): lambda: {"kind": "leaderboard", "collection": "one", "query": "filter=tag:good"},
     ("shares-page", "POST"): lambda: {"action": "create", "kind": "leaderboard", "collection": "one", "days": "30"},
     ("views-page", "POST"): lambda: {"action": "create", "name": "New", "query": "", "share": "me"},
+    ("experiments", "POST"): lambda: {"slug": "new"},
+    ("experiment", "PATCH"): lambda: {"goal": "changed"},
+    ("experiment-runs", "POST"): lambda: {"add": [str(Run.objects.latest("created_at").pk)]},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "participant"},
     ("member", "PATCH"): lambda: {"role": "owner"},

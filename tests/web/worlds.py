@@ -19,8 +19,11 @@ from runs.models import (
     ApiToken,
     Collection,
     Delivery,
+    Experiment,
+    ExperimentRun,
     Invitation,
     Membership,
+    Note,
     Run,
     ShareLink,
     Team,
@@ -137,6 +140,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "code": make_view(slug),
         "share": make_share(people, slug)[0].key,
         "artifact": make_artifact(people, run),
+        "experiment": make_experiment(run),
     }
 
 
@@ -168,6 +172,20 @@ def make_share(people: People, slug: str, **fields: Any) -> tuple[ShareLink, str
     """The owner's link to a leaderboard, or to what the fields say, and its secret."""
     shared = Shared(**{"kind": "leaderboard", "collection": Collection.objects.get(slug=slug), **fields})
     return create_share(shared=shared, by=people.users["owner"])
+
+
+def make_experiment(run: str) -> str:
+    """The id of an experiment of the run's team with the run; those of other collections go."""
+    this = Run.objects.select_related("team").get(pk=run)
+    Experiment.objects.exclude(runs__collection=this.collection).delete()
+    made, _ = Experiment.objects.get_or_create(team=this.team, slug="study", defaults={"name": "Study"})
+    ExperimentRun.objects.get_or_create(experiment=made, run=this)
+    return str(made.pk)
+
+
+def make_note(people: People, run: str) -> int:
+    """The id of the participant's note about a run."""
+    return Note.objects.get_or_create(run_id=run, author=people.users["participant"], text="seen")[0].pk
 
 
 def make_session_set(people: People, slug: str) -> str:

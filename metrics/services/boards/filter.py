@@ -21,11 +21,14 @@ from metrics.services.boards.conditions import Board, Condition, bound, question
 from metrics.services.boards.states import BOARD_STATES
 from runs.models import (
     Artifact,
+    Experiment,
+    ExperimentRun,
     Label,
     Parameter,
     ParameterSet,
     Team,
 )
+from runs.models.experiments import SLUG_RULE
 from runs.models.labels import NAME_RULE
 from runs.services.parameters import PARAM
 
@@ -191,6 +194,16 @@ def _labelled(text: str, reader: Any) -> Q:
     return Q(pk__in=named.values("run"))
 
 
+_EXPERIMENT = re.compile(rf"(?:[A-Za-z0-9_-]+/)?{SLUG_RULE}")
+
+
+def _grouped(text: str, reader: Any) -> Q:
+    """Match runs of experiments of this short name that the reader sees; of one team where it is team/name."""
+    team, _, slug = text.rpartition("/")
+    named = Experiment.objects.visible_to(reader).filter(slug=slug, **({"team__slug": team} if team else {}))
+    return Q(pk__in=ExperimentRun.objects.filter(experiment__in=named).values("run"))
+
+
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
     # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
@@ -208,5 +221,10 @@ FIELDS: dict[str, FilterField] = {
     "own": FilterField("yes or no", _read_choice("yes", "no"), _own),
     "has": FilterField(
         f"one of {', '.join(_HAVING)}", _read_choice(*_HAVING), lambda value, reader: _HAVING[value](reader)
+    ),
+    "experiment": FilterField(
+        "the short name of an experiment, as study or team/study",
+        lambda text: text if _EXPERIMENT.fullmatch(text) else None,
+        _grouped,
     ),
 }
