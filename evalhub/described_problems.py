@@ -35,7 +35,7 @@ CODES = {
     406: "not_acceptable",
     408: "body_too_slow client_left",
     409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled "
-    "too_many_experiments too_many_views "
+    "too_many_experiments too_many_notes too_many_views "
     "too_many_shares conflict not_blind "
     "nothing_to_release release_needed already_released judgements_were_open already_member already_invited "
     "too_many_teams not_empty last_owner personal_team too_many_webhooks webhooks_off webhook_disabled "

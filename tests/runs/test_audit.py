@@ -23,6 +23,7 @@ from runs.models import (
     Invitation,
     Label,
     Membership,
+    Note,
     ParameterKey,
     Qrels,
     Run,
@@ -60,6 +61,10 @@ def attach(client: APIClient, run: str) -> Any:
 def make_lab(api: APIClient) -> Team:
     api.post("/api/v1/teams/", {"slug": "lab", "name": "Lab"})
     return Team.objects.get(slug="lab")
+
+
+def write_note(api: APIClient) -> Any:
+    return api.post(f"{SMALL}notes/", {"text": "x"})
 
 
 def create_webhook(api: APIClient) -> Any:
@@ -144,6 +149,9 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.post(EXPERIMENTS, {"slug": "study"}),
         lambda api: api.delete(f"{EXPERIMENTS}{Experiment.objects.get().pk}/"),
     ),
+    "note.written": (lambda api: None, write_note),
+    "note.changed": (write_note, lambda api: api.patch(f"/api/v1/notes/{Note.objects.get().pk}/", {"text": "y"})),
+    "note.deleted": (write_note, lambda api: api.delete(f"/api/v1/notes/{Note.objects.get().pk}/")),
     "run.restored": (
         lambda api: api.delete(f"/api/v1/runs/{submit(api)}/"),
         lambda api: api.post(f"/api/v1/runs/{Run.objects.get().pk}/restore/"),
@@ -177,7 +185,7 @@ ACTS: dict[str, tuple[Act, Act]] = {
     ),
 }
 OF_COLLECTIONS = (
-    "collection", "topics", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share",
+    "collection", "topics", "qrels", "run", "artifact", "session_set", "parameter", "label", "view", "share", "note",
 )  # fmt: skip
 # Those that only the administration makes, or a worker.
 ADMINISTRATION = {
@@ -234,7 +242,7 @@ def test_a_change_whose_event_cannot_be_written_is_not_made(
 
 def state() -> list[Any]:
     models: tuple[Any, ...] = (
-        Artifact, Collection, Qrels, Run, ParameterKey, Label, Experiment, Team, Membership, Invitation, ApiToken,
+        Artifact, Collection, Qrels, Run, ParameterKey, Label, Experiment, Note, Team, Membership, Invitation, ApiToken,
         Webhook,
     )  # fmt: skip
     hidden = {"last_used_at"}

@@ -44,6 +44,7 @@ SUBMITTED = (
     "artifacts", "artifact",
     "run-restore", "session-set-restore",
     "experiments", "experiment", "experiment-runs",
+    "experiment-notes", "run-notes", "collection-notes", "note",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')

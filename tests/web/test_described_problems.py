@@ -71,7 +71,8 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
         ("post", "collections/{collection}/qrels/"), ("post", "collections/{collection}/runs/"),
         ("post", "collections/{collection}/sessions/"), ("patch", "runs/{run}/"), ("put", "runs/{run}/metadata/"),
         ("patch", "collections/{collection}/runs/metadata/"),
-        ("post", "experiments/"),
+        ("post", "experiments/"), ("post", "runs/{run}/notes/"),
+        ("post", "collections/{collection}/notes/"), ("post", "experiments/{experiment}/notes/"),
     }  # fmt: skip
     assert ("get", "collections/{collection}/leaderboard/") in with_status("304")
     assert ("get", "collections/{collection}/runs/") not in with_status("304")

@@ -24,6 +24,7 @@ from tests.web.worlds import (
     make_delivery,
     make_experiment,
     make_label,
+    make_note,
     make_people,
     make_runs,
     make_session_set,
@@ -66,8 +67,11 @@ WHOLE_ANSWERS = (
     ("views/{view}/", {}),
     ("shares/", {}),
     ("collections/{collection}/citation/", {"sort": "AP"}),
+    ("collections/{collection}/notes/", {}),
+    ("runs/{run}/notes/", {}),
     ("experiments/", {}),
     ("experiments/{experiment}/", {}),
+    ("experiments/{experiment}/notes/", {}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("runs/{run}/artifacts/", {}),
@@ -139,6 +143,7 @@ def world(db: None) -> World:
         "share": [make_share(people, "one")[0].key],
         "artifact": [make_artifact(people, runs[0]), "another.txt"],
         "experiment": [make_experiment(runs[0])],
+        "note": [str(make_note(people, runs[0]))],
     }
     return World(people, names)
 

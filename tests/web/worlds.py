@@ -141,6 +141,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "share": make_share(people, slug)[0].key,
         "artifact": make_artifact(people, run),
         "experiment": make_experiment(run),
+        "note": make_note(people, run),
     }
 
 

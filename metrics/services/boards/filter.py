@@ -24,6 +24,7 @@ from runs.models import (
     Experiment,
     ExperimentRun,
     Label,
+    Note,
     Parameter,
     ParameterSet,
     Team,
@@ -181,6 +182,7 @@ def _with_parameters(_reader: Any) -> Q:
 _HAVING: dict[str, Callable[[Any], Q]] = {
     "parameters": _with_parameters,
     "artifacts": lambda _reader: Q(pk__in=Artifact.objects.filter(deleted_at=None).values("run")),
+    "notes": lambda _reader: Q(pk__in=Note.objects.exclude(run=None).values("run")),
 }
 
 
