@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from metrics.pages import scripts, shared, shares
 from metrics.pages.boards import (
     configurations,
+    experiments,
     frontier,
     importance,
     parameters,
@@ -47,6 +48,7 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/topics/<path:topic>/", topics.topic_page, name="topic-page"),
     path("collections/<slug:slug>/orders/", orders.orders_page, name="orders-page"),
     path("collections/<slug:slug>/design/", design.design_page, name="design-page"),
+    path("experiments/<uuid:experiment>/", experiments.ExperimentPage.as_view(), name="experiment-page"),
     path("runs/<uuid:run_id>/", runs.run_page, name="run-page"),
     path("runs/<uuid:run_id>/status/", runs.run_status, name="run-status"),
     path("runs/<uuid:run_id>/ranking/", runs.ranking_page, name="ranking-page"),

@@ -9,6 +9,7 @@ from runs.pages.account import AccountPage
 from runs.pages.artifacts import RunArtifactsPage
 from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
+from runs.pages.experiments import ExperimentsPage
 from runs.pages.joining import first_account_page, join_page
 from runs.pages.manage.access import AccessPage
 from runs.pages.manage.audit import AuditPage
@@ -18,6 +19,7 @@ from runs.pages.manage.measures import MeasuresPage
 from runs.pages.manage.quota import QuotaPage
 from runs.pages.manage.topics import TopicsPage
 from runs.pages.manage.withdrawn import WithdrawnPage
+from runs.pages.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesPage
 from runs.pages.parameters import RunParametersPage
 from runs.pages.submit import SubmitPage
 from runs.pages.submit_sessions import SubmitSessionsPage
@@ -42,6 +44,10 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),
     path("runs/<uuid:run_id>/files/", RunArtifactsPage.as_view(), name="run-artifacts-page"),
+    path("experiments/", ExperimentsPage.as_view(), name="experiments-page"),
+    path("runs/<uuid:run>/notes/", RunNotesPage.as_view(), name="run-notes-page"),
+    path("collections/<slug:collection>/notes/", CollectionNotesPage.as_view(), name="collection-notes-page"),
+    path("experiments/<uuid:experiment>/notes/", ExperimentNotesPage.as_view(), name="experiment-notes-page"),
     path("runs/<uuid:run_id>/parameters/", RunParametersPage.as_view(), name="run-parameters-page"),
     path("collections/<slug:slug>/submit-sessions/", SubmitSessionsPage.as_view(), name="submit-sessions-page"),
     path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),

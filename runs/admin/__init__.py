@@ -1,5 +1,8 @@
-"""The administration of accounts, teams, collections and submissions; metrics.admin has the computed objects."""
+"""The administration of accounts, teams, collections, submissions, experiments and notes.
 
-from runs.admin import accounts, collections, submissions, teams, trail
+metrics.admin has the computed objects.
+"""
 
-__all__ = ["accounts", "collections", "submissions", "teams", "trail"]
+from runs.admin import accounts, collections, experiments, submissions, teams, trail
+
+__all__ = ["accounts", "collections", "experiments", "submissions", "teams", "trail"]

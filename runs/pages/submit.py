@@ -23,7 +23,7 @@ from runs.api.serializers import RunUploadSerializer
 from runs.api.uploads import MAX_FILES, ManyFilesUploadHandler, StoredUpload
 from runs.api.views import upload_fields
 from runs.errors import ClientLeft, InvalidInput
-from runs.models import Collection, Run, Scope, Team, User
+from runs.models import Collection, Experiment, Run, Scope, Team, User
 from runs.pages.forms import FormPage, OfForm, Refusal, refusal_of, see
 from runs.pages.metadata import metadata_in
 from runs.services.runs import RunUpload
@@ -31,7 +31,9 @@ from runs.services.submissions import submit
 
 # The endings of the names of run files, which are no part of a tag.
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
-_TEXTS = ("tag", "tags", "team", "description", "metadata")
+_TEXTS = ("tag", "tags", "team", "description", "metadata", "experiment")
+# In the choice of an experiment.
+_OFFERED = 200
 
 
 class RunFormSerializer(OfForm, RunUploadSerializer):
@@ -105,6 +107,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         tag=fields["tag"],
         description=fields["description"],
         metadata=fields["metadata"],
+        experiment=fields["experiment"],
         origin=origin_of(request),
     )
 
@@ -153,9 +156,11 @@ def _page(request: Request, collection: Collection, refused: Refusal | None = No
     status, sent = refused.status if refused else 200, told.get("sent", [])
     if sent and all(one.refused for one in sent):
         status = sent[0].refused.status
+    teams = list(Team.objects.of(request.user))
     context = {
         "collection": collection,
-        "teams": list(Team.objects.of(request.user)),
+        "teams": teams,
+        "experiments": list(Experiment.objects.filter(team__in=teams).select_related("team")[:_OFFERED]),
         # In a lab's collection, its members submit for the lab.
         "given": request.data if request.method == "POST" else {"team": collection.team.slug},
         "endpoint": request.build_absolute_uri(reverse("runs", args=[collection.slug])),

@@ -21,8 +21,8 @@ ADMIN, PASSWORD = "root", "a long passphrase"
 
 @dataclass(frozen=True)
 class Site:
-    """Where the server is, the ids of its runs by tag, a topic of theirs, the ids of a session set and a comparison,
-    and of runs by state."""
+    """Where the server is, the ids of its runs by tag, a topic of theirs, the ids of a session set, a comparison and an
+    experiment, and of runs by state."""
 
     server: Server
     runs: dict[str, str]
@@ -30,6 +30,7 @@ class Site:
     sample: bytes
     session_set: str
     comparison: str
+    experiment: str
     states: dict[str, str]
 
     @property
@@ -111,6 +112,9 @@ class Site:
             "manage": manage,
             **{f"manage-{section}": f"{manage}{section}/" for section in sections},
             "manage-blind": "/collections/blind/manage/access/",
+            "experiments": f"/experiments/?runs={run}",
+            "experiment": f"/experiments/{self.experiment}/",
+            "run-notes": f"/runs/{run}/notes/",
         }
 
 
@@ -137,11 +141,12 @@ def filled_site(folder: Path) -> Iterator[Site]:
         log = _upload(api, "post", "collections/open/sessions/?tag=log", simulated.sessions)
         for sent in (*runs.values(), log):
             wait_until_evaluated(api, sent["url"])
-        comparison = _compare(api)
+        comparison, experiment = _compare(api), _group(api, [run["id"] for run in runs.values()])
         sample = chosen[0][1] if isinstance(chosen[0][1], bytes) else chosen[0][1].encode()
         topic = sample.split(maxsplit=1)[0].decode()
         states = _make_states(server, api, simulated.qrels, sample)
-        yield Site(server, {tag: run["id"] for tag, run in runs.items()}, topic, sample, log["id"], comparison, states)
+        ids = {tag: run["id"] for tag, run in runs.items()}
+        yield Site(server, ids, topic, sample, log["id"], comparison, experiment, states)
 
 
 def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -> dict[str, str]:
@@ -171,6 +176,16 @@ def _compare(api: httpx.Client) -> str:
     told = api.post("collections/open/comparison/", json=asked).raise_for_status().json()["comparison"]
     wait_until_compared(api, told["url"])
     return str(told["id"])
+
+
+def _group(api: httpx.Client, runs: list[str]) -> str:
+    """The id of an experiment with a baseline, of which there is a note, as there is of a run."""
+    made = api.post("experiments/", json={"slug": "study", "goal": "Which one?", "runs": runs[:3]}).raise_for_status()
+    url = made.json()["url"]
+    api.patch(url, json={"baseline": runs[0]}).raise_for_status()
+    for about in (url, f"runs/{runs[0]}/"):
+        api.post(f"{about}notes/", json={"text": "The index was old: https://example.org/log"}).raise_for_status()
+    return str(made.json()["id"])
 
 
 def _upload(api: httpx.Client, method: str, path: str, content: str | bytes) -> dict[str, str]:

@@ -27,6 +27,8 @@ from tests.web.worlds import (
     add_qrels,
     make_collection,
     make_comparison,
+    make_experiment,
+    make_note,
     make_runs,
     make_session_set,
     submit_form,
@@ -50,6 +52,8 @@ UNSEEN = {
     "ParameterSet",
     # The pages of their runs show them.
     "Artifact",
+    # The list of experiments counts them.
+    "ExperimentRun",
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",
@@ -82,7 +86,9 @@ def fill(people: People, number: int) -> None:
     """A collection with something of everything in it."""
     slug = make_collection(people, f"c{number}", daily_submissions=9)
     add_qrels(people, slug)
-    make_runs(people, slug)
+    run = make_runs(people, slug)
+    make_experiment(run)
+    make_note(people, run)
     submit_form(people.api["owner"], slug, GOOD, team="lab", tag="waits")
     make_session_set(people, slug)
     make_comparison(slug)

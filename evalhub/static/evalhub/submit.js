@@ -135,6 +135,7 @@ function problems(answer) {
 async function send(row, dryRun) {
   const value = (name) => form.elements[name].value;
   const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
+    experiment: form.querySelector("#experiment")?.value ?? "",
     metadata: metadataOf(value("metadata")), dry_run: dryRun ? "true" : "" };
   row.bar.hidden = false;
   for (let attempt = 1; ; attempt++) {

@@ -96,6 +96,12 @@ def _named(query: Query, shorts: dict[UUID, str]) -> list[UUID]:
     return list(found)
 
 
+def group_address(collection: Collection, query: Query) -> str | None:
+    """Return the address of the page that puts the chosen runs into an experiment, or None without any."""
+    named = ",".join(str(run) for run in _chosen(collection, query))
+    return f"{reverse('experiments-page')}?{urlencode({'runs': named})}" if named else None
+
+
 def _chosen(collection: Collection, query: Query) -> list[UUID]:
     """Return the runs that the address names, of all that are not withdrawn."""
     live = Run.objects.filter(collection=collection, deleted_at=None).order_by()

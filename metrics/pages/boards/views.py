@@ -23,7 +23,7 @@ from metrics.pages.boards.questions import (
     with_shown_measures,
 )
 from metrics.pages.boards.saved_views import address_of, read_menu
-from metrics.pages.boards.selection import comparison_address, read_selection
+from metrics.pages.boards.selection import comparison_address, group_address, read_selection
 from metrics.pages.boards.statistics import BoardStatistics, asked_statistics, read_statistics
 from metrics.pages.boards.table import BoardTable
 from metrics.pages.parts import Problem, Query, ShownFigure, changed, fill, query_of
@@ -51,7 +51,7 @@ _FEW_ROWS = 15
 # The parameters of the page: the leaderboard's, columns to add, chosen runs, the chart with its measures, a saved view
 # to open, and the one that was opened.
 _OWN = ("select", "chart", "x", "y", "opened")
-_READS = (*names_of(BOARD), "add", "compare", "view", *_OWN)
+_READS = (*names_of(BOARD), "add", "compare", "group", "view", *_OWN)
 # The parameters of the page that its chart depends on.
 _DRAWN = {
     "means": ("measures", "sort", "order", "limit", "offset", "filter", "arrange", "versions", "confidence", "scores"),
@@ -74,7 +74,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
 @unchanged_page(_fingerprint, snapshot=True)
 def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a collection with its leaderboard. Columns to `add` and what a `view` keeps become part of its address, and
-    `compare` redirects."""
+    `compare` and `group` redirect."""
     collection = counted_collection(request, slug)
     query = query_of(request, collection)
     if query.get("view"):
@@ -83,6 +83,11 @@ def collection_page(request: HttpRequest, slug: str) -> HttpResponse:
     added = _with_added(request, collection, query)
     if added is not None:
         return HttpResponseRedirect(added)
+    if query.pop("group", ""):
+        grouped = group_address(collection, query)
+        if grouped is not None:
+            return HttpResponseRedirect(grouped)
+        leave_out(request, ["group"])
     compared = query.pop("compare", "")
     if compared and can_see_scores(request.user, collection):
         address = comparison_address(collection, query, compared)

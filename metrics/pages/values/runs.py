@@ -43,6 +43,8 @@ from metrics.services.boards.fingerprints import (
     of_artifacts,
     of_boards,
     of_described,
+    of_groups,
+    of_notes,
     of_parameters,
     of_run,
     of_topics,
@@ -64,7 +66,8 @@ from runs.api.access import check_scores, scored_run, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
-from runs.models import Artifact, Collection, Run, can_see_scores, document_address
+from runs.models import Artifact, Collection, Experiment, Run, can_see_scores, document_address
+from runs.pages.notes import shown_notes
 from runs.services.labels import labels_of
 from runs.services.reports import grouped
 from runs.services.runs import contradicted_ranks
@@ -84,7 +87,8 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     if not can_see_scores(request.user, collection):
         return None
     said = (of_topics(collection), of_described(collection), of_parameters(collection), of_artifacts(found))
-    return *of_run(found), *of_boards(collection), *said
+    beside = (of_notes(found), of_groups(found, request.user))
+    return *of_run(found), *of_boards(collection), *said, *beside
 
 
 @page
@@ -192,6 +196,8 @@ def _about(request: HttpRequest, run: Run) -> dict[str, Any]:
         "types": TYPES,
         "most_bytes": settings.EVALHUB_MAX_ARTIFACT_BYTES,
         "labels": labels_of([run.pk]).get(run.pk, []),
+        "experiments": list(Experiment.objects.visible_to(request.user).filter(runs=run).order_by("name")),
+        "notes": shown_notes(request.user, "run", run),
     }
 
 

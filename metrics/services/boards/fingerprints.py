@@ -23,6 +23,7 @@ from metrics.services.boards.leaderboard import BoardQuery, runs_shown
 from runs.models import (
     Artifact,
     Collection,
+    Experiment,
     Label,
     ParameterKey,
     ParameterSet,
@@ -165,6 +166,16 @@ def of_run(run: Run) -> Fingerprint:
     moves = Evaluation.objects.filter(run=run).order_by("pk")
     states = moves.values_list("pk", "qrels__active", "state", "since", "attempts", "error_code", "error_message")
     return _code(), _row(run), _row(run.collection), _row(run.team), tuple(states)
+
+
+def of_notes(run: Run) -> Fingerprint:
+    """Return the fingerprint of the notes about a run."""
+    return tuple(run.notes.order_by().aggregate(Count("pk"), Max("pk"), Max("edited_at"), Count("author")).values())
+
+
+def of_groups(run: Run, reader: Any) -> Fingerprint:
+    """Return the fingerprint of the experiments with a run that the reader sees."""
+    return tuple(Experiment.objects.visible_to(reader).filter(runs=run).order_by("pk").values_list("pk", "name"))
 
 
 def of_code() -> Fingerprint:
