@@ -19,6 +19,7 @@ from runs.pages.manage.measures import MeasuresPage
 from runs.pages.manage.quota import QuotaPage
 from runs.pages.manage.topics import TopicsPage
 from runs.pages.manage.withdrawn import WithdrawnPage
+from runs.pages.my_runs import MyRunsPage
 from runs.pages.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesPage
 from runs.pages.parameters import RunParametersPage
 from runs.pages.submit import SubmitPage
@@ -44,6 +45,7 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),
     path("runs/<uuid:run_id>/files/", RunArtifactsPage.as_view(), name="run-artifacts-page"),
+    path("runs/", MyRunsPage.as_view(), name="my-runs-page"),
     path("experiments/", ExperimentsPage.as_view(), name="experiments-page"),
     path("runs/<uuid:run>/notes/", RunNotesPage.as_view(), name="run-notes-page"),
     path("collections/<slug:collection>/notes/", CollectionNotesPage.as_view(), name="collection-notes-page"),

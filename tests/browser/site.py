@@ -112,6 +112,7 @@ class Site:
             "manage": manage,
             **{f"manage-{section}": f"{manage}{section}/" for section in sections},
             "manage-blind": "/collections/blind/manage/access/",
+            "my-runs": "/runs/",
             "experiments": f"/experiments/?runs={run}",
             "experiment": f"/experiments/{self.experiment}/",
             "run-notes": f"/runs/{run}/notes/",

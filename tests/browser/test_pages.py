@@ -27,6 +27,7 @@ STUDIES = ("importance", "frontier")
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
     "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
+    "my-runs", "experiments", "experiment",
 )  # fmt: skip
 
 

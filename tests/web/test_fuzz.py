@@ -72,6 +72,8 @@ WHOLE_ANSWERS = (
     ("experiments/", {}),
     ("experiments/{experiment}/", {}),
     ("experiments/{experiment}/notes/", {}),
+    ("me/runs/", {}),
+    ("me/runs/withdrawn/", {}),
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("runs/{run}/artifacts/", {}),

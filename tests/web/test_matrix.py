@@ -85,6 +85,8 @@ MATRIX: dict[str, dict[str, str]] = {
     # The participant's, about the run.
     "note":               {"PATCH":  "401 200 403 403 403 403 403",
                            "DELETE": "401 204 403 403 403 403 403"},
+    "my-runs":            {"GET":    "401 200 200 200 200 200 200"},
+    "my-withdrawn-runs":  {"GET":    "401 200 200 200 200 200 200"},
     # It was not withdrawn.
     "run-restore":        {"POST":   "401 404 404 404 404 404 403"},
     "session-set-restore": {"POST":  "401 404 404 404 404 404 403"},
@@ -92,6 +94,8 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 303 303 303 303 303"},
     "experiment-page":    {"GET":    OWN_TEAM,
                            "POST":   "401 303 404 404 404 303 404"},
+    "my-runs-page":       {"GET":    "302 200 200 200 200 200 200",
+                           "POST":   "401 303 404 404 404 404 404"},
     "experiment-notes-page": {"GET": OWN_TEAM,
                            "POST":   "401 303 404 404 404 303 404"},
     "run-notes-page":     {"GET":    ALL,
@@ -435,7 +439,7 @@ PAGES = (
     "session-set-change-page", "submit-sessions-page", "first-account-page", "join-page", "teams-page", "team-page",
     "views-page", "view-page", "shares-page", "open-share", "shared-page", "shared-file", "shared-chart",
     "topics-page", "topic-page", "heat-map-page",
-    "experiments-page", "experiment-page", "run-notes-page", "collection-notes-page",
+    "experiments-page", "experiment-page", "my-runs-page", "run-notes-page", "collection-notes-page",
     "experiment-notes-page",
 )  # fmt: skip
 
@@ -478,6 +482,11 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("note", "PATCH"): lambda: {"text": "changed"},
     ("experiments-page", "POST"): lambda: {"name": "New"},
     ("experiment-page", "POST"): lambda: {"action": "describe", "goal": "changed"},
+    # The other of the participant's runs, which no label names.
+    ("my-runs-page", "POST"): lambda: {
+        "action": "withdraw",
+        "runs": str(Run.objects.filter(labels=None).latest("created_at").pk),
+    },
     ("run-notes-page", "POST"): lambda: {"action": "write", "text": "seen again"},
     ("collection-notes-page", "POST"): lambda: {"action": "write", "text": "seen again"},
     ("experiment-notes-page", "POST"): lambda: {"action": "write", "text": "seen again"},

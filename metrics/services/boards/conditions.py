@@ -41,14 +41,14 @@ Value = float | bool | str
 @dataclass(frozen=True)
 class Condition:
     """A condition on one key. `sign` is empty (it is set), =, !=, <, <=, >, >= or .. (between both bounds); `at` is its
-    place in the filter, from 1. `key_id` is found by `bound`."""
+    place in the filter, from 1. `key_ids` are found by `bound`: one, or one in each of several collections."""
 
     space: str
     key: str
     sign: str = ""
     values: tuple[Value | date, ...] = ()
     at: int = field(default=0, compare=False)
-    key_id: int | None = field(default=None, compare=False)
+    key_ids: tuple[int, ...] = field(default=(), compare=False)
 
 
 def written(space: str, key: str) -> str:
@@ -136,7 +136,7 @@ def bound(condition: Condition, board: Board) -> Condition:
         subject = f"all {total:,} values of {name} are" if total > 1 else f"the only value of {name} is"
         message = f"{where}{subject} {kind}; {sign} compares numbers"
         raise InvalidInput(message, code="bad_filter", pointer="filter")
-    return Condition(condition.space, name, condition.sign, condition.values, condition.at, key.pk)
+    return Condition(condition.space, name, condition.sign, condition.values, condition.at, (key.pk,))
 
 
 def _stored_measure(board: Board, text: str, where: str) -> str:
@@ -158,7 +158,8 @@ def question(condition: Condition, evaluations: QuerySet[Evaluation] | None) -> 
         means = means.filter(evaluation__in=Evaluation.objects.none() if evaluations is None else evaluations)
         asked = _numbers(condition, "mean")
         return Q(pk__in=means.filter(asked).values("evaluation__run"))
-    rows = Parameter.objects.filter(key=condition.key_id)
+    keys = condition.key_ids
+    rows = Parameter.objects.filter(key=keys[0]) if len(keys) == 1 else Parameter.objects.filter(key__in=keys)
     if condition.sign in ("", "!="):
         there = reduce(or_, (_having(rows.filter(**{f"{kind}__isnull": False})) for kind in _KINDS))
         return there & ~_equal(condition.values, rows) if condition.sign else there

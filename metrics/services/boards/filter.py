@@ -92,15 +92,20 @@ def filtered(runs: QuerySet[Any], term: Term, reader: Any, evaluations: QuerySet
 def with_keys(term: Term, board: Board) -> Term:
     """Return the filter with the key of each condition. Raise InvalidInput for one that says nothing about the runs of
     this board."""
+    return replaced(term, lambda condition: bound(condition, board))
+
+
+def replaced(term: Term, change: Callable[[Condition], Term]) -> Term:
+    """Return the filter with something else in place of each condition."""
     match term:
         case Condition():
-            return bound(term, board)
+            return change(term)
         case Not(inner):
-            return Not(with_keys(inner, board))
+            return Not(replaced(inner, change))
         case All(terms):
-            return All(tuple(with_keys(inner, board) for inner in terms))
+            return All(tuple(replaced(inner, change) for inner in terms))
         case Either(terms):
-            return Either(tuple(with_keys(inner, board) for inner in terms))
+            return Either(tuple(replaced(inner, change) for inner in terms))
     return term
 
 

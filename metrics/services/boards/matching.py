@@ -1,18 +1,24 @@
-"""The runs of a collection that a filter selects, wherever no leaderboard is shown."""
+"""The runs that a filter selects wherever no leaderboard is shown: of one collection, or of all."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import QuerySet
 
-from metrics.services.boards.conditions import MEASURE, visible_board
-from metrics.services.boards.filter import asks_for, filtered, with_keys
+from metrics.services.boards.conditions import MEASURE, Board, Condition, bound, visible_board
+from metrics.services.boards.filter import asks_for, filtered, replaced, with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.boards.states import runs_with_states
-from runs.errors import Blind
-from runs.models import Collection, Run, can_see_scores
+from runs.errors import Blind, InvalidInput
+from runs.formats.parameters import canonical_name
+from runs.models import Collection, ParameterKey, Run, can_see_scores
+from runs.services.parameters import PARAM
+
+# Each is looked at by itself.
+_MOST_COLLECTIONS = 50
 
 
 def matching_runs(collection: Collection, text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -33,3 +39,40 @@ def matching_runs(collection: Collection, text: str, reader: Any, runs: QuerySet
     found = runs_with_states(collection, qrels, collection.scores)
     shown = filtered(found, with_keys(term, board), reader, board.evaluations)
     return runs.filter(pk__in=shown.order_by().values("pk"))
+
+
+def matching_everywhere(text: str, reader: Any, runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Return those of `runs`, which the reader sees and which may be of many collections, that a filter selects.
+
+    Raise InvalidInput for a filter that cannot be read, and for one that asks for a state or a mean, which a run has on
+    one leaderboard.
+    """
+    term = parse_filter(text)
+    if term is None:
+        return runs
+    for name, instead in (("status", "write status= beside the filter"), (MEASURE, "filter its leaderboard")):
+        if asks_for(term, name):
+            message = f"filter: {name}: is about the leaderboard of one collection; {instead}"
+            raise InvalidInput(message, code="bad_filter", pointer="filter")
+    return filtered(runs, replaced(term, lambda condition: _bound_in_each(condition, runs)), reader)
+
+
+def _bound_in_each(condition: Condition, runs: QuerySet[Run]) -> Condition:
+    """Return the condition with the key of its name in each collection of the runs that has it."""
+    name = canonical_name(condition.key) if condition.space == PARAM else condition.key
+    having = ParameterKey.objects.filter(space=condition.space, name=name).values("collection")
+    there = Collection.objects.filter(pk__in=runs.order_by().values("collection")).filter(pk__in=having)
+    if there.count() > _MOST_COLLECTIONS:
+        message = f"runs of more than {_MOST_COLLECTIONS} collections have a {condition.space}:{name[:60]}; name one"
+        raise InvalidInput(f"filter, character {condition.at}: {message}", code="bad_filter", pointer="filter")
+    found: list[Condition] = []
+    message = f"filter, character {condition.at}: none of these runs has {condition.space}:{name[:60]}"
+    refused = InvalidInput(message, code="bad_filter", pointer="filter")
+    for collection in there.order_by("slug"):
+        try:
+            found.append(bound(condition, Board(collection, runs.filter(collection=collection).order_by())))
+        except InvalidInput as error:
+            refused = error
+    if not found:
+        raise refused
+    return replace(found[0], key_ids=tuple(key for one in found for key in one.key_ids))
