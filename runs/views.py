@@ -16,16 +16,17 @@ from django.views.decorators.http import require_safe
 from rest_framework.settings import api_settings
 
 from metrics.engine.errors import EvalHubError
-from metrics.services.queue.status import statuses
+from metrics.services.queue.status import failed_runs, statuses
 from runs.api.access import collections_of
 from runs.api.parameters import refusals
 from runs.errors import says_damaged
 from runs.models import Collection, Invitation, Run, Team, User
+from runs.services.activity import recent_activity
 from runs.services.first_account import has_code
 
 View = Callable[..., HttpResponseBase]
 # On the home page.
-_RUNS_SHOWN, _UNJUDGED_SHOWN = 8, 3
+_RUNS_SHOWN, _UNJUDGED_SHOWN, _DEEDS_SHOWN = 8, 3, 10
 
 
 def problem_of(error: Exception) -> tuple[int, str]:
@@ -138,7 +139,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, Any]:
-    """Return the latest runs of the reader's teams with their states, and what the reader may want to do next."""
+    """Return the latest runs of the reader's teams with their states, what others did lately, and what the reader may
+    want to do next."""
     user = request.user
     own = Run.objects.visible_to(user).filter(team__in=Team.objects.of(user)).select_related("team", "collection")
     runs = list(own.defer("metadata", "ir_metadata", "warnings", "known_warnings")[:_RUNS_SHOWN])
@@ -147,6 +149,8 @@ def _own_work(request: HttpRequest, collections: list[Collection]) -> dict[str, 
     unjudged = [one for one in collections if one.pk in led and not one.active_version]  # type: ignore[attr-defined]
     return {
         "runs": [(run, known[str(run.pk)]) for run in runs],
+        "failed": failed_runs(user) if runs else 0,
+        "deeds": recent_activity(user, _DEEDS_SHOWN),
         "unjudged": unjudged[:_UNJUDGED_SHOWN],
         "alone": not Team.objects.of(user).filter(personal_of=None).exists(),
         "invitations": Invitation.objects.filter(user=user.pk).count(),

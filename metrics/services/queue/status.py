@@ -12,9 +12,9 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 
-from metrics.models import EVALUATIONS, Job, SubmissionEvaluation
+from metrics.models import EVALUATIONS, Evaluation, Job, SubmissionEvaluation
 from metrics.services.queue.rounds import last_rounds
-from runs.models import Collection, Qrels, Run, SessionSet, can_see_scores
+from runs.models import Collection, Qrels, Run, SessionSet, Team, can_see_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,13 @@ def in_state(made: QuerySet[Any], state: str) -> QuerySet[Any]:
     if state == _QUEUED:
         return made.exclude(Exists(counting.exclude(state=state)))
     return made.filter(Exists(counting.filter(state=state)))
+
+
+def failed_runs(user: Any) -> int:
+    """Return how many runs of the user's teams failed, of those whose scores the user may see."""
+    seen = Collection.objects.visible_to(user).scored_for(user)
+    live = {"run__deleted_at": None, "run__team__in": Team.objects.of(user), "run__collection__in": seen}
+    return Evaluation.objects.counting().filter(state=SubmissionEvaluation.State.FAILED, **live).count()
 
 
 def _places(waiting: Sequence[Run | SessionSet], viewer: Any) -> dict[UUID, Waiting]:
