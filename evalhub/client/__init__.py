@@ -27,7 +27,15 @@ from .answers import (
     SessionValues,
     Values,
 )
-from .asynchronous import AsyncCollection, AsyncHub, AsyncRun, AsyncSessions, AsyncSessionSet, connect_async
+from .asynchronous import (
+    AsyncCollection,
+    AsyncExperiment,
+    AsyncHub,
+    AsyncRun,
+    AsyncSessions,
+    AsyncSessionSet,
+    connect_async,
+)
 from .batches import Batch
 from .collection import Collection, Qrels
 from .display import Chart
@@ -51,6 +59,7 @@ from .errors import (
     TimedOut,
     Unavailable,
 )
+from .experiments import Experiment
 from .hub import Hub, connect
 from .metadata import gather_metadata
 from .rules import Rule
@@ -61,10 +70,11 @@ from .verdicts import Verdict
 __version__ = version.VERSION
 
 __all__ = [
-    "Ambiguous", "Answer", "AsyncCollection", "AsyncHub", "AsyncRun", "AsyncSessionSet", "AsyncSessions", "BadConfig",
-    "BadFile", "BadRule", "BadSignature", "BadSource", "Batch", "Blind", "Board", "Chart", "Check", "Collection",
-    "Comparison", "Conflict", "Coverage", "Curves", "Difference", "EvalHubError", "EvaluationFailed", "Hub", "Listed",
-    "Means", "NotAllowed", "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Rule", "Run",
-    "SessionBoard", "SessionSet", "SessionValues", "Sessions", "Throttled", "TimedOut", "Unavailable", "Values",
-    "Verdict", "__version__", "connect", "connect_async", "gather_metadata", "webhooks",
+    "Ambiguous", "Answer", "AsyncCollection", "AsyncExperiment", "AsyncHub", "AsyncRun", "AsyncSessionSet",
+    "AsyncSessions", "BadConfig", "BadFile", "BadRule", "BadSignature", "BadSource", "Batch", "Blind", "Board",
+    "Chart", "Check", "Collection", "Comparison", "Conflict", "Coverage", "Curves", "Difference", "EvalHubError",
+    "EvaluationFailed", "Experiment", "Hub", "Listed", "Means", "NotAllowed", "NotAuthenticated", "NotFound", "Qrels",
+    "QuotaExceeded", "Refused", "Rule", "Run", "SessionBoard", "SessionSet", "SessionValues", "Sessions", "Throttled",
+    "TimedOut", "Unavailable", "Values", "Verdict", "__version__", "connect", "connect_async", "gather_metadata",
+    "webhooks",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ import httpx
 
 from .collection import Collection
 from .config import read_config
+from .experiments import Experiment
 from .hub import Hub
 from .runs import Run
 from .sending import AsyncSender
@@ -20,6 +21,10 @@ from .sessions import Sessions, SessionSet
 
 class AsyncRun(Run):
     """A run whose methods are awaited."""
+
+
+class AsyncExperiment(Experiment):
+    """An experiment whose methods are awaited."""
 
 
 class AsyncSessionSet(SessionSet):
@@ -39,6 +44,7 @@ class AsyncHub(Hub):
 
     run_class, set_class = AsyncRun, AsyncSessionSet
     collection_class, sessions_class = AsyncCollection, AsyncSessions
+    experiment_class = AsyncExperiment
 
     def _made_sender(self) -> Any:
         return AsyncSender(lambda: httpx.AsyncClient(**self._options))

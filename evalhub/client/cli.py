@@ -9,7 +9,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import account_commands, collection_commands, commands, completion, gate_commands, prediction_commands
+from . import (
+    account_commands,
+    collection_commands,
+    commands,
+    completion,
+    experiment_commands,
+    gate_commands,
+    prediction_commands,
+)
 from .errors import EvalHubError, suggestion
 from .gate import TESTS
 from .output import FORMATS
@@ -85,6 +93,7 @@ def parser() -> Parser:
     _add_runs(add)
     _add_results(add)
     _add_gate(add)
+    experiment_commands.add_commands(add, _within, _RUN)
     return top
 
 
@@ -237,6 +246,7 @@ def _add_runs(add: Any) -> None:
     made.add_argument("--stop", action="store_true", help="stop at the first file that is refused")
     made.add_argument("--label", help="let a label of the team name the run, with --wait once it is evaluated; with"
                       " --follow the latest one")  # fmt: skip
+    made.add_argument("--experiment", help="of the team, by its short name or id: the runs are put into it")
     for name, run, does in (
         ("status", commands.status, "the states of runs, or of all of a collection"),
         ("watch", commands.watch, "follow the states until no run is on its way"),

@@ -71,6 +71,7 @@ class Collection:
         if_taken: str = "fail",
         wait_for_quota: bool = False,
         drop_identical: bool = False,
+        experiment: str = "",
     ) -> Run: ...
 
     @overload
@@ -88,6 +89,7 @@ class Collection:
         if_taken: str = "fail",
         wait_for_quota: bool = False,
         drop_identical: bool = False,
+        experiment: str = "",
     ) -> Check: ...
 
     def submit(
@@ -104,6 +106,7 @@ class Collection:
         if_taken: str = "fail",
         wait_for_quota: bool = False,
         drop_identical: bool = False,
+        experiment: str = "",
     ) -> Any:
         """Submit a run and return it as it was received, or a Check with `dry_run`.
 
@@ -116,6 +119,7 @@ class Collection:
         number in the metadata; without it there is a warning where there are such documents.
         """
         fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run}
+        fields |= {"experiment": experiment}
         how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
         how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
         return self._hub._run(submitted(self, source, tag=tag, known=known, **how))
@@ -133,6 +137,7 @@ class Collection:
         timeout: float = 3600.0,
         stop: bool = False,
         wait_for_quota: bool = False,
+        experiment: str = "",
     ) -> Batch[Run]:
         """Submit many files: a folder, a pattern such as `runs/*.gz`, or paths. Wait for them unless `timeout` is 0.
 
@@ -141,6 +146,8 @@ class Collection:
         was sent is in the journal: the same call after a crash goes on where it ended.
         """
         fields = {"description": description, "metadata": metadata_of(metadata)}
+        # Left out where there is none, or the journals of before would know no file of theirs.
+        fields |= {"experiment": experiment} if experiment else {}
         how: dict[str, Any] = {"team": team or self._hub.config.team or None, "fields": fields}
         how |= {"if_taken": _checked(if_taken), "wait_for_quota": wait_for_quota}
         options: dict[str, Any] = {"parallel": parallel, "journal": journal, "wait": timeout, "stop": stop}

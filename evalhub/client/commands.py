@@ -82,6 +82,7 @@ def metadata_in(pairs: list[str]) -> dict[str, Any]:
 def said_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return what the options say of every run that is submitted."""
     how = {"team": args.team, "description": args.description, "metadata": metadata_in(args.meta)}
+    how |= {"experiment": args.experiment} if args.experiment else {}
     return {**how, "if_taken": args.if_taken, "wait_for_quota": args.wait_for_quota}
 
 

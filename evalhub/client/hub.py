@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from .collection import Collection
 from .config import Config, read_config
 from .display import Chart, check_form
 from .errors import Ambiguous, NotFound
+from .experiments import Experiment, create_experiment, find_experiment
 from .runs import Run, find_run
 from .sending import Call, Sender, Steps, Watcher, parameters_of, send
 from .sessions import Sessions, SessionSet
@@ -32,6 +34,7 @@ class Hub:
     # What answers are made into.
     run_class, set_class = Run, SessionSet
     collection_class, sessions_class = Collection, Sessions
+    experiment_class = Experiment
 
     def __init__(
         self, config: Config, *, timeout: float = 30.0, retry_for: float = 300.0, transport: Any = None
@@ -108,6 +111,18 @@ class Hub:
         """Return a run by its id or address, or by its tag in a collection."""
         return self._run(find_run(self, collection or self.config.collection, name))  # type: ignore[no-any-return]
 
+    def experiments(self, **filters: Any) -> Listed:
+        """Return the experiments that you see: `team`, `slug`, `collection`, `run`, `visibility`."""
+        return self._run(self._experiments(filters))  # type: ignore[no-any-return]
+
+    def experiment(self, name: str) -> Experiment:
+        """Return an experiment with its runs by its id, `slug` or `team/slug`."""
+        return self._run(find_experiment(self, name))  # type: ignore[no-any-return]
+
+    def create_experiment(self, slug: str, *, runs: Iterable[str | Run] = (), **fields: Any) -> Experiment:
+        """Make an experiment of runs: `name`, `goal`, `team`, `visibility`."""
+        return self._run(create_experiment(self, {"slug": slug, **fields}, runs))  # type: ignore[no-any-return]
+
     def request(
         self,
         method: str,
@@ -174,6 +189,9 @@ class Hub:
 
     def _listed(self, path: str) -> Steps[Listed]:
         return Listed((yield from self._pages(path, {"limit": 200})))
+
+    def _experiments(self, filters: dict[str, Any]) -> Steps[Listed]:
+        return Listed((yield from self._pages("experiments/", {"limit": 200, **filters})))
 
     def _pages(
         self, path: str, params: dict[str, Any], rows: int | None = None, of: str = "results"

@@ -167,6 +167,26 @@ class Run(Submission):
         call = Call("POST", f"{self._path}artifacts/", fields=fields, files={"file": source}, key=uuid.uuid4().hex)
         return Answer((yield from self._hub._ask(call)).json())
 
+    def notes(self) -> Listed:
+        """Return the notes about it, latest first."""
+        return self._hub._run(self._hub._listed(f"{self._path}notes/"))  # type: ignore[no-any-return]
+
+    def note(self, text: str) -> Answer:
+        """Write a note about it, a run of your team."""
+        return self._hub._run(self._noted(text))  # type: ignore[no-any-return]
+
+    def restore(self) -> Run:
+        """Bring it back after it was withdrawn, while its file is stored."""
+        return self._hub._run(self._restored())  # type: ignore[no-any-return]
+
+    def _noted(self, text: str) -> Steps[Answer]:
+        call = Call("POST", f"{self._path}notes/", json={"text": text}, key=uuid.uuid4().hex)
+        return Answer((yield from self._hub._ask(call)).json())
+
+    def _restored(self) -> Steps[Run]:
+        self.raw = (yield from self._hub._ask(Call("POST", f"{self._path}restore/"))).json()
+        return self
+
     def _values(self, measures: Sequence[Any]) -> Steps[Values]:
         asked = {"measures": list(measures)} if measures else {}
         return Values((yield from self._hub._json(f"{self._path}values/", asked)), self.page)

@@ -41,7 +41,8 @@ def submitted(
         files["known"] = read_file(known)
     base, team = source.tag, team or collection._hub.config.team or None
     # Where the team is not named, the server finds the run by the file that it is sent.
-    if if_taken == "skip" and source.sha256 and team:
+    # And the server puts a run that is there into the experiment, too.
+    if if_taken == "skip" and source.sha256 and team and not fields.get("experiment"):
         for run in (yield from collection._runs({"sha256": source.sha256, "team": team})):
             if run.tag == base:
                 run.there = True
@@ -74,7 +75,8 @@ def _submission(
     path: str, files: dict[str, Source], tag: str, team: str | None, fields: dict[str, Any], key: str
 ) -> Call:
     """Describe the request that submits a run."""
-    form = {"tag": tag, "team": team, "description": fields.get("description")}
+    names = ("description", "experiment")
+    form = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     sent = {name: str(value) for name, value in form.items() if value}
     if fields.get("metadata"):
         sent["metadata"] = json.dumps(fields["metadata"])

@@ -170,6 +170,19 @@ def label_gate_and_import(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     evh("collections import", "collections", "import", "imported", "--ir-datasets", "lab/tiny")
 
 
+def group_and_note(evh: Any) -> None:
+    """An experiment of two runs, and notes about it and about a run."""
+    evh("experiments create", "experiments", "create", "study", "--goal", "Which one?")
+    added = evh("experiments add", "experiments", "add", "study", "bm25", "dense", "-c", "told")
+    assert [(row["slug"], row["count"]) for row in added] == [("study", 2)]
+    evh("experiments remove", "experiments", "remove", "study", "dense", "-c", "told")
+    assert [row["tag"] for row in evh("experiments show", "experiments", "show", "study")] == ["bm25"]
+    assert [row["count"] for row in evh("experiments", "experiments")] == [1]
+    evh("note", "note", "study", "it is bm25", "--experiment")
+    evh("note", "note", "bm25", "a second try", "-c", "told")
+    assert [row["text"] for row in evh("notes", "notes", "bm25", "-c", "told")] == ["a second try"]
+
+
 def test_every_command_writes_what_its_schema_says(
     place: tuple[Server, Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -222,6 +235,7 @@ def test_every_command_writes_what_its_schema_says(
     evh("compare", "compare", "told", "-m", "AP", "--test", "sign", "--test", "paired_t")
     evh("diff", "diff", "told", "bm25", "dense", "--order", "difference")
     label_gate_and_import(evh, monkeypatch)
+    group_and_note(evh)
     read_sessions(evh)
     assert checked == set(schemas["$defs"])
     # And what writes files.

@@ -16,7 +16,7 @@ from tests.reliability.servers import ROOT
 TYPES = ast.parse((ROOT / "evalhub/client/asynchronous.pyi").read_text())
 TWINS = {
     "AsyncRun": evh.Run, "AsyncSessionSet": evh.SessionSet, "AsyncSessions": evh.Sessions, "AsyncQrels": Qrels,
-    "AsyncCollection": evh.Collection, "AsyncHub": evh.Hub,
+    "AsyncCollection": evh.Collection, "AsyncExperiment": evh.Experiment, "AsyncHub": evh.Hub,
 }  # fmt: skip
 # What asks for nothing is not awaited.
 AT_ONCE = {"AsyncHub.collection", "AsyncHub.watch", "AsyncCollection.qrels"}
