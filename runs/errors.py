@@ -227,6 +227,12 @@ class FileReport:
         if line and len(found.lines) < LINES_NAMED:
             found.lines.append(line)
 
+    def drop_warnings(self, code: str) -> None:
+        """Take back the warnings of a code."""
+        self.warnings = [warning for warning in self.warnings if warning.code != code]
+        self._kinds = {key: found for key, found in self._kinds.items() if key[0] != code}
+        self.counts.pop(code, None)
+
     def count_more(self, code: str, count: int) -> None:
         """Count findings of a code beyond the problems or lines that were reported one by one."""
         self.counts[code] += count

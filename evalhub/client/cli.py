@@ -239,7 +239,9 @@ def _add_runs(add: Any) -> None:
     made.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait")
     made.add_argument("--dry-run", action="store_true", help="only check the files")
     made.add_argument("--parallel", type=int, default=4, help="files sent at once")
-    made.add_argument("--if-taken", choices=("fail", "skip", "suffix"), default="fail", help="another run has the tag")
+    made.add_argument("--system", help="one run becomes the next version of this system, called after it: splade-v4")
+    made.add_argument("--if-taken", choices=("fail", "skip", "suffix", "version"), default="fail",
+                      help="another run has the tag")  # fmt: skip
     made.add_argument("--wait-for-quota", action="store_true", help="where it is used up, go on at midnight UTC")
     made.add_argument("--follow", action="store_true", help="go on with files that appear in the folder")
     made.add_argument("--journal", default=".evh-journal.jsonl", help="what was sent, for the next call")

@@ -30,7 +30,7 @@ ANY: Any = object()  # a label is moved whatever it names
 # More ids make an address that is too long.
 _IN_ADDRESS = 100
 _LISTS = ("measures", "tests", "runs")
-_IF_TAKEN = ("fail", "skip", "suffix")
+_IF_TAKEN = ("fail", "skip", "suffix", "version")
 # What a chart of means reads of what a leaderboard was asked for, and what no chart of a comparison reads.
 _ON_BOARDS = ("measures", "sort", "order", "filter", "scores")
 _PAGING = ("run", "sort", "limit", "offset")
@@ -65,6 +65,7 @@ class Collection:
         team: str | None = None,
         description: str = "",
         metadata: Metadata = None,
+        system: str | None = None,
         known: Any = None,
         dry_run: Literal[False] = False,
         key: str | None = None,
@@ -83,6 +84,7 @@ class Collection:
         team: str | None = None,
         description: str = "",
         metadata: Metadata = None,
+        system: str | None = None,
         known: Any = None,
         dry_run: Literal[True],
         key: str | None = None,
@@ -100,6 +102,7 @@ class Collection:
         team: str | None = None,
         description: str = "",
         metadata: Metadata = None,
+        system: str | None = None,
         known: Any = None,
         dry_run: bool = False,
         key: str | None = None,
@@ -118,7 +121,7 @@ class Collection:
         used up. `drop_identical` leaves out documents that have the id of their topic, as BEIR does, and notes their
         number in the metadata; without it there is a warning where there are such documents.
         """
-        fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run}
+        fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run, "system": system}
         fields |= {"experiment": experiment}
         how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
         how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}

@@ -93,24 +93,24 @@ def submit(args: argparse.Namespace) -> int:
         collection = hub.collection(args.collection)
         how = said_of(args)
         if args.follow:
-            for name in ("tag", "known", "dry_run"):
+            for name in ("tag", "known", "dry_run", "system"):
                 if getattr(args, name):
                     raise WrongOption(f"--follow submits files as they appear; leave --{name.replace('_', '-')} out")
             return _follow(args, hub, collection, how)
         files = files_of(args.files)
-        for name in ("tag", "known", "label"):
+        for name in ("tag", "known", "label", "system"):
             if getattr(args, name) and len(files) > 1:
                 raise WrongOption(f"--{name} is of one run, and these are {len(files)} files")
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
-            how |= {"tag": args.tag, "known": args.known}
+            how |= {"tag": args.tag, "known": args.known, "system": args.system}
             return dry_run(args, hub, [(str(path), collection, path, how) for path in files])
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
         with progress(hub, len(files), args.quiet):
             if len(files) == 1:
-                runs.append(collection.submit(files[0], tag=args.tag, known=args.known, **how))
+                runs.append(collection.submit(files[0], tag=args.tag, known=args.known, system=args.system, **how))
             else:
                 sending: dict[str, Any] = {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
                 batch = collection.submit_all(files, **how, **sending, timeout=0.0)

@@ -83,6 +83,14 @@ class Hub:
         """Return the caller's teams."""
         return self._run(self._listed("teams/"))  # type: ignore[no-any-return]
 
+    def systems(self, **filters: Any) -> Listed:
+        """Return the systems of the caller's teams, and those of which the caller sees a run: `team`, `collection`."""
+        return self._run(self._systems(filters))  # type: ignore[no-any-return]
+
+    def system(self, slug: str, *, team: str | None = None, **parameters: Any) -> Answer:
+        """Return a system, of `team`, the configured team or your own, with its versions: `collection`."""
+        return self._run(self._system(slug, team, parameters))  # type: ignore[no-any-return]
+
     def measures(self, search: str = "") -> Answer:
         """Return the measures, or those in which words are found."""
         return self._run(self._answer("measures/", {"search": search} if search else {}))  # type: ignore[no-any-return]
@@ -206,6 +214,24 @@ class Hub:
             body[of] += page[of]
         body[of] = body[of][:rows]
         return body
+
+    def _systems(self, filters: dict[str, Any]) -> Steps[Listed]:
+        return Listed((yield from self._pages("systems/", {"limit": 200, **filters})))
+
+    def _system(self, slug: str, team: str | None, parameters: dict[str, Any]) -> Steps[Answer]:
+        of = team or self.config.team
+        if not of:
+            found = [
+                one["team"] for one in (yield from self._pages("systems/", {"slug": slug, "limit": 200}))["results"]
+            ]
+            own = {one["slug"] for one in (yield from self._json("me/"))["teams"]}
+            named = [one for one in found if one in own] or found
+            if len(named) > 1:
+                raise Ambiguous(f"teams {', '.join(named)} have a system {slug!r}; name one with team=")
+            if not named:
+                raise NotFound(404, {"code": "not_found", "detail": f"there is no system {slug!r}"})
+            of = named[0]
+        return (yield from self._answer(f"systems/{of}/{slug}/", parameters))
 
     def _created(self, fields: dict[str, Any]) -> Steps[Collection]:
         yield from self._ask(Call("POST", "collections/", json=fields, key=uuid.uuid4().hex))

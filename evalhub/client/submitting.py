@@ -39,22 +39,26 @@ def submitted(
     files = {"file": source}
     if known is not None:
         files["known"] = read_file(known)
-    base, team = source.tag, team or collection._hub.config.team or None
+    team = team or collection._hub.config.team or None
+    # A run without a tag of its own is called after its version of a system.
+    base = None if fields.get("system") and tag is None else source.tag
+    if if_taken == "version":
+        fields = {**fields, "if_taken": if_taken}
     # Where the team is not named, the server finds the run by the file that it is sent.
     # And the server puts a run that is there into the experiment, too.
-    if if_taken == "skip" and source.sha256 and team and not fields.get("experiment"):
+    if if_taken == "skip" and base and source.sha256 and team and not fields.get("experiment"):
         for run in (yield from collection._runs({"sha256": source.sha256, "team": team})):
             if run.tag == base:
                 run.there = True
                 return run
     number, key = 1, key or uuid.uuid4().hex
     while True:
-        named = base if number == 1 else f"{base[:60]}-{number}"
+        named = f"{base[:60]}-{number}" if base and number > 1 else base
         call = _submission(f"{collection.path}runs/", files, named, team, fields, key)
         try:
             response = yield from collection._hub._ask(call)
         except Conflict as error:
-            if error.code != "tag_taken" or if_taken != "suffix" or number >= _MOST_SUFFIXES:
+            if error.code != "tag_taken" or if_taken != "suffix" or base is None or number >= _MOST_SUFFIXES:
                 raise
             number, key = number + 1, uuid.uuid4().hex
         except QuotaExceeded as error:
@@ -72,10 +76,10 @@ def submitted(
 
 
 def _submission(
-    path: str, files: dict[str, Source], tag: str, team: str | None, fields: dict[str, Any], key: str
+    path: str, files: dict[str, Source], tag: str | None, team: str | None, fields: dict[str, Any], key: str
 ) -> Call:
     """Describe the request that submits a run."""
-    names = ("description", "experiment")
+    names = ("description", "experiment", "system", "if_taken")
     form = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     sent = {name: str(value) for name, value in form.items() if value}
     if fields.get("metadata"):

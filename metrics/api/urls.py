@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures, shares
-from metrics.api.boards import citation, frontier, importance, saved_views, what_if
+from metrics.api.boards import citation, frontier, importance, saved_views, systems, what_if
 from metrics.api.boards import views as boards
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
@@ -175,6 +175,8 @@ urlpatterns = [
     path(_SET + "evaluations/", sessions.SessionEvaluations.as_view(), name="session-evaluations"),
     path(_SET + "charts/<slug:chart>.<slug:form>", session_charts.SessionChart.as_view(), name="session-chart"),
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
+    path("systems/", systems.SystemList.as_view(), name="systems"),
+    path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
     path("measures/", measures.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),
 ]

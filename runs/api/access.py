@@ -23,6 +23,7 @@ from runs.models import (
     Qrels,
     Run,
     SessionSet,
+    System,
     Team,
     Topic,
     can_see_scores,
@@ -137,6 +138,23 @@ def scored_run(request: HttpRequest | Request, pk: UUID) -> Run:
 
 def owned_run(request: Request, pk: UUID) -> Run:
     return owned(request, Run, pk)
+
+
+def visible_system(request: HttpRequest | Request, team: str, slug: str) -> System:
+    """Return a system of the user's teams, or one of which the user sees a run."""
+    seen = System.objects.visible_to(request.user).select_related("team")
+    found = seen.filter(team__slug=team, slug=slug).first()
+    if found is None:
+        raise Http404(f"team {team} has no system {slug[:60]!r} of which you see a run")
+    return found
+
+
+def owned_system(request: HttpRequest | Request, team: str, slug: str) -> System:
+    """Return a system that the user may change. Raise NotAllowed if the user may only see it."""
+    found = visible_system(request, team, slug)
+    if not System.objects.owned_by(request.user).filter(pk=found.pk).exists():
+        raise NotAllowed(f"only members of team {team} may change its systems")
+    return found
 
 
 def visible_session_set(request: HttpRequest | Request, pk: UUID) -> SessionSet:

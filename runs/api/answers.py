@@ -111,6 +111,8 @@ class Run(TypedDict):
     metadata: JSONObject
     costs: Annotated[JSONObject, "by name a number, or an object with value, low, high and n"]
     labels: Annotated[list[str], "names of the labels that name it"]
+    system: Annotated[str | None, "of its team, of which it is a version"]
+    version: Annotated[int | None, "in its collection, from 1"]
     ir_metadata: Annotated[dict[str, Any] | None, Kind(JSONObjectField)]
     status: RunStatus
     sha256: Annotated[str, "of the decompressed file"]
@@ -264,6 +266,8 @@ def run(request: Request, found: models.Run, known: status.RunStatus) -> Run:
         metadata=found.metadata,
         costs=found.costs,
         labels=sorted(label.name for label in found.labels.all()),
+        system=found.system.slug if found.system else None,
+        version=found.version,
         ir_metadata=found.ir_metadata,
         status=run_status(known),
         sha256=found.sha256,

@@ -66,9 +66,11 @@ class SubmissionFilter(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class RunFilter(SubmissionFilter):
+    system = django_filters.CharFilter(field_name="system__slug")
+
     class Meta:
         model = Run
-        fields = ("team", "tag", "sha256", "status", "submitted_after", "submitted_before")
+        fields = ("team", "tag", "sha256", "status", "submitted_after", "submitted_before", "system")
 
 
 class SessionSetFilter(SubmissionFilter):

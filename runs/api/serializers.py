@@ -21,8 +21,10 @@ from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
 from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
+from runs.models.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
 from runs.models.text import check_text
 from runs.services.experiments import find_experiment
+from runs.services.runs import FAIL, VERSION
 
 
 class TeamField(serializers.SlugRelatedField[Team]):
@@ -146,6 +148,14 @@ class RunUploadSerializer(UploadSerializer):
         help_text='{"latency_ms": 12.1, "index_bytes": {"value": 9, "low": 8, "high": 10}}',
     )
     known = serializers.FileField(allow_empty_file=True, required=False, default=None)
+    system = serializers.RegexField(
+        rf"\A{SYSTEM_RULE}\Z", required=False, default=None, error_messages={"invalid": SYSTEM_RULE_SAID},
+        help_text="the run becomes the next version of this system of the team; without a tag it is called system-v4",
+    )  # fmt: skip
+    if_taken = ChoiceField(
+        choices=(FAIL, VERSION), required=False, default=FAIL,
+        help_text="where another run of the team has the tag: fail, or become the next version of its system",
+    )  # fmt: skip
     experiment = serializers.CharField(
         required=False, default=None, max_length=64, help_text="short name or id of an experiment of the team"
     )

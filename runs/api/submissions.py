@@ -63,6 +63,7 @@ class Kind(Generic[Made]):
     checked: Callable[[Made], Any]
     withdrawn_with: tuple[OpenApiParameter, ...] = ()
     with_each: tuple[str, ...] = ()
+    with_one: tuple[str, ...] = ("team", "collection")
 
     def response(
         self, request: Request, made: Made, code: int = status.HTTP_200_OK, known: dict[str, RunStatus] | None = None
@@ -112,6 +113,7 @@ RUNS = Kind(
         OpenApiParameter("drop_labels", OpenApiTypes.BOOL, description="true: delete the run's labels, too"),
     ),
     with_each=("labels",),
+    with_one=("team", "collection", "system"),
 )
 SESSION_SETS = Kind(
     model=SessionSet,
@@ -143,7 +145,7 @@ class SubmissionList(generics.ListAPIView[Any]):
         if not getattr(self, "swagger_fake_view", False):
             found = visible_collection(self.request, self.kwargs["collection"])
             made = self.kind.model.objects.visible_to(self.request.user).filter(collection=found)
-        return made.select_related("team", "collection").prefetch_related(*self.kind.with_each)
+        return made.select_related(*self.kind.with_one).prefetch_related(*self.kind.with_each)
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         made = list(self.paginate_queryset(self.filter_queryset(self.get_queryset())) or [])

@@ -21,7 +21,7 @@ from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
-from runs.models.runs import Run
+from runs.models.runs import Run, System
 from runs.models.saved_views import View
 from runs.models.sessions import SessionSet
 from runs.models.shares import ShareLink
@@ -59,6 +59,7 @@ __all__ = [
     "SessionSet",
     "ShareLink",
     "Submission",
+    "System",
     "Team",
     "Topic",
     "UnannouncedEvaluations",

@@ -59,6 +59,8 @@ class AuditEvent(models.Model):
         NOTE_WRITTEN = "note.written"
         NOTE_CHANGED = "note.changed"
         NOTE_DELETED = "note.deleted"
+        SYSTEM_CREATED = "system.created"
+        SYSTEM_CHANGED = "system.changed"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"

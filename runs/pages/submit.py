@@ -31,7 +31,7 @@ from runs.services.submissions import submit
 
 # The endings of the names of run files, which are no part of a tag.
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
-_TEXTS = ("tag", "tags", "team", "description", "metadata", "experiment")
+_TEXTS = ("tag", "tags", "team", "description", "metadata", "experiment", "system")
 # In the choice of an experiment.
 _OFFERED = 200
 
@@ -108,6 +108,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         description=fields["description"],
         metadata=fields["metadata"],
         experiment=fields["experiment"],
+        system=fields["system"],
         origin=origin_of(request),
     )
 

@@ -141,6 +141,15 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
     }
 
 
+def changes_between(before: Run, after: Run) -> list[Changed]:
+    """Return the parameters and costs in which two runs differ."""
+    return [
+        Changed(space, name, *pair)
+        for column, space in SPACES.items()
+        for name, pair in differences(getattr(before, column), getattr(after, column)).items()
+    ]
+
+
 def _values(metadata: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in metadata.items():
         name = f"{above}.{key}" if above else key

@@ -11,14 +11,17 @@ from uuid import UUID
 from runs.errors import Conflict, FileReport, StoredValueCorrupt
 from runs.formats.header_parameters import with_header
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
-from runs.models import Collection, Experiment, Qrels, Run
+from runs.models import Collection, Experiment, Qrels, Run, System
 from runs.services.experiments import add_submitted
 from runs.services.files import HASH_SEED, FileSource, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
 from runs.services.parameters import left_out_of, store_parameters
 from runs.services.reports import named, report_as_json, warn_of_outside, warn_where_none_matches
-from runs.services.submissions import Upload
+from runs.services.submissions import Upload, namesake
+from runs.services.systems import join_system, next_version, stem_of, tag_of, version_with_files
 
+# What a submission does where another run has its tag.
+FAIL, VERSION = "fail", "version"
 _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 
@@ -26,9 +29,14 @@ _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 class RunUpload(Upload[Run]):
     """A run, possibly with its costs, with a file of the documents that its user knew, and for an experiment of
     its team.
+
+    With a `system` it becomes the next version of it, and without a tag it is named after that version. Where the tag
+    is taken, it is refused, or with `if_taken` version it becomes the next version of the system of that run.
     """
 
     known: Path | None = None
+    system: str | None = None
+    if_taken: str = FAIL
     costs: dict[str, Any] = field(default_factory=dict)
     experiment: Experiment | None = None
 
@@ -39,10 +47,13 @@ class RunUpload(Upload[Run]):
     def check(self) -> Run:
         source = FileSource(self.file, upload_limits())
         try:
-            summary = check_run(source.open, tag=self.tag, limits=upload_limits(), seed=HASH_SEED)
+            summary = check_run(source.open, tag=self.tag or self._next_tag(), limits=upload_limits(), seed=HASH_SEED)
         finally:
             source.close()
         summary.report.check()
+        if self._is_numbered:
+            # The tag of the file is not meant.
+            summary.report.drop_warnings("tag_differs")
         known = check_known(upload=self.known) if self.known else None
         _warn_of_topics(self.collection, summary, known)
         metadata, costs = with_header(summary.metadata, self.metadata, self.costs, summary.report)
@@ -64,6 +75,45 @@ class RunUpload(Upload[Run]):
             known_documents=known.summary.count if known else 0,
             known_warnings=report_as_json(known.summary.report) if known else {},
         )
+
+    @property
+    def _is_numbered(self) -> bool:
+        """Return whether the run is named after its version."""
+        return bool(self.system) and not self.tag
+
+    def _next_tag(self) -> str | None:
+        if not self.system or self.tag:
+            return None
+        return tag_of(self.system, next_version(collection=self.collection, team=self.team, slug=self.system))
+
+    def _system_of(self, made: Run, there: Run | None) -> str | None:
+        """Return the system whose next version the run becomes; `there` is another run with its tag."""
+        if self.system or self.if_taken != VERSION:
+            return self.system
+        if there and there.system:
+            return there.system.slug
+        stem = stem_of(made.tag)
+        return stem if there or System.objects.filter(team=made.team, slug=stem).exists() else None
+
+    def find_existing(self, made: Run) -> Run | None:
+        """Return the run that this upload repeats: of the tag, or a version of the system with the same files."""
+        there = None if self._is_numbered else namesake(made)
+        if there and self.if_taken != VERSION:
+            self.check_same(there, made)
+            return there
+        if there is None or there.files != made.files:
+            slug = self._system_of(made, there)
+            there = version_with_files(made, slug) if slug and (self._is_numbered or self.if_taken == VERSION) else None
+        if there:
+            _warn_of_differing(self, there, made)
+        return there
+
+    def place(self, made: Run) -> None:
+        there = None if self._is_numbered else namesake(made)
+        slug = self._system_of(made, there)
+        if slug and (there is None or self.if_taken == VERSION):
+            named = there is None and not self._is_numbered
+            join_system(made, slug, before=there, named=named, origin=self.origin)
 
     def check_same(self, there: Run, made: Run) -> None:
         super().check_same(there, made)
@@ -98,6 +148,8 @@ def _warn_of_differing(upload: RunUpload, there: Run, made: Run) -> None:
     kept = [
         name for name in ("metadata", "costs") if getattr(upload, name) and getattr(there, name) != getattr(made, name)
     ]
+    if upload.system and (there.system is None or there.system.slug != upload.system):
+        kept.append("system")
     if kept:
         report = FileReport()
         say = f"the run exists with other {' and '.join(kept)}, which are kept; change them with PATCH"

@@ -46,11 +46,21 @@ class Upload(Generic[Made]):
         """
         raise NotImplementedError
 
+    def find_existing(self, made: Made) -> Made | None:
+        """Return the object that this upload repeats, if there is one; raise the errors of `check_same`."""
+        there = namesake(made)
+        if there:
+            self.check_same(there, made)
+        return there
+
     def check_same(self, there: Made, made: Made) -> None:
         """Raise Conflict if the team's object with this tag differs from this upload."""
         if there.sha256 != made.sha256:
             message = f"team {self.team} already has another {made.noun()} with tag {made.tag!r}; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
+
+    def place(self, made: Made) -> None:
+        """Give the object what depends on others that are stored, in the transaction that stores it."""
 
     def keep(self, made: Made) -> None:
         """Store what belongs to the object beside its row, in the transaction that stores it."""
@@ -80,7 +90,7 @@ def submit(
     up); then nothing is stored.
     """
     made = upload.check()
-    existing = _existing(upload, made)
+    existing = upload.find_existing(made)
     with storing():
         # For an existing object this repairs the store if the file was missing or damaged.
         for path, sha256 in zip(upload.paths, made.files, strict=True):
@@ -96,6 +106,7 @@ def submit(
                 # one's effect.
                 made.collection = Collection.objects.select_for_update().get(pk=upload.collection.pk)
                 made.created_at = timezone.now()
+                upload.place(made)
                 made.save(force_insert=True)
                 upload.keep(made)
                 take_quota(made)
@@ -105,7 +116,7 @@ def submit(
                 enqueue(made)
         except IntegrityError:
             # Possibly another request has stored the same object meanwhile.
-            existing = _existing(upload, made)
+            existing = upload.find_existing(made)
             if existing is None:
                 raise
             upload.keep_again(existing)
@@ -159,20 +170,13 @@ def restore(*, made: Made, enqueue: Callable[[Made], object], origin: Origin = S
                 _record(made, "restored", origin, after=_identity(made))
                 enqueue(made)
         except IntegrityError as error:
-            if _namesake(made) is None:
+            if namesake(made) is None:
                 raise
             message = f"team {made.team} has another {made.tag!r} in {made.collection} now; withdraw it first"
             raise Conflict(message, code="tag_taken") from error
 
 
-def _existing(upload: Upload[Made], made: Made) -> Made | None:
-    there = _namesake(made)
-    if there:
-        upload.check_same(there, made)
-    return there
-
-
-def _namesake(made: Made) -> Made | None:
+def namesake(made: Made) -> Made | None:
     """Return the team's existing object with this tag in the collection."""
     named = type(made).objects.filter(collection=made.collection_id, team=made.team_id, tag=made.tag, deleted_at=None)
     return named.first()
@@ -182,5 +186,6 @@ def _record(made: Run | SessionSet, what: str, origin: Origin, **told: Any) -> N
     record(origin, AuditEvent.Action(f"{made.KEY}.{what}"), made, collection=made.collection, **told)
 
 
-def _identity(made: Run | SessionSet) -> dict[str, str]:
-    return {"team": made.team.slug, "tag": made.tag, "sha256": made.sha256}
+def _identity(made: Run | SessionSet) -> dict[str, Any]:
+    version = {"system": str(made.system), "version": made.version} if isinstance(made, Run) and made.system else {}
+    return {"team": made.team.slug, "tag": made.tag, "sha256": made.sha256, **version}

@@ -132,6 +132,8 @@ DEAREST: dict[str, str] = {
     "collection-notes": _BOARD + "notes/?limit=200",
     "my-runs": f"{_API}me/runs/?limit=200&filter=-tag:n{{n}} has:parameters",
     "my-withdrawn-runs": f"{_API}me/runs/withdrawn/?limit=200",
+    "systems": f"{_API}systems/?limit=200",
+    "system": f"{_API}systems/mallory/dense/",
     "session-sets": _BOARD + "sessions/?limit=200",
     "session-set": _SET,
     "session-set-file": _SET + "file/",

@@ -27,6 +27,7 @@ ENDPOINTS = {
     "collections/small/notes/": 3,
     "experiments/": 2,
     "runs/{run}/notes/": 3,
+    "systems/": 2,
     "collections/small/leaderboard/": 12,
     "collections/small/leaderboard/?measures=P@3": 16,
     "collections/small/leaderboard/?statistics=all&baseline={run}": 15,

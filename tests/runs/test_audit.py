@@ -156,6 +156,11 @@ ACTS: dict[str, tuple[Act, Act]] = {
         lambda api: api.delete(f"/api/v1/runs/{submit(api)}/"),
         lambda api: api.post(f"/api/v1/runs/{Run.objects.get().pk}/restore/"),
     ),
+    "system.created": (lambda api: None, lambda api: api.post("/api/v1/systems/", {"slug": "splade"})),
+    "system.changed": (
+        lambda api: api.post("/api/v1/systems/", {"slug": "splade"}),
+        lambda api: api.patch("/api/v1/systems/alice/splade/", {"name": "x"}),
+    ),
     "session_set.submitted": (lambda api: None, lambda api: upload(api, "collections/small/sessions/", SESSIONS)),
     "session_set.changed": (
         lambda api: upload(api, "collections/small/sessions/", SESSIONS),

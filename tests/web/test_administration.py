@@ -54,6 +54,8 @@ UNSEEN = {
     "Artifact",
     # The list of experiments counts them.
     "ExperimentRun",
+    # Their pages and those of runs show them.
+    "System",
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",

@@ -58,6 +58,7 @@ MASKS = (
 )
 EVERYWHERE_THE_SAME = ("schema", "api-docs", "measures", "measure", "measures-page", "measure-page", "vega-script")
 RUNS = 200
+_UNVERSIONED = {"system_id": None, "version": None, "versioned_at": None}
 UNCOMPARED = ("Date", "Expires", "Set-Cookie", "X-Request-ID")
 
 
@@ -67,7 +68,7 @@ def make_world(people: People, slug: str, runs: int) -> str:
     for index in range(3):
         for role, team in (("participant", "guests"), ("member", "lab"), ("other", "others")):
             content = (GOOD, POOR, GOOD + "7 Q0 a 1 1.0 good\n")[index].replace("Q0 c", f"Q0 c{role[0]}")
-            form = {"team": team, "tag": f"run-{index}", "metadata": json.dumps({"k": index})}
+            form = {"team": team, "tag": f"run-{index}", "metadata": json.dumps({"k": index}), "system": "dense"}
             assert submit_form(people.api[role], slug, content, **form).status_code == 202
     sent = list(Run.objects.filter(collection__slug=slug).order_by("created_at"))
     # In this order whatever time the sending takes, and before all that is sent afterwards.
@@ -79,7 +80,9 @@ def make_world(people: People, slug: str, runs: int) -> str:
 
 def _copy(run: Run, number: int, later: datetime) -> Run:
     known = {field.attname: getattr(run, field.attname) for field in Run._meta.concrete_fields}
-    return Run(**{**known, "id": uuid.uuid4(), "digest": None, "tag": f"run-{number}", "created_at": later})
+    return Run(
+        **{**known, "id": uuid.uuid4(), "digest": None, "tag": f"run-{number}", "created_at": later, **_UNVERSIONED}
+    )
 
 
 def run_world_a(people: People, runs: int) -> None:

@@ -29,6 +29,7 @@ from tests.web.worlds import (
     make_runs,
     make_session_set,
     make_share,
+    make_system,
     make_view,
     run_ids,
 )
@@ -77,6 +78,8 @@ WHOLE_ANSWERS = (
     ("runs/", {"id": "{run},{other}"}),
     ("runs/{run}/history/", {}),
     ("runs/{run}/artifacts/", {}),
+    ("systems/", {"collection": "large"}),
+    ("systems/lab/dense/", {}),
     ("me/", {}),
     ("runs/{run}/values/", {"measures": "nDCG@10,ASL,NormRecall(documents=99)"}),
     ("runs/{run}/curve/", {"measures": "DCG,nDCG,P(relative=True)", "readings": "true", "per_topic": "true"}),
@@ -146,6 +149,7 @@ def world(db: None) -> World:
         "artifact": [make_artifact(people, runs[0]), "another.txt"],
         "experiment": [make_experiment(runs[0])],
         "note": [str(make_note(people, runs[0]))],
+        "system": [make_system()],
     }
     return World(people, names)
 

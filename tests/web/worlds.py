@@ -26,6 +26,7 @@ from runs.models import (
     Note,
     Run,
     ShareLink,
+    System,
     Team,
     User,
     View,
@@ -142,6 +143,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "artifact": make_artifact(people, run),
         "experiment": make_experiment(run),
         "note": make_note(people, run),
+        "system": make_system(),
     }
 
 
@@ -187,6 +189,12 @@ def make_experiment(run: str) -> str:
 def make_note(people: People, run: str) -> int:
     """The id of the participant's note about a run."""
     return Note.objects.get_or_create(run_id=run, author=people.users["participant"], text="seen")[0].pk
+
+
+def make_system() -> str:
+    """A system of the lab's, of which the blind worlds have versions."""
+    slug: str = System.objects.get_or_create(team=Team.objects.get(slug="lab"), slug="dense")[0].slug
+    return slug
 
 
 def make_session_set(people: People, slug: str) -> str:

@@ -136,7 +136,7 @@ async function send(row, dryRun) {
   const value = (name) => form.elements[name].value;
   const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
     experiment: form.querySelector("#experiment")?.value ?? "",
-    metadata: metadataOf(value("metadata")), dry_run: dryRun ? "true" : "" };
+    metadata: metadataOf(value("metadata")), system: value("system"), dry_run: dryRun ? "true" : "" };
   row.bar.hidden = false;
   for (let attempt = 1; ; attempt++) {
     tell(row, "evaluating", "sending");

@@ -133,6 +133,8 @@ class Row(TypedDict):
     reason: str
     run: RunName
     labels: Annotated[list[str], "names of the labels that name the run"]
+    system: Annotated[str | None, "of the run's team, of which it is a version"]
+    version: int | None
     coverage: Coverage
     judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
     tied_documents: int
@@ -213,6 +215,8 @@ def _row(row: leaderboard.Row, found: standing_parts.Standings | None) -> Row:
         reason=row.reason,
         run=run_name(row.run),
         labels=list(row.labels),
+        system=row.run.system.slug if row.run.system else None,
+        version=row.run.version,
         coverage=coverage(row.evaluation),
         judged_at_10=number(row.judged),
         tied_documents=row.run.tied_documents,

@@ -27,6 +27,8 @@ from runs.models import (
     Note,
     Parameter,
     ParameterSet,
+    Run,
+    System,
     Team,
 )
 from runs.models.experiments import SLUG_RULE
@@ -211,6 +213,29 @@ def _grouped(text: str, reader: Any) -> Q:
     return Q(pk__in=ExperimentRun.objects.filter(experiment__in=named).values("run"))
 
 
+def _of_system(text: str, _reader: Any) -> Q:
+    """Match the versions of a system; of one team where it is written as team/name."""
+    slug, _, name = text.rpartition("/")
+    named = System.objects.filter(slug__whole=name, **({"team__slug": slug} if slug else {}))
+    return Q(system__in=named)
+
+
+LATEST = "latest"
+_VERSION = re.compile(r"[1-9][0-9]{0,7}")
+
+
+def _read_version(text: str) -> str | None:
+    return text.lower() if text.lower() == LATEST or _VERSION.fullmatch(text) else None
+
+
+def _of_version(text: str, _reader: Any) -> Q:
+    """Match versions of this number, or those without a later one in their collection."""
+    if text != LATEST:
+        return Q(version=int(text))
+    same = Run.objects.filter(system=OuterRef("system"), collection=OuterRef("collection"), deleted_at=None)
+    return Q(system__isnull=False) & ~Q(Exists(same.filter(version__gt=OuterRef("version"))))
+
+
 _DAY = "a date such as 2026-01-31"
 FIELDS: dict[str, FilterField] = {
     # Only the team's short name is searched: the full name is on no public page, and a search could be used to guess
@@ -234,4 +259,6 @@ FIELDS: dict[str, FilterField] = {
         lambda text: text if _EXPERIMENT.fullmatch(text) else None,
         _grouped,
     ),
+    "system": FilterField("the short name of a system, as splade or team/splade", str, _of_system),
+    "version": FilterField("latest or a number", _read_version, _of_version),
 }

@@ -83,7 +83,10 @@ def _groups() -> tuple[str, tuple[Any, ...]]:
     groups = live.values_list(
         "team_id", "team__slug", "team__name", "evaluations__qrels_id", "evaluations__scores",
         "evaluations__engine_version", "evaluations__state",
-    ).annotate(Count("pk"), Max("created_at"), Sum("evaluations__pk"), Max("evaluations__since"))  # fmt: skip
+    ).annotate(
+        Count("pk"), Max("created_at"), Sum("evaluations__pk"), Max("evaluations__since"), Count("system"),
+        Sum("version"), Max("versioned_at"),
+    )  # fmt: skip
     return groups.query.sql_with_params()
 
 

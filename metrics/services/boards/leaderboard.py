@@ -31,7 +31,6 @@ MAX_ROWS, MAX_FIGURES = 1_000, 20_000
 # The fields of an evaluation, its run and its team that a row shows.
 _SHOWN = (
     "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at", "run__tied_documents",
-    "run__team__slug", "run__team__name",
 )  # fmt: skip
 # The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
@@ -277,12 +276,14 @@ def _arranged(board: _Board, places: list[_Place], others: QuerySet[Any], by: Ar
 def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
     """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`, which are runs with
     their state and the key of the evaluation to show, or None if none was requested yet."""
-    found = Evaluation.objects.select_related("run__team").only(*_SHOWN).in_bulk([place.pk for place in page])
+    related = Evaluation.objects.select_related("run__team", "run__system")
+    found = related.only(*_SHOWN).in_bulk([place.pk for place in page])
     for evaluation in found.values():
         evaluation.qrels = board.qrels
     keys = [key for _, _, key in others if key]
-    found |= Evaluation.objects.with_files().select_related("run__team", "qrels").defer(*_UNSHOWN).in_bulk(keys)
-    unasked = Run.objects.select_related("team").defer(*_LONG).in_bulk([run for run, _, key in others if not key])
+    found |= related.with_files().select_related("qrels").defer(*_UNSHOWN).in_bulk(keys)
+    shown = Run.objects.select_related("team", "system").defer(*_LONG)
+    unasked = shown.in_bulk([run for run, _, key in others if not key])
     stale = [key for _, state, key in others if key and state == STALE]
     valued = [*(place.pk for place in page), *stale]
     check_files(Evaluation, ((pk, found[pk].same_files) for pk in stale))
