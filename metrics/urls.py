@@ -12,6 +12,7 @@ from metrics.pages.boards import (
     importance,
     parameters,
     saved_views,
+    systems,
     what_if,
 )
 from metrics.pages.boards import views as boards
@@ -61,6 +62,7 @@ urlpatterns: list[URLPattern] = [
     path("shared/<slug:share>/", shared.shared_page, name="shared-page"),
     path("shared/<slug:share>/export/<slug:kind>/", shared.shared_file, name="shared-file"),
     path("shared/<slug:share>/charts/<slug:chart>.<slug:form>", shared.shared_chart, name="shared-chart"),
+    path("systems/<slug:team>/<str:system>/", systems.system_page, name="system-page"),
     path("measures/", measures.measures_page, name="measures-page"),
     path("measures/suggestions/", measures.measure_suggestions, name="measure-suggestions"),
     path("measures/<str:measure>/", measures.measure_page, name="measure-page"),

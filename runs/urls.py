@@ -24,6 +24,7 @@ from runs.pages.notes import CollectionNotesPage, ExperimentNotesPage, RunNotesP
 from runs.pages.parameters import RunParametersPage
 from runs.pages.submit import SubmitPage
 from runs.pages.submit_sessions import SubmitSessionsPage
+from runs.pages.systems import SystemChangePage
 from runs.pages.teams import TeamPage, TeamsPage
 from runs.pages.tokens import TokensPage
 from runs.pages.webhooks import CollectionWebhooksPage, TeamWebhooksPage
@@ -54,6 +55,7 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/submit-sessions/", SubmitSessionsPage.as_view(), name="submit-sessions-page"),
     path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),
     path("session-sets/<uuid:session_set>/change/", SessionSetChangePage.as_view(), name="session-set-change-page"),
+    path("systems/<slug:team>/<str:system>/change/", SystemChangePage.as_view(), name="system-change-page"),
     path("first-account/", first_account_page, name="first-account-page"),
     path("join/", join_page, name="join-page"),
     path("teams/", TeamsPage.as_view(), name="teams-page"),

@@ -133,6 +133,8 @@ DEAREST: dict[str, str] = {
     "my-runs": f"{_API}me/runs/?limit=200&filter=-tag:n{{n}} has:parameters",
     "my-withdrawn-runs": f"{_API}me/runs/withdrawn/?limit=200",
     "systems": f"{_API}systems/?limit=200",
+    "system-page": "/systems/mallory/dense/",
+    "system-change-page": "/systems/mallory/dense/change/",
     "system": f"{_API}systems/mallory/dense/",
     "session-sets": _BOARD + "sessions/?limit=200",
     "session-set": _SET,

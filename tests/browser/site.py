@@ -17,6 +17,8 @@ _MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
 _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 _RUNS = 4
 ADMIN, PASSWORD = "root", "a long passphrase"
+# Of the account whose token fills the site.
+TEAM = "admin"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Site:
             "leaderboard": "/collections/open/",
             "leaderboard-columns": "/collections/open/?columns=param:bm25.k1,param:model,cost:latency_ms&"
             "arrange=-param:bm25.k1",
+            "system": f"/systems/{TEAM}/bm25/",
             "parameters": "/collections/open/parameters/",
             "saved-views": "/collections/open/views/",
             "no-parameters": "/collections/empty/parameters/",
@@ -109,6 +112,7 @@ class Site:
             "teams": "/teams/",
             "own-home": "/",
             "run-change": f"/runs/{run}/change/",
+            "system-change": f"/systems/{TEAM}/bm25/change/",
             "manage": manage,
             **{f"manage-{section}": f"{manage}{section}/" for section in sections},
             "manage-blind": "/collections/blind/manage/access/",
@@ -139,6 +143,9 @@ def filled_site(folder: Path) -> Iterator[Site]:
             api.patch(sent["url"], json=said).raise_for_status()
         view = {"name": "Much k1", "query": "filter=param:bm25.k1>0.7&columns=param:bm25.k1", "scope": "collection"}
         api.post("collections/open/views/", json=view).raise_for_status()
+        api.post("systems/", json={"slug": "bm25", "name": "BM25"}).raise_for_status()
+        versions = [run["id"] for run in list(runs.values())[:3]]
+        api.patch(f"systems/{TEAM}/bm25/", json={"add": versions}).raise_for_status()
         log = _upload(api, "post", "collections/open/sessions/?tag=log", simulated.sessions)
         for sent in (*runs.values(), log):
             wait_until_evaluated(api, sent["url"])

@@ -24,7 +24,7 @@ from metrics.charts.rendering import render, specification
 from metrics.charts.values.charts import RUN_CHARTS, Asked
 from metrics.charts.values.topics import paired_topics_figure, topics_figure
 from metrics.services.values.values import find_evaluation
-from runs.models import Collection, Run, Team, User
+from runs.models import Collection, Run, System, Team, User
 from runs.services.parameters import store_parameters
 from tests.conftest import GOOD, POOR
 from tests.metrics.drawings import lines, sides, words
@@ -40,7 +40,7 @@ ROWS = {
 }  # fmt: skip
 # What other charts of a collection are asked for, where they are not drawn unasked.
 OF_BOARDS = {**ROWS, "orders": {"measures": "AP,RR"}, "power": {"measures": "AP,RR"},
-             "heat-map": {"measure": "AP", "baseline": "mean"}}  # fmt: skip
+             "heat-map": {"measure": "AP", "baseline": "mean"}, "best-so-far": {"system": "alice/splade"}}  # fmt: skip
 OF_RUNS = {"curves": {}, "precision-recall": {}, "rankings": {"topic": "1"}}
 
 
@@ -55,9 +55,11 @@ def make(alice: User, runs: int) -> Collection:
 def make_explained(alice: User, runs: int) -> Collection:
     """A collection whose runs say how they were made, and what they cost; all are versions of one system."""
     collection = make(alice, runs)
+    system = System.objects.create(team=collection.team, slug="splade")
     for run in Run.objects.filter(collection=collection):
         number = int(run.tag[1:])
         run.metadata, run.costs = {"k1": number % 3, "model": f"m{number % 2}"}, {"latency_ms": 1.0 + number}
+        run.system, run.version = system, number + 1
         run.save()
     store_parameters(collection, Run.objects.filter(collection=collection))
     return collection

@@ -243,6 +243,9 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 303 303 303 303 303"},
     "stored-comparison-page": {"GET": ALL},
     "stored-comparison-status": {"GET": ALL},
+    "system-page":        {"GET":    "404 404 200 200 404 200 200"},
+    "system-change-page": {"GET":    "302 404 200 200 404 200 200",
+                           "POST":   "401 404 303 303 404 303 303"},
     "run-page":           {"GET":    ALL},
     "run-status":         {"GET":    ALL},
     "ranking-page":       {"GET":    ALL},
@@ -446,6 +449,7 @@ PAGES = (
     "topics-page", "topic-page", "heat-map-page",
     "experiments-page", "experiment-page", "my-runs-page", "run-notes-page", "collection-notes-page",
     "experiment-notes-page",
+    "system-page", "system-change-page",
 )  # fmt: skip
 
 
@@ -497,6 +501,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("experiment-notes-page", "POST"): lambda: {"action": "write", "text": "seen again"},
     ("systems", "POST"): lambda: {"slug": "new"},
     ("system", "PATCH"): lambda: {"name": "Renamed"},
+    ("system-change-page", "POST"): lambda: {"action": "describe", "name": "Renamed"},
     ("teams", "POST"): lambda: {"slug": "new", "name": "New"},
     ("members", "POST"): lambda: {"username": "participant"},
     ("member", "PATCH"): lambda: {"role": "owner"},

@@ -12,6 +12,8 @@ from metrics.charts.boards.importance import importance_figure
 from metrics.charts.boards.means import means_figure
 from metrics.charts.boards.parallel import parallel_figure
 from metrics.charts.boards.parameter import parameter_figure
+from metrics.charts.boards.progress import NAME as PROGRESS
+from metrics.charts.boards.progress import progress_figure
 from metrics.charts.boards.scatter import MOST_INTERVALS, scatter_figure
 from metrics.charts.boards.what_if import what_if_figure
 from metrics.charts.comparisons.charts import COMPARED_CHARTS, TOGETHER_CHARTS
@@ -41,14 +43,16 @@ from metrics.questions.declared import (
 )
 from metrics.questions.explanations import frontier_query, importance_query
 from metrics.questions.measured import axes_in, columns_in, measured_board
-from metrics.questions.parameters import MAX_SEED, measure_in, measures_in, share_in
+from metrics.questions.parameters import MAX_SEED, measure_in, measures_in, scores_in, share_in
 from metrics.questions.run_ids import run_id_in
+from metrics.questions.systems import default_measure, system_in
 from metrics.questions.topics import HEAT_MAP, heat_query
 from metrics.services.boards.frontier import read_frontier
 from metrics.services.boards.importance import read_importance
 from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.measured import read_measured
+from metrics.services.boards.progress import read_progress_of
 from metrics.services.boards.what_if import ask_what_if
 from metrics.services.values.heat_map import read_heat_map
 from runs.api.parameters import integer_in
@@ -119,6 +123,16 @@ def _scatter(collection: Collection, query: Mapping[str, str], reader: Any) -> F
     return scatter_figure(board, across, upwards, intervals, confidence, run_id_in(query, "baseline"))
 
 
+def _progress(collection: Collection, query: Mapping[str, str], reader: Any) -> Figure:
+    system = system_in(query, reader)
+    measure = measure_in(query, "measure", default_measure(collection), collection.documents)
+    scores = scores_in(query)
+    found = read_progress_of(system=system, collection=collection, measure=measure, reader=reader, scores=scores)
+    if found is None:
+        raise InvalidInput(f"{system} has no evaluated version in {collection.slug}", code="nothing_to_draw")
+    return progress_figure(found)
+
+
 def _for_all(draw: Callable[[Collection, Mapping[str, str]], Figure]) -> _Draw:
     """Return a chart that is the same for every reader."""
     return lambda collection, query, _reader: draw(collection, query)
@@ -131,6 +145,7 @@ EXPLAINED_CHARTS: dict[str, _Draw] = {"importance": _importance, "frontier": _fr
 COLLECTION_CHARTS: dict[str, _Draw] = {
     "means": _means,
     "scatter": _scatter,
+    PROGRESS: _progress,
     "what-if": _for_all(_what_if),
     "heat-map": _for_all(_heat_map),
     "parameter": _parameter,
@@ -149,6 +164,11 @@ COLLECTION_CHART_READS: Reads = {
         CONFIDENCE,
         SCORES,
         parameter("baseline", "the id of a run to point out"),
+    ),
+    PROGRESS: (
+        parameter("system", "a system with versions in this collection, as team/name"),
+        parameter("measure", "default: the collection's first"),
+        SCORES,
     ),
     "what-if": WHAT_IF,
     "heat-map": HEAT_MAP,
