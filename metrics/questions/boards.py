@@ -35,6 +35,7 @@ from metrics.services.boards.filter import with_keys
 from metrics.services.boards.filter_grammar import parse_filter
 from metrics.services.boards.leaderboard import BoardQuery
 from metrics.services.boards.standing_parts import PARTS, StandingsQuery
+from metrics.services.boards.versions import ALL, VERSIONS
 from metrics.services.boards.what_if import WhatIfQuery
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import InvalidInput
@@ -65,6 +66,7 @@ def board_query(parameters: Mapping[str, str], collection: Collection, reader: A
         reader=reader,
         columns=read_columns(asked[0], board) if asked[0] and board else (),
         arrange=read_arrangement(asked[1], board) if asked[1] and board else None,
+        versions=choice_in(parameters, "versions", VERSIONS) or ALL,
     )
 
 

@@ -12,6 +12,7 @@ from metrics.engine.curves import CURVES
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
+from metrics.services.boards.versions import VERSIONS as BOARD_VERSIONS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
 from metrics.services.sessions.comparison import DESIGNS
 
@@ -37,6 +38,9 @@ FILTER = parameter(
 )
 COLUMNS = parameter("columns", "beside the measures, as param:k1,cost:latency_ms,submitted; at most 12")
 ARRANGE = parameter("arrange", "a column, such as param:k1, by which rows are arranged; -param:k1 downwards")
+VERSIONS = parameter(
+    "versions", "all runs, or of each system the latest or the best version; default: all", choices=BOARD_VERSIONS
+)
 CONFIDENCE = parameter("confidence", "of the intervals, default: 0.95", OpenApiTypes.NUMBER)
 PER_TOPIC = parameter("per_topic", "true: every topic's curve as well", OpenApiTypes.BOOL)
 RUNS = parameter("runs", "run ids separated by commas; default: all evaluated runs")
@@ -89,7 +93,7 @@ CHOSEN_RUNS = (
 )
 VIEW = parameter("view", "the code of a saved view, whose parameters are used where they are not given here")
 # The parameters of a leaderboard.
-BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS)
+BOARD = (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, COLUMNS, ARRANGE, VERSIONS, SCORES, *STATISTICS)
 # The parameters of a comparison.
 COMPARISON = (
     parameter("measures", "measure names separated by commas; default: the collection's first"),

@@ -47,6 +47,7 @@ class Site:
             "leaderboard": "/collections/open/",
             "leaderboard-columns": "/collections/open/?columns=param:bm25.k1,param:model,cost:latency_ms&"
             "arrange=-param:bm25.k1",
+            "leaderboard-best": "/collections/open/?versions=best",
             "system": f"/systems/{TEAM}/bm25/",
             "parameters": "/collections/open/parameters/",
             "saved-views": "/collections/open/views/",

@@ -45,6 +45,7 @@ QUERIES = (
     "", "sort=AP&order=asc", "qrels=2", "measures=P@3,Judged@10", "measures=foo", "limit=1&offset=1",
     "measure=DCG&depth=3&per_topic=true", "statistics=all&baseline={run}", "runs={run}", "depth=0", "status=received",
     "id={run}",
+    "filter=system:dense version:latest", "versions=best",
     "q=k", "filter=param:k>0", "filter=param:ka", "filter=measure:AP>0", "filter=has:parameters",
     "status=evaluated", "status=queued", "status=failed", "filter=status:failed OR run-1 own:yes", "filter=foo:x",
 )  # fmt: skip

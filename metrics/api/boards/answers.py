@@ -25,6 +25,7 @@ from metrics.engine.significance.pairs import INTERVALS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.boards import leaderboard, standing_parts
 from metrics.services.boards.states import BOARD_STATES
+from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS
 from runs.api.shapes import Id, Kind, OneOf, Url
 from runs.models import Collection
 
@@ -122,6 +123,14 @@ class BoundedMean(Mean):
     high: NotRequired[float | None]
 
 
+class BoardVersion(TypedDict):
+    """The version that stands for its system."""
+
+    of: Annotated[int, "versions from which it was taken: of the latest all, of the best the evaluated ones"]
+    newer: Annotated[int | None, "the number of a newer version, which has no values yet"]
+    expected_best: Annotated[float | None, "mean of the best version on topics on which it was not chosen"]
+
+
 class Row(TypedDict):
     rank: int | None
     state: Annotated[str, OneOf(BOARD_STATES)]
@@ -135,6 +144,7 @@ class Row(TypedDict):
     labels: Annotated[list[str], "names of the labels that name the run"]
     system: Annotated[str | None, "of the run's team, of which it is a version"]
     version: int | None
+    versions: NotRequired[Annotated[BoardVersion | None, "on a leaderboard of systems; null for a run without one"]]
     coverage: Coverage
     judged_at_10: Annotated[float | None, "mean of Judged@10; null for a run without values"]
     tied_documents: int
@@ -158,6 +168,8 @@ class Leaderboard(TypedDict):
     order: str
     columns: NotRequired[Annotated[list[str], "the requested parameters and costs"]]
     arrange: NotRequired[Annotated[str, "the column that orders the rows"]]
+    versions: NotRequired[Annotated[str, OneOf(VERSIONS), "which versions of systems are shown, if not all"]]
+    caption: NotRequired[Annotated[str, "what these rows are"]]
     count: Annotated[int, "rows of all pages: those that the filter shows"]
     ranked: Annotated[int, "runs that have a rank, whatever the filter shows"]
     topics: Annotated[int, "topics that the mean of every ranked run covers"]
@@ -192,7 +204,7 @@ def leaderboard_answer(
         topics=board.topics,
         provisional=board.waiting,
         states=board.states,
-        results=[_row(row, found) for row in board.rows],
+        results=[_row(board, row, found) for row in board.rows],
         next=replace_query_param(url, "offset", after) if after < board.total else None,
         previous=replace_query_param(url, "offset", before) if query.offset else None,
     )
@@ -200,12 +212,14 @@ def leaderboard_answer(
         answer["columns"] = [column.name for column in board.columns]
     if board.arrange:
         answer["arrange"] = board.arrange.name
+    if board.versions != ALL:
+        answer["versions"], answer["caption"] = board.versions, CAPTIONS[board.versions]
     if found:
         answer["statistics"] = _board_statistics(found)
     return answer
 
 
-def _row(row: leaderboard.Row, found: standing_parts.Standings | None) -> Row:
+def _row(board: leaderboard.Leaderboard, row: leaderboard.Row, found: standing_parts.Standings | None) -> Row:
     values = {name: BoundedMean(mean=mean, topics=topics) for name, (mean, topics) in row.values.items()}
     answer = Row(
         rank=row.rank,
@@ -226,6 +240,9 @@ def _row(row: leaderboard.Row, found: standing_parts.Standings | None) -> Row:
     )
     if row.cells:
         answer["columns"] = row.cells
+    if board.versions != ALL:
+        of = row.chosen
+        answer["versions"] = BoardVersion(of=of.of, newer=of.newer, expected_best=of.expected) if of else None
     if found:
         if "intervals" in found.query.parts:
             for name, value in values.items():

@@ -25,6 +25,7 @@ from metrics.questions.declared import (
     SCORES,
     SORT,
     STATISTICS,
+    VERSIONS,
     VIEW,
 )
 from metrics.questions.saved_views import board_parameters
@@ -60,7 +61,7 @@ class LeaderboardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, COLUMNS, ARRANGE, SCORES, *STATISTICS, VIEW],
+        parameters=[MEASURE_NAMES, SORT, ORDER, FILTER, COLUMNS, ARRANGE, VERSIONS, SCORES, *STATISTICS, VIEW],
     )
     def get(self, request: Request, collection: str, kind: str) -> HttpResponse:
         export = EXPORTS[kind]

@@ -37,6 +37,7 @@ from metrics.questions.declared import (
     SCORES,
     SEED,
     SORT,
+    VERSIONS,
     WHAT_IF,
     Reads,
     parameter,
@@ -53,6 +54,7 @@ from metrics.services.boards.leaderboard import MAX_ROWS, read_leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.measured import read_measured
 from metrics.services.boards.progress import read_progress_of
+from metrics.services.boards.versions import BEST
 from metrics.services.boards.what_if import ask_what_if
 from metrics.services.values.heat_map import read_heat_map
 from runs.api.parameters import integer_in
@@ -77,6 +79,8 @@ def _means(collection: Collection, query: Mapping[str, str], reader: Any) -> Fig
     board = read_leaderboard(collection=collection, query=board_query(query, collection, reader))
     board = replace(board, measures=[board.sort])
     confidence = share_in(query, "confidence", 0.95)
+    if board.versions == BEST:
+        raise InvalidInput("means of the best of several versions have no intervals", code="nothing_to_draw")
     intervals = mean_intervals(board, confidence)
     if not intervals:
         raise InvalidInput(f"no ranked run has an interval of {board.sort.name}", code="nothing_to_draw")
@@ -156,7 +160,7 @@ COLLECTION_CHARTS: dict[str, _Draw] = {
 }
 
 COLLECTION_CHART_READS: Reads = {
-    "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, ARRANGE, CONFIDENCE, SCORES),
+    "means": (MEASURE_NAMES, SORT, ORDER, *PAGE, FILTER, ARRANGE, VERSIONS, CONFIDENCE, SCORES),
     "scatter": (
         parameter("x", "the measure across; default: the collection's second"),
         parameter("y", "the measure upwards; default: the collection's first"),

@@ -11,6 +11,7 @@ from metrics.engine.significance import TESTS
 from metrics.exports.comma_separated import written
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import Standings
+from metrics.services.boards.versions import ALL, BEST
 from runs.models import Collection
 
 _AGAINST = (
@@ -25,7 +26,14 @@ def render(collection: Collection, board: Leaderboard, standings: Standings | No
     odd = [measure for measure in board.measures if measure.aggregate_name != "mean"]
     inputs |= {f"{measure.name} aggregate": measure.aggregate_name for measure in odd}
     rows = (
-        {**_row(row), **_values(row, standings), **_cells(board, row), **_standing(row, standings), **inputs}
+        {
+            **_row(row),
+            **_version(board, row),
+            **_values(row, standings),
+            **_cells(board, row),
+            **_standing(row, standings),
+            **inputs,
+        }
         for row in board.rows
     )
     return written(rows)
@@ -48,6 +56,17 @@ def _row(row: Row) -> dict[str, Any]:
         "qrels": evaluation.qrels.version,
         "engine_version": evaluation.engine_version,
     }
+
+
+def _version(board: Leaderboard, row: Row) -> dict[str, Any]:
+    """Return on a leaderboard of systems which version the row is, of how many, and what the best one is expected to
+    have on other topics."""
+    if board.versions == ALL:
+        return {}
+    system, chosen = row.run.system, row.chosen
+    found: dict[str, Any] = {"versions": board.versions, "system": system and system.slug, "version": row.run.version}
+    found |= {"of": chosen and chosen.of, "newer": chosen and chosen.newer}
+    return found | ({"expected_best": chosen and chosen.expected} if board.versions == BEST else {})
 
 
 def _values(row: Row, standings: Standings | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from metrics.exports.comparisons.words import (
 from metrics.services.boards.columns import shown_value
 from metrics.services.boards.leaderboard import Leaderboard, Row
 from metrics.services.boards.standing_parts import Standings
+from metrics.services.boards.versions import ALL, CAPTIONS
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.values.judged_views import Mean
 from metrics.tables import NOTHING, aggregated, best_means, mean_cell
@@ -33,7 +34,11 @@ def table_of(collection: Collection, board: Leaderboard, standings: Standings | 
         _caption(collection, board, standings, rows, names),
         with_baseline=standings is not None and standings.baseline is not None,
         before=("Rank",),
-        after=(*(column.heading for column in board.columns), *(("Tier",) if standings and standings.tiers else ())),
+        after=(
+            *(() if board.versions == ALL else ("Versions",)),
+            *(column.heading for column in board.columns),
+            *(("Tier",) if standings and standings.tiers else ()),
+        ),
         marked=board.sort.name,
     )
 
@@ -48,7 +53,9 @@ def _line(board: Leaderboard, row: Row, name: str, best: dict[str, Mean], standi
         cells.append(MeanCell(cell.text, cell.best, mark if measure == board.sort else ""))
     baseline = standings is not None and str(row.run.pk) == standings.query.baseline
     before = NOTHING if row.rank is None else str(row.rank)
-    after = tuple(shown_value(row.cells[column.name]) or NOTHING for column in board.columns)
+    of = f"of {row.chosen.of}" if row.chosen else NOTHING
+    after: tuple[str, ...] = () if board.versions == ALL else (of,)
+    after += tuple(shown_value(row.cells[column.name]) or NOTHING for column in board.columns)
     if standings is not None and standings.tiers is not None:
         after += (str(standing.tier) if standing else NOTHING,)
     return MeanLine(name, baseline, cells, before=(before,), after=after)
@@ -65,6 +72,7 @@ def _caption(
     others = {measure.name: aggregated(measure) for measure in board.measures if aggregated(measure) != "means"}
     sentences = [
         f"{'Values' if others else 'Means'} of {shown} runs of {source} on {board.qrels.topics} topics.",
+        *([CAPTIONS[board.versions]] if board.versions != ALL else []),
         *(f"{name}: {kind}." for name, kind in others.items()),
         *_fewer_topics(board, ranked),
         f"Ranked by {board.sort.name}, {first} first{'' if len(ranked) == board.ranked else ', among all runs'}.",

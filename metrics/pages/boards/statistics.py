@@ -18,6 +18,7 @@ from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.boards.mean_intervals import mean_intervals
 from metrics.services.boards.standing_parts import PARTS, Contrast, Standings, StandingsQuery, Tiering
 from metrics.services.boards.standings import MAX_RUNS, read_standings
+from metrics.services.boards.versions import BEST
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
 from metrics.tables import figure
 
@@ -109,7 +110,7 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
     board = replace(board, measures=[board.sort], rows=rows)
     if query.get("statistics"):
         return BoardStatistics(read_standings(board=board, query=asked))
-    if not at_once and board.ranked <= MAX_RUNS and _seconds(board, asked) > _MOST_SECONDS:
+    if not at_once and len(board.order) <= MAX_RUNS and _seconds(board, asked) > _MOST_SECONDS:
         return BoardStatistics(read_standings(board=board, query=_without(asked, _COMPARED)), later=True)
     try:
         return BoardStatistics(read_standings(board=board, query=asked))
@@ -122,7 +123,7 @@ def read_statistics(board: Leaderboard, query: Query, at_once: bool) -> BoardSta
 
 
 def _seconds(board: Leaderboard, asked: StandingsQuery) -> float:
-    runs, topics = board.ranked, board.qrels.topics
+    runs, topics = len(board.order), board.qrels.topics
     pairs = runs * (runs - 1) // 2
     tiers = seconds_of_test(asked.test, runs, topics, pairs, asked.resamples)
     return tiers + seconds_of_ranks(runs, topics, asked.rank_resamples)
@@ -134,6 +135,6 @@ def _without(asked: StandingsQuery, parts: tuple[str, ...]) -> StandingsQuery:
 
 def _read(board: Leaderboard, asked: StandingsQuery) -> Standings:
     """Return the statistics, or only the intervals for a leaderboard of too many runs to compare."""
-    if board.ranked <= MAX_RUNS or asked.baseline:
+    if len(board.order) <= MAX_RUNS or asked.baseline or board.versions == BEST:
         return read_standings(board=board, query=asked)
     return Standings(asked, board.sort, {}, intervals=mean_intervals(board, asked.confidence))

@@ -35,6 +35,7 @@ from metrics.questions.run_ids import run_id_in
 from metrics.questions.unchanged import of_asked_board, unchanged_page
 from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_parameters, of_views
 from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard
+from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.tables import Paging, level_lines
 from runs.api.access import check_scores, counted_collection, visible_collection
 from runs.api.parameters import text_of
@@ -218,6 +219,9 @@ def _board(request: HttpRequest, collection: Collection, query: Query, asked: Bo
         "choices": filter_choices(collection, board, own_teams, query),
         "waiting": [(state, board.states[state]) for state in _MOVING if board.states.get(state)],
         "failed": board.states.get("failed", 0),
+        "of_systems": asked.versions != ALL or has_versions(collection),
+        "versions": [(which, None if which == ALL else which) for which in VERSIONS],
+        "caption": CAPTIONS[asked.versions],
     }
 
 

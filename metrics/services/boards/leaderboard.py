@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Count, QuerySet, Value, When
+from django.db.models import Case, Count, Q, QuerySet, Value, When
 
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
@@ -16,6 +16,7 @@ from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arra
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
 from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
+from metrics.services.boards.versions import ALL, BEST, LATEST, Chosen, Lineup, Place, expected_means, read_versions
 from metrics.services.queue.damage import check_files
 from metrics.services.snapshots import one_snapshot, read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
@@ -31,6 +32,7 @@ MAX_ROWS, MAX_FIGURES = 1_000, 20_000
 # The fields of an evaluation, its run and its team that a row shows.
 _SHOWN = (
     "qrels_id", "engine_version", "topics_answered", "run__tag", "run__created_at", "run__tied_documents",
+    "run__team__slug", "run__team__name", "run__version", "run__system__slug",
 )  # fmt: skip
 # The mean and the number of topics of a run without values.
 _NOTHING: Mean = (None, 0)
@@ -49,8 +51,8 @@ class Row:
 
     An unranked row has values on fewer or on other topics than the ranked runs. A stale row has values of other
     judgements or of an older engine. A queued, evaluating or failed row has no values; it has an unsaved evaluation if
-    none was requested yet. `judged` is the mean of Judged@10, `cells` has the values of the columns by their names, and
-    `labels` are the names of the labels of the run.
+    none was requested yet. `judged` is the mean of Judged@10, `cells` has the values of the columns by their names,
+    `labels` are the names of the labels of the run, and `chosen` says on a leaderboard of systems which version it is.
     """
 
     rank: int | None
@@ -63,6 +65,7 @@ class Row:
     reason: str = ""
     cells: dict[str, Cell] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    chosen: Chosen | None = None
 
     @property
     def stale(self) -> bool:
@@ -85,7 +88,8 @@ class Leaderboard:
     `ranked` counts all runs that have a rank, and `total` the rows of all pages that the filter shows. The means of the
     ranked runs all cover the same `topics`.
 
-    `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides.
+    `order` has every ranked evaluation with its mean, including those of other pages and those that the filter hides,
+    on a leaderboard of best versions those of all versions, which statistics compare; `runs` has the run of each.
     `held` is the row of the run that the query holds in sight, if that is on another page.
     """
 
@@ -104,6 +108,7 @@ class Leaderboard:
     arrange: Arrangement | None = None
     runs: dict[int, UUID] = field(default_factory=dict)
     held: Row | None = None
+    versions: str = ALL
 
     @property
     def waiting(self) -> bool:
@@ -132,6 +137,7 @@ class BoardQuery:
     columns: tuple[ShownColumn, ...] = ()
     arrange: Arrangement | None = None
     hold: UUID | None = None
+    versions: str = ALL
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -167,7 +173,7 @@ class _Board:
         """Return every run that is evaluated under these judgements, in the order of the measure."""
         sort, descending = self.query.sort, self.query.descending
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated()
-        ids = list(self.runs)
+        ids = [pk for pk, run in self.runs.items() if self.query.versions != LATEST or self.lineup.keeps(run)]
         rows = MetricVector.objects.filter(evaluation__in=current, measure=sort.name)
         stored, _ = sound_means(rows, self.qrels.pk)
         known = {pk: mean for (pk, _), mean in stored.items()}
@@ -180,24 +186,26 @@ class _Board:
             means, self.qrels.topics, lambda asked: covered_topics(asked, sort), lower_first=not descending
         )
 
+    @cached_property
+    def lineup(self) -> Lineup:
+        """Return which version stands for each system; of a leaderboard of all versions, nothing."""
+        which = self.query.versions
+        if which == ALL:
+            return Lineup({}, [], which)
+        order = [pk for pk, _ in (*self.order.ranked, *self.order.below)] if which == BEST else self.runs
+        return Lineup(read_versions(self.collection), [(pk, self.runs[pk]) for pk in order], which)
+
     @property
     def shown(self) -> QuerySet[Any]:
-        """Return the runs with their states, without those that the filter hides."""
+        """Return the runs with their states, without those that the filter hides or for which another version
+        stands."""
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
+        if self.query.versions != ALL:
+            runs = runs.filter(Q(system__isnull=True) | Q(pk__in=self.lineup.shown))
         means = Evaluation.objects.current(self.qrels, self.scores).evaluated()
         return filtered(runs, term, self.query.reader, means) if term else runs
-
-
-class _Place(NamedTuple):
-    """An evaluation under the leaderboard's judgements: its key, and either its rank or the code and reason why it has
-    none."""
-
-    pk: int
-    rank: int | None
-    code: str = ""
-    reason: str = ""
 
 
 def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboard:
@@ -213,8 +221,11 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
 def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     board = _Board(collection, active_qrels(collection), query)
     order = board.order
-    places = [_Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-    places += [_Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+    places = [Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+    places += [Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+    if query.versions == BEST:
+        places = board.lineup.ranked_anew(places, board.runs)
+    ranked = sum(place.rank is not None for place in places)
     held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
     states = _states(collection, board.qrels, board.scores)
     # Runs without values of these judgements follow the evaluated ones, stale runs first.
@@ -246,8 +257,8 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         measures=query.measures,
         sort=query.sort,
         descending=query.descending,
-        ranked=len(order.ranked),
         total=len(places) + others.count(),
+        ranked=ranked,
         states=states,
         rows=rows[len(held) :],
         order=order.ranked,
@@ -256,10 +267,11 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         arrange=query.arrange,
         runs=board.runs,
         held=rows[0] if held else None,
+        versions=query.versions,
     )
 
 
-def _arranged(board: _Board, places: list[_Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
+def _arranged(board: _Board, places: list[Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
     """Return the rows of the page in the order of a column instead of that of the ranks."""
     current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
     below = list(others.values_list(*_OTHERS))
@@ -273,7 +285,7 @@ def _arranged(board: _Board, places: list[_Place], others: QuerySet[Any], by: Ar
     return [rows[names[index]] for index in page]
 
 
-def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
+def _rows(board: _Board, page: list[Place], others: list[tuple[UUID, str, int | None]]) -> list[Row]:
     """Return the rows of a page: evaluations under the leaderboard's judgements, then `others`, which are runs with
     their state and the key of the evaluation to show, or None if none was requested yet."""
     related = Evaluation.objects.select_related("run__team", "run__system")
@@ -292,12 +304,18 @@ def _rows(board: _Board, page: list[_Place], others: list[tuple[UUID, str, int |
     own, qrels = {*own_measures(board.collection), JUDGED.name}, None if stale else board.qrels.pk
     means = means_of(valued, wanted, own, qrels) if valued else {}
     labels = labels_of([*(found[place.pk].run_id for place in page), *(run for run, _, _ in others)])
+    expected = {}
+    if board.query.versions == BEST:
+        runs, order = [found[place.pk].run_id for place in page], [pk for pk, _ in board.order.ranked]
+        expected = expected_means(board.lineup, runs, order, board.query.sort, board.qrels.topics)
 
     def row(evaluation: Evaluation, state: str, rank: int | None = None, code: str = "", reason: str = "") -> Row:
         values = {m.name: means.get((evaluation.pk, m.name), _NOTHING) for m in board.query.measures}
         judged, _ = means.get((evaluation.pk, JUDGED.name), _NOTHING)
-        names = tuple(labels.get(evaluation.run_id, ()))
-        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason, labels=names)
+        names, pk = tuple(labels.get(evaluation.run_id, ())), evaluation.run_id
+        chosen = board.lineup.chosen(pk)
+        chosen = replace(chosen, expected=expected[pk]) if chosen and pk in expected else chosen
+        return Row(rank, state, evaluation.run, evaluation, values, judged, code, reason, labels=names, chosen=chosen)
 
     rows = [
         row(found[place.pk], RANKED if place.rank else UNRANKED, place.rank, place.code, place.reason) for place in page

@@ -6,8 +6,9 @@ They cover all ranked runs of the leaderboard, whatever page is shown, under the
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -39,6 +40,7 @@ from metrics.services.boards.standing_parts import (
     StandingsQuery,
     Tiering,
 )
+from metrics.services.boards.versions import BEST, BEST_CAUTION
 from metrics.services.values.common_values import (
     CommonValues,
     cautions_of,
@@ -71,8 +73,30 @@ def read_standings(*, board: Leaderboard, query: StandingsQuery) -> Standings:
     Raise StatisticsError for an unknown test, correction or baseline, too many runs, or a request that would take too
     long. A leaderboard with fewer than two runs or topics, or sorted by a ratio of averaged vectors, has none, and a
     caution says so.
+
+    Of best versions there are neither intervals, rank sets nor expected means: they were chosen by these means. Tiers
+    and p are those of the pairs of all versions, so that choosing afterwards makes no error more likely.
     """
     check_names(query.test, query.correction)
+    if board.versions == BEST:
+        kept = tuple(part for part in query.parts if part not in ("intervals", "ranks", "expected"))
+        found = _read_standings(board, replace(query, parts=kept))
+        # The ranks of all versions, not those of the systems.
+        tiers = found.tiers and replace(found.tiers, rank_sets=None)
+        cautions = [*found.cautions, BEST_CAUTION]
+        return replace(found, tiers=tiers, baseline=_without_intervals(found), cautions=cautions)
+    return _read_standings(board, query)
+
+
+def _without_intervals(standings: Standings) -> Contrast | None:
+    found = standings.baseline
+    if found is None:
+        return None
+    rows = [row and replace(row, low=math.nan, high=math.nan) for row in found.rows]
+    return replace(found, rows=rows)
+
+
+def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     ranked = [(pk, mean) for pk, mean in board.order if mean is not None]
     if len(ranked) > MAX_RUNS:
         message = f"statistics need a leaderboard of at most {MAX_RUNS:,} runs; this one has {len(ranked):,}"

@@ -1,0 +1,167 @@
+"""Leaderboards of systems: each by its latest version, or by its best one under the board's own measure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from metrics.engine.best_of import expected_best
+from metrics.engine.cautions import Caution
+from metrics.engine.grammar import Measure
+from metrics.engine.measures.definition import Aggregate
+from metrics.services.values.effort import check_values
+from metrics.services.values.judged_views import vectors_of
+from runs.models import Collection, Run
+
+ALL, LATEST, BEST = "all", "latest", "best"
+VERSIONS = (ALL, LATEST, BEST)
+# What a caption says of the rows.
+CAPTIONS = {
+    ALL: "",
+    LATEST: "Each system by its latest evaluated version.",
+    BEST: "Each system by its best of k versions: means are too high, more so with more versions.",
+}
+BEST_CAUTION = Caution(
+    "best_of_versions",
+    "each system is shown by its best of k versions, chosen by these means: they are too high and have no intervals; "
+    "p values count the pairs of all versions",
+)
+
+
+class Place(NamedTuple):
+    """An evaluation under the leaderboard's judgements: its key, and either its rank or the code and reason why it has
+    none."""
+
+    pk: int
+    rank: int | None
+    code: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a row says of the version that stands for its system: of how many versions it was taken, the number of a
+    newer one that has no values yet, and of the best one its expected mean on other topics."""
+
+    of: int
+    newer: int | None = None
+    expected: float | None = None
+
+
+@dataclass(frozen=True)
+class Lineup:
+    """The versions of the live runs of a collection, and the evaluated ones among them with their evaluations, best
+    first or in any order: `places` has the key of an evaluation and its run."""
+
+    versions: Mapping[UUID, tuple[int, int]]
+    places: list[tuple[int, UUID]]
+    which: str
+
+    @cached_property
+    def evaluated(self) -> dict[int, list[tuple[int, UUID]]]:
+        """Return the evaluated versions of each system, in the order of `places`."""
+        found: dict[int, list[tuple[int, UUID]]] = {}
+        for pk, run in self.places:
+            if run in self.versions:
+                found.setdefault(self.versions[run][0], []).append((pk, run))
+        return found
+
+    @cached_property
+    def newest(self) -> dict[int, UUID]:
+        """Return the newest live version of each system."""
+        found: dict[int, UUID] = {}
+        for run, (system, version) in self.versions.items():
+            if system not in found or version > self.versions[found[system]][1]:
+                found[system] = run
+        return found
+
+    @cached_property
+    def standing(self) -> dict[int, UUID]:
+        """Return the run that stands for each system: of the evaluated ones the latest or the first, else the newest
+        one."""
+
+        def chosen(placed: list[tuple[int, UUID]]) -> UUID:
+            if self.which == BEST:
+                return placed[0][1]
+            return max((run for _, run in placed), key=lambda run: self.versions[run][1])
+
+        return {**self.newest, **{system: chosen(placed) for system, placed in self.evaluated.items()}}
+
+    @cached_property
+    def shown(self) -> set[UUID]:
+        return set(self.standing.values())
+
+    def keeps(self, run: UUID) -> bool:
+        """Return whether a run has a row: it stands for its system, or has none."""
+        return run not in self.versions or run in self.shown
+
+    def ranked_anew(self, places: Iterable[Place], runs: Mapping[int, UUID]) -> list[Place]:
+        """Return the places of the evaluations that have a row, with their ranks among themselves."""
+        found, first = list[Place](), dict[int, int]()
+        for place in places:
+            if self.keeps(runs[place.pk]):
+                rank = None if place.rank is None else first.setdefault(place.rank, len(found) + 1)
+                found.append(place._replace(rank=rank))
+        return found
+
+    def chosen(self, run: UUID) -> Chosen | None:
+        """Return what the row of a run says of its system; None for a run without one."""
+        if run not in self.versions:
+            return None
+        system, version = self.versions[run]
+        if self.which == BEST:
+            return Chosen(len(self.evaluated.get(system, ())))
+        newest = self.versions[self.newest[system]][1]
+        return Chosen(self._live[system], newest if newest > version else None)
+
+    @cached_property
+    def _live(self) -> Counter[int]:
+        return Counter(system for system, _ in self.versions.values())
+
+
+def read_versions(collection: Collection) -> dict[UUID, tuple[int, int]]:
+    """Return the system and the version of each live run of a collection that is a version."""
+    live = Run.objects.filter(collection=collection, deleted_at=None, system__isnull=False).order_by()
+    rows = live.values_list("pk", "system", "version")
+    return {run: (system, version) for run, system, version in rows if version is not None}
+
+
+def has_versions(collection: Collection) -> bool:
+    """Return whether a system has more than one version in a collection, so that leaderboards of systems differ."""
+    return Run.objects.filter(collection=collection, deleted_at=None, version__gt=1).exists()
+
+
+def expected_means(
+    lineup: Lineup, runs: Iterable[UUID], ranked: Iterable[int], measure: Measure, topics: int
+) -> dict[UUID, float]:
+    """Return the expected mean of the best version of each system of these runs, of which two or more are ranked.
+
+    A measure whose mean is no mean of the values of topics has none. Raise StatisticsError for too many values.
+    """
+    if measure.definition.aggregate is not Aggregate.MEAN or measure.pools:
+        return {}
+    known, wanted = set(ranked), {}
+    for run in runs:
+        if run in lineup.versions:
+            placed = [pk for pk, _ in lineup.evaluated.get(lineup.versions[run][0], ()) if pk in known]
+            if len(placed) > 1:
+                wanted[run] = placed
+    ids = [pk for placed in wanted.values() for pk in placed]
+    if not ids:
+        return {}
+    check_values(len(ids), topics, 1)
+    vectors = vectors_of(ids, [measure])
+    found = {}
+    for run, placed in wanted.items():
+        values = np.vstack([vectors[pk, measure.name].values for pk in placed])
+        common = values[:, np.isfinite(values).all(axis=0)]
+        mean = expected_best(common, lower_is_better=measure.definition.lower_is_better)
+        if np.isfinite(mean):
+            found[run] = mean
+    return found
