@@ -34,7 +34,7 @@ CODES = {
     404: "not_found no_active_qrels not_evaluated unknown_topic no_session_sets",
     406: "not_acceptable",
     408: "body_too_slow client_left",
-    409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled "
+    409: "tag_taken slug_taken too_many_tokens comparison_failed label_moved run_is_labelled cycle "
     "too_many_experiments too_many_notes too_many_views "
     "too_many_shares conflict not_blind "
     "nothing_to_release release_needed already_released judgements_were_open already_member already_invited "
@@ -51,7 +51,7 @@ CODES = {
     "empty_known idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic "
     "no_topics text_too_long bad_value bad_queries no_queries missing_session_id bad_session_id "
     "duplicate_session bad_searcher bad_attributes bad_system bad_doc_id bad_rank bad_query_number "
-    "mixed_session empty_sessions key_conflict bad_key not_finite too_large bad_cost bad_line",
+    "mixed_session empty_sessions key_conflict bad_key not_finite too_large bad_cost bad_line bad_link",
     429: "throttled quota_exceeded too_many_comparisons too_many_at_once too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt database_damaged",
     503: "database_unavailable database_read_only migrations_missing storage_unavailable wrong_store shutting_down "

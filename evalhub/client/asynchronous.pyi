@@ -1,6 +1,6 @@
 """The types of the classes that await: those of the others, with an awaitable in place of each answer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -54,6 +54,9 @@ class AsyncRun(AsyncSubmission):
     async def notes(self) -> Listed: ...
     async def note(self, text: str) -> Answer: ...
     async def restore(self) -> AsyncRun: ...
+    async def tree(self) -> Answer: ...
+    async def set_parents(self, parents: Sequence[dict[str, Any]]) -> Answer: ...
+    async def set_links(self, links: Sequence[dict[str, Any]]) -> Answer: ...
     async def withdraw(self, *, drop_labels: bool = False) -> None: ...
     async def delete(self, *, drop_labels: bool = False) -> None: ...
 
@@ -134,6 +137,7 @@ class AsyncCollection:
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: Literal[False] = False,
         key: str | None = None,
@@ -152,6 +156,7 @@ class AsyncCollection:
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: Literal[True],
         key: str | None = None,

@@ -22,7 +22,7 @@ from .runs import Run, find_run, run_id_in
 from .sending import Call, Pause, Steps, parameters_of
 from .sessions import Sessions
 from .sources import read_file
-from .submitting import submitted
+from .submitting import named_in, submitted
 from .verdicts import Verdict
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -66,6 +66,7 @@ class Collection:
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: Literal[False] = False,
         key: str | None = None,
@@ -85,6 +86,7 @@ class Collection:
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: Literal[True],
         key: str | None = None,
@@ -103,6 +105,7 @@ class Collection:
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: bool = False,
         key: str | None = None,
@@ -115,14 +118,16 @@ class Collection:
 
         `source` is a path, bytes, a file, {topic: {document: score}}, a table, scored documents or a ranx Run. `known`
         is a file of the documents that the user knew. `metadata` is a dictionary, or "auto" for the git commit, the
-        versions of Python and of known packages, and the command line. Where the team has another run of the tag,
-        `if_taken` is `fail` (Conflict), `skip` (return that run where it is of the same file) or `suffix` (bm25-2).
-        BadFile lists what is wrong with the file. `wait_for_quota` sleeps until midnight UTC where the team's quota is
-        used up. `drop_identical` leaves out documents that have the id of their topic, as BEIR does, and notes their
-        number in the metadata; without it there is a warning where there are such documents.
+        versions of Python and packages, and the command line. Where another run of the team has the tag, `if_taken` is
+        `fail` (Conflict), `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
+        version of its system, bm25-v2). With `system` the run is the next version of it, with `experiment`, a short
+        name or id, in that of its team; `lineage` has its `parents` and `links`. BadFile lists what is wrong with the
+        file. `wait_for_quota` sleeps until midnight UTC where the team's quota is used up. `drop_identical` leaves out
+        documents that have the id of their topic, as BEIR does, and notes their number in the metadata; else there is a
+        warning.
         """
         fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run, "system": system}
-        fields |= {"experiment": experiment}
+        fields |= {"experiment": experiment, **named_in(lineage)}
         how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
         how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
         return self._hub._run(submitted(self, source, tag=tag, known=known, **how))

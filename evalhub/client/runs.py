@@ -187,6 +187,22 @@ class Run(Submission):
         self.raw = (yield from self._hub._ask(Call("POST", f"{self._path}restore/"))).json()
         return self
 
+    def tree(self) -> Answer:
+        """Return the runs that it was made from and those made from it: `nodes`, `edges`."""
+        return self._hub._run(self._hub._answer(f"{self._path}tree/"))  # type: ignore[no-any-return]
+
+    def set_parents(self, parents: Sequence[dict[str, Any]]) -> Answer:
+        """Replace its parents: [{"run": id, "relation": "fused", "weight": 0.4}]."""
+        return self._hub._run(self._put("parents", parents))  # type: ignore[no-any-return]
+
+    def set_links(self, links: Sequence[dict[str, Any]]) -> Answer:
+        """Replace its links: [{"kind": "code", "url": "https://...", "commit": "3f2a"}]."""
+        return self._hub._run(self._put("links", links))  # type: ignore[no-any-return]
+
+    def _put(self, name: str, given: Sequence[dict[str, Any]]) -> Steps[Answer]:
+        call = Call("PUT", f"{self._path}{name}/", json={name: list(given)})
+        return Answer((yield from self._hub._ask(call)).json())
+
     def _values(self, measures: Sequence[Any]) -> Steps[Values]:
         asked = {"measures": list(measures)} if measures else {}
         return Values((yield from self._hub._json(f"{self._path}values/", asked)), self.page)

@@ -17,6 +17,7 @@ _MOST_SUFFIXES = 100
 _THERE = 200
 # Clocks differ by seconds.
 _AFTER_MIDNIGHT = 5.0
+_LINEAGE = ("parents", "links")
 _log = logging.getLogger("evalhub_client")
 
 
@@ -75,6 +76,13 @@ def submitted(
             return made
 
 
+def named_in(lineage: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the parents and links that a caller gives. Raise ValueError for anything else."""
+    if others := (lineage or {}).keys() - set(_LINEAGE):
+        raise ValueError(f"lineage has {' and '.join(_LINEAGE)}, not {', '.join(sorted(map(str, others)))}")
+    return dict(lineage or {})
+
+
 def _submission(
     path: str, files: dict[str, Source], tag: str | None, team: str | None, fields: dict[str, Any], key: str
 ) -> Call:
@@ -82,8 +90,9 @@ def _submission(
     names = ("description", "experiment", "system", "if_taken")
     form = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     sent = {name: str(value) for name, value in form.items() if value}
-    if fields.get("metadata"):
-        sent["metadata"] = json.dumps(fields["metadata"])
+    for name in ("metadata", *_LINEAGE):
+        if fields.get(name):
+            sent[name] = json.dumps(fields[name])
     if fields.get("dry_run"):
         sent["dry_run"] = "true"
     return Call("POST", path, fields=sent, files=files, key=key)

@@ -16,6 +16,7 @@ from runs.api.fields import (
     MeasureListField,
     MetadataField,
 )
+from runs.api.lineage_fields import LinksField, ParentsField
 from runs.api.parameters import KnownFields
 from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
@@ -156,6 +157,14 @@ class RunUploadSerializer(UploadSerializer):
         choices=(FAIL, VERSION), required=False, default=FAIL,
         help_text="where another run of the team has the tag: fail, or become the next version of its system",
     )  # fmt: skip
+    parents = ParentsField(
+        required=False,
+        default=list,
+        help_text='runs it was made from: [{"run": id, "relation": "fused", "weight": 0.4}]',
+    )
+    links = LinksField(
+        required=False, default=list, help_text='[{"kind": "code", "url": "https://...", "commit": "", "title": ""}]'
+    )
     experiment = serializers.CharField(
         required=False, default=None, max_length=64, help_text="short name or id of an experiment of the team"
     )

@@ -19,6 +19,7 @@ from runs.models.experiments import Experiment, ExperimentRun
 from runs.models.install import Install
 from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
+from runs.models.lineage import RunLink, RunParent
 from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.runs import Run, System
@@ -55,6 +56,8 @@ __all__ = [
     "RateCounter",
     "RememberedAnswer",
     "Run",
+    "RunLink",
+    "RunParent",
     "Scope",
     "SessionSet",
     "ShareLink",

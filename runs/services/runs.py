@@ -10,11 +10,13 @@ from uuid import UUID
 
 from runs.errors import Conflict, FileReport, StoredValueCorrupt
 from runs.formats.header_parameters import with_header
+from runs.formats.links import Link, with_header_links
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import Collection, Experiment, Qrels, Run, System
 from runs.services.experiments import add_submitted
 from runs.services.files import HASH_SEED, FileSource, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
+from runs.services.lineage import Parent, find_parents, links_of, store_links, store_parents
 from runs.services.parameters import left_out_of, store_parameters
 from runs.services.reports import named, report_as_json, warn_of_outside, warn_where_none_matches
 from runs.services.submissions import Upload, namesake
@@ -37,6 +39,8 @@ class RunUpload(Upload[Run]):
     known: Path | None = None
     system: str | None = None
     if_taken: str = FAIL
+    parents: list[Parent] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
     costs: dict[str, Any] = field(default_factory=dict)
     experiment: Experiment | None = None
 
@@ -54,6 +58,8 @@ class RunUpload(Upload[Run]):
         if self._is_numbered:
             # The tag of the file is not meant.
             summary.report.drop_warnings("tag_differs")
+        find_parents(self.parents, self.user)
+        with_header_links(summary.metadata, self.links, summary.report)
         known = check_known(upload=self.known) if self.known else None
         _warn_of_topics(self.collection, summary, known)
         metadata, costs = with_header(summary.metadata, self.metadata, self.costs, summary.report)
@@ -124,6 +130,9 @@ class RunUpload(Upload[Run]):
 
     def keep(self, made: Run) -> None:
         store_parameters(made.collection, [made])
+        store_parents(made, find_parents(self.parents, self.user))
+        # What is left out was reported by the check.
+        store_links(made, with_header_links(made.ir_metadata, self.links, FileReport()))
         self.keep_again(made)
 
     def keep_again(self, there: Run) -> None:
@@ -148,6 +157,11 @@ def _warn_of_differing(upload: RunUpload, there: Run, made: Run) -> None:
     kept = [
         name for name in ("metadata", "costs") if getattr(upload, name) and getattr(there, name) != getattr(made, name)
     ]
+    given = {(one.run, one.relation, one.weight) for one in upload.parents}
+    if given and given != set(there.parent_edges.values_list("parent_id", "relation", "weight")):
+        kept.append("parents")
+    if upload.links and upload.links != links_of(there):
+        kept.append("links")
     if upload.system and (there.system is None or there.system.slug != upload.system):
         kept.append("system")
     if kept:

@@ -39,12 +39,9 @@ API = tuple(name for name in MATRIX if name not in (*PAGES, *PROBES))
 # Whose change `submit` opens; every other change is `manage`'s, but asking for a comparison, which is reading.
 SUBMITTED = (
     "runs", "run", "run-metadata", "runs-metadata", "label", "session-sets", "session-set", "run-evaluations",
-    "session-evaluations",
-    "views", "view",
-    "artifacts", "artifact",
-    "run-restore", "session-set-restore",
-    "experiments", "experiment", "experiment-runs",
-    "experiment-notes", "run-notes", "collection-notes", "note",
+    "session-evaluations", "run-restore", "session-set-restore", "experiments", "experiment", "experiment-runs",
+    "experiment-notes", "run-notes", "collection-notes", "note", "views", "view", "artifacts", "artifact",
+    "run-parents", "run-links",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')

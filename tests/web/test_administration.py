@@ -56,6 +56,8 @@ UNSEEN = {
     "ExperimentRun",
     # Their pages and those of runs show them.
     "System",
+    "RunLink",
+    "RunParent",
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",

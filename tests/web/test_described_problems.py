@@ -70,7 +70,7 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
         ("post", "collections/"), ("put", "collections/{collection}/topics/"),
         ("post", "collections/{collection}/qrels/"), ("post", "collections/{collection}/runs/"),
         ("post", "collections/{collection}/sessions/"), ("patch", "runs/{run}/"), ("put", "runs/{run}/metadata/"),
-        ("patch", "collections/{collection}/runs/metadata/"),
+        ("put", "runs/{run}/links/"), ("patch", "collections/{collection}/runs/metadata/"),
         ("post", "experiments/"), ("post", "runs/{run}/notes/"),
         ("post", "collections/{collection}/notes/"), ("post", "experiments/{experiment}/notes/"),
     }  # fmt: skip

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time
 from functools import reduce
 from operator import and_, or_
 from typing import Any
+from uuid import UUID
 
 from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Left
@@ -28,6 +29,8 @@ from runs.models import (
     Parameter,
     ParameterSet,
     Run,
+    RunLink,
+    RunParent,
     System,
     Team,
 )
@@ -188,7 +191,9 @@ def _with_parameters(_reader: Any) -> Q:
 # What `has:` asks for. Whoever sees a run sees all of these.
 _HAVING: dict[str, Callable[[Any], Q]] = {
     "parameters": _with_parameters,
+    "parents": lambda reader: Q(pk__in=RunParent.objects.visible_to(reader).values("child")),
     "artifacts": lambda _reader: Q(pk__in=Artifact.objects.filter(deleted_at=None).values("run")),
+    "links": lambda _reader: Q(pk__in=RunLink.objects.values("run")),
     "notes": lambda _reader: Q(pk__in=Note.objects.exclude(run=None).values("run")),
 }
 
@@ -211,6 +216,17 @@ def _grouped(text: str, reader: Any) -> Q:
     team, _, slug = text.rpartition("/")
     named = Experiment.objects.visible_to(reader).filter(slug=slug, **({"team__slug": team} if team else {}))
     return Q(pk__in=ExperimentRun.objects.filter(experiment__in=named).values("run"))
+
+
+def _made_from(text: str, reader: Any) -> Q:
+    """Match runs whose parent has this id or tag; of one team where it is written as team/tag."""
+    edges = RunParent.objects.visible_to(reader)
+    try:
+        named = edges.filter(parent=UUID(text))
+    except ValueError:
+        slug, _, tag = text.rpartition("/")
+        named = edges.filter(parent__tag__whole=tag, **({"parent__team__slug": slug} if slug else {}))
+    return Q(pk__in=named.values("child"))
 
 
 def _of_system(text: str, _reader: Any) -> Q:
@@ -261,4 +277,5 @@ FIELDS: dict[str, FilterField] = {
     ),
     "system": FilterField("the short name of a system, as splade or team/splade", str, _of_system),
     "version": FilterField("latest or a number", _read_version, _of_version),
+    "parent": FilterField("the tag or the id of a run that others were made from", str, _made_from),
 }
