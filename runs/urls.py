@@ -11,6 +11,7 @@ from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
 from runs.pages.experiments import ExperimentsPage
 from runs.pages.joining import first_account_page, join_page
+from runs.pages.lineage import RunLineagePage
 from runs.pages.manage.access import AccessPage
 from runs.pages.manage.audit import AuditPage
 from runs.pages.manage.general import GeneralPage
@@ -55,6 +56,7 @@ urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/submit-sessions/", SubmitSessionsPage.as_view(), name="submit-sessions-page"),
     path("runs/<uuid:run>/change/", RunChangePage.as_view(), name="run-change-page"),
     path("session-sets/<uuid:session_set>/change/", SessionSetChangePage.as_view(), name="session-set-change-page"),
+    path("runs/<uuid:run_id>/lineage/", RunLineagePage.as_view(), name="run-lineage-page"),
     path("systems/<slug:team>/<str:system>/change/", SystemChangePage.as_view(), name="system-change-page"),
     path("first-account/", first_account_page, name="first-account-page"),
     path("join/", join_page, name="join-page"),

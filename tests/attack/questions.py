@@ -113,6 +113,7 @@ DEAREST: dict[str, str] = {
     "run-parents": _RUN + "parents/",
     "run-tree": _RUN + "tree/",
     "run-links": _RUN + "links/",
+    "run-lineage-page": "/runs/{run}/lineage/",
     "run-parameters-page": "/runs/{run}/parameters/",
     "describe-parameter": _PAGE + "parameters/describe/",
     "labels": _BOARD + "labels/?limit=200",

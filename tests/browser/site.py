@@ -113,6 +113,7 @@ class Site:
             "teams": "/teams/",
             "own-home": "/",
             "run-change": f"/runs/{run}/change/",
+            "run-lineage": f"/runs/{run}/lineage/",
             "system-change": f"/systems/{TEAM}/bm25/change/",
             "manage": manage,
             **{f"manage-{section}": f"{manage}{section}/" for section in sections},
@@ -144,6 +145,8 @@ def filled_site(folder: Path) -> Iterator[Site]:
             api.patch(sent["url"], json=said).raise_for_status()
         view = {"name": "Much k1", "query": "filter=param:bm25.k1>0.7&columns=param:bm25.k1", "scope": "collection"}
         api.post("collections/open/views/", json=view).raise_for_status()
+        made = [{"run": run["id"], "relation": "fused", "weight": 0.5} for run in list(runs.values())[1:3]]
+        api.put(f"{next(iter(runs.values()))['url']}parents/", json={"parents": made}).raise_for_status()
         api.post("systems/", json={"slug": "bm25", "name": "BM25"}).raise_for_status()
         versions = [run["id"] for run in list(runs.values())[:3]]
         api.patch(f"systems/{TEAM}/bm25/", json={"add": versions}).raise_for_status()

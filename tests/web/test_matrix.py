@@ -277,6 +277,8 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 303 403 403 403 303 403"},
     "run-artifacts-page": {"GET":    "302 200 403 403 403 200 403",
                            "POST":   "401 303 403 403 403 303 403"},
+    "run-lineage-page":   {"GET":    "302 200 403 403 403 200 403",
+                           "POST":   "401 303 403 403 403 303 403"},
     "submit-page":        {"GET":    "302 200 200 200 200 200 200",
                            "POST":   "401 303 303 303 303 303 303"},
     "new-collection-page": {"GET":   "302 200 200 200 200 200 200",
@@ -372,6 +374,8 @@ BLIND: dict[str, dict[str, str]] = {
     "run-links":          {"GET":    OWN_RUN,
                            "PUT":    "401 200 404 403 404 200 403"},
     "run-tree":           {"GET":    OWN_RUN},
+    "run-lineage-page":   {"GET":    "302 200 404 403 404 200 403",
+                           "POST":   "401 303 404 403 404 303 403"},
     "run-metadata":       {"PUT":    "401 200 404 403 404 200 403"},
     "run-parameters-page": {"GET":   "302 200 404 403 404 200 403",
                            "POST":   "401 303 404 403 404 303 403"},
@@ -459,7 +463,7 @@ PAGES = (
     "topics-page", "topic-page", "heat-map-page",
     "experiments-page", "experiment-page", "my-runs-page", "run-notes-page", "collection-notes-page",
     "experiment-notes-page",
-    "system-page", "system-change-page",
+    "system-page", "system-change-page", "run-lineage-page",
 )  # fmt: skip
 
 
@@ -511,6 +515,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("experiment-notes-page", "POST"): lambda: {"action": "write", "text": "seen again"},
     ("run-parents", "PUT"): lambda: {"parents": []},
     ("run-links", "PUT"): lambda: {"links": [{"kind": "code", "url": "https://example.org/"}]},
+    ("run-lineage-page", "POST"): lambda: {"links": "code https://example.org/"},
     ("systems", "POST"): lambda: {"slug": "new"},
     ("system", "PATCH"): lambda: {"name": "Renamed"},
     ("system-change-page", "POST"): lambda: {"action": "describe", "name": "Renamed"},

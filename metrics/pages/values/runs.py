@@ -31,6 +31,7 @@ from metrics.pages.parts import (
 )
 from metrics.pages.shares import share_address
 from metrics.pages.values.curves import RECALL_PARAMETERS, curve_choices, ranks_read, reading_table, recall_choices
+from metrics.pages.values.lineage import fingerprint_of_lineage, read_lineage
 from metrics.pages.values.parameters import changes_since, parameter_lines
 from metrics.pages.values.summary import read_summary
 from metrics.questions.parameters import choice_in, measure_in, measures_in, scores_in
@@ -87,7 +88,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     if not can_see_scores(request.user, collection):
         return None
     said = (of_topics(collection), of_described(collection), of_parameters(collection), of_artifacts(found))
-    beside = (of_notes(found), of_groups(found, request.user))
+    beside = (of_notes(found), of_groups(found, request.user), fingerprint_of_lineage(found, request.user))
     return *of_run(found), *of_boards(collection), *said, *beside
 
 
@@ -101,7 +102,9 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Show a run: its description, means, values by topic, and charts."""
     run = visible_run(request, run_id)
     query = query_of(request, run.collection)
-    context = _about(request, run) | {
+    context = _about(request, run)
+    context |= {
+        "lineage": read_lineage(run, request.user, context["may_edit"]),
         "query": query,
         "curves": list(CURVES),
         "max_depth": MAX_DEPTH,
