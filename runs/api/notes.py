@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, TypedDict, cast
+from uuid import UUID
 
 from django.db import models
 from django.db.models import QuerySet
@@ -57,7 +58,7 @@ SUBJECTS = {
 
 
 class NoteAnswer(TypedDict):
-    id: int
+    id: UUID
     text: str
     author: Annotated[str | None, "user name; null for readers outside the team, and for an account that is gone"]
     own: Annotated[bool, "whether the caller wrote it, and so may change and delete it"]
@@ -102,7 +103,7 @@ def check_may_write(user: Any, kind: str, subject: Any) -> None:
         raise NotAllowed(f"only those who may change this {kind} write notes about it")
 
 
-def own_note(request: HttpRequest | Request, pk: int) -> Note:
+def own_note(request: HttpRequest | Request, pk: UUID) -> Note:
     """Return a note about what the user sees, which the user may still write about."""
     found = Note.objects.visible_to(request.user).select_related(*SUBJECTS, "author").filter(pk=pk).first()
     if found is None:
@@ -183,7 +184,7 @@ class NoteDetail(APIView):
     scopes = {"PATCH": Scope.SUBMIT, "DELETE": Scope.SUBMIT}
 
     @extend_schema(request=NoteSerializer, responses=shape(NoteAnswer))
-    def patch(self, request: Request, note: int) -> Response:
+    def patch(self, request: Request, note: UUID) -> Response:
         found = own_note(request, note)
         serializer = NoteSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -192,6 +193,6 @@ class NoteDetail(APIView):
         return Response(note_answers(request.user, found.subject, [changed])[0])
 
     @extend_schema(responses={204: None})
-    def delete(self, request: Request, note: int) -> Response:
+    def delete(self, request: Request, note: UUID) -> Response:
         delete_note(note=own_note(request, note), author=request.user, origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

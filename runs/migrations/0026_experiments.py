@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Note',
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('text', models.TextField(max_length=10000, validators=[runs.models.text.check_text])),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('edited_at', models.DateTimeField(editable=False, null=True)),

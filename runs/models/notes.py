@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
-from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
@@ -44,6 +44,8 @@ class NoteQuerySet(models.QuerySet["Note"]):
 class Note(models.Model):
     """A dated text about one subject. Whoever sees the subject reads it; its author alone changes it."""
 
+    # Random: whoever writes two notes must not learn how many others wrote meanwhile where they may not look.
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="notes")
     collection = models.ForeignKey(Collection, null=True, blank=True, on_delete=models.CASCADE, related_name="notes")
     experiment = models.ForeignKey(Experiment, null=True, blank=True, on_delete=models.CASCADE, related_name="notes")
@@ -53,8 +55,8 @@ class Note(models.Model):
     edited_at = models.DateTimeField(null=True, editable=False)
 
     author_id: int | None
-    run_id: UUID | None
-    experiment_id: UUID | None
+    run_id: uuid.UUID | None
+    experiment_id: uuid.UUID | None
 
     objects = NoteQuerySet.as_manager()
 

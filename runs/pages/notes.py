@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -28,8 +29,6 @@ PAGES: dict[str, tuple[str, str, Callable[[Any], list[Any]]]] = {
     "experiment": ("experiment-notes-page", "experiment-page", lambda experiment: [experiment.pk]),
 }
 _LATEST = 100
-# Of the ids of notes.
-_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,8 @@ class NotesPage(FormPage):
     def _page(self, request: Request, subject: Any, edit: str = "", refused: Refusal | None = None) -> HttpResponse:
         shown = shown_notes(request.user, self.kind, subject)
         own = Note.objects.about(subject).filter(author=request.user.pk)
-        edited = own.filter(pk=int(edit)).first() if _is_key(edit) else None
+        key = _key_in(edit)
+        edited = own.filter(pk=key).first() if key else None
         given = fields_of(request, "text") if refused else {"text": edited.text} if edited else {}
         context = {
             "title": getattr(subject, "tag", "") or getattr(subject, "name", "") or str(subject),
@@ -136,12 +136,15 @@ def _act(request: Request, subject: Any) -> str:
 
 
 def _note(request: Request, subject: Any) -> Note:
-    text = str(request.data.get("note", ""))
-    found = own_note(request, int(text)) if _is_key(text) else None
+    key = _key_in(str(request.data.get("note", "")))
+    found = own_note(request, key) if key else None
     if found is None or found.subject != subject:
         raise NotFound("there is no such note here")
     return found
 
 
-def _is_key(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < _DIGITS
+def _key_in(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -12,14 +12,16 @@ from urllib.parse import unquote
 
 import pytest
 from django.db import transaction
+from django.urls.converters import IntConverter
 from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from metrics.models import Evaluation, SessionEvaluation
 from runs.models import ApiToken, Collection, User
 from tests.conftest import GOOD, POOR, client_of, evaluate_all
 from tests.web.test_blind import EVERYWHERE_THE_SAME, seen
-from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of
+from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import (
     ROLES,
     People,
@@ -160,6 +162,26 @@ def test_what_is_hidden_is_answered_as_what_is_not_there(people: People, values:
 
 @pytest.mark.slow
 @pytest.mark.queries
+def test_no_id_counts() -> None:
+    """Whoever makes two objects would learn how many others made meanwhile; versions of judgements count on purpose."""
+    counting = {
+        parameter
+        for pattern in patterns()
+        for parameter, converter in pattern.pattern.converters.items()
+        if isinstance(converter, IntConverter)
+    }
+    assert counting == {"version"}
+    shapes = SchemaGenerator().get_schema(public=True)["components"]["schemas"]
+    named = {
+        f"{shape}.{name}": str(described)
+        for shape, fields in shapes.items()
+        for name, described in fields.get("properties", {}).items()
+        if re.search(r"(^|_)(id|ids|key|pk)$", name)
+    }
+    assert {"NoteAnswer.id", "Run.id", "Experiment.id", "ShareLink.key"} <= set(named)
+    assert [name for name, described in named.items() if "integer" in described] == []
+
+
 def test_an_open_collection_tells_nothing_of_what_is_queued_in_a_blind_one(people: People) -> None:
     """Twin worlds by the queue: places, counts, tags and waits, before and while everything blind is evaluated anew."""
     add_qrels(people, make_collection(people, "dark", blind=True))

@@ -151,7 +151,7 @@ def world(db: None) -> World:
         "share": [make_share(people, "one")[0].key],
         "artifact": [make_artifact(people, runs[0]), "another.txt"],
         "experiment": [make_experiment(runs[0])],
-        "note": [str(make_note(people, runs[0]))],
+        "note": [make_note(people, runs[0])],
         "system": [make_system()],
     }
     return World(people, names)

@@ -186,9 +186,9 @@ def make_experiment(run: str) -> str:
     return str(made.pk)
 
 
-def make_note(people: People, run: str) -> int:
+def make_note(people: People, run: str) -> str:
     """The id of the participant's note about a run."""
-    return Note.objects.get_or_create(run_id=run, author=people.users["participant"], text="seen")[0].pk
+    return str(Note.objects.get_or_create(run_id=run, author=people.users["participant"], text="seen")[0].pk)
 
 
 def make_system() -> str:

@@ -173,7 +173,8 @@ def of_run(run: Run) -> Fingerprint:
 
 def of_notes(run: Run) -> Fingerprint:
     """Return the fingerprint of the notes about a run."""
-    return tuple(run.notes.order_by().aggregate(Count("pk"), Max("pk"), Max("edited_at"), Count("author")).values())
+    latest = Max("created_at"), Max("edited_at")
+    return tuple(run.notes.order_by().aggregate(Count("pk"), *latest, Count("author")).values())
 
 
 def of_groups(run: Run, reader: Any) -> Fingerprint:
