@@ -59,7 +59,7 @@ def change_experiment(
         before, after = changed(found, fields)
         baseline = after.get("baseline_id")
         if baseline and not Run.objects.visible_to(user).filter(pk=baseline, experiments=found).exists():
-            message = f"{baseline} is not in experiment {found.slug}; add it first"
+            message = f"run {baseline} is not in experiment {found.slug}; add it first"
             raise InvalidInput(message, code="unknown_run", pointer="/baseline")
         Experiment.objects.filter(pk=found.pk).update(**after)
         if after:
@@ -90,7 +90,7 @@ def change_runs(
             raise _too_many(found, len(wanted), pointer)
         seen = dict(Run.objects.visible_to(user).filter(pk__in=wanted).values_list("pk", "collection_id"))
         if missing := [pk for pk in wanted if pk not in seen]:
-            message = f"{missing[0]} is not the id of a run that you see"
+            message = f"you see no run with the id {missing[0]}"
             raise InvalidInput(message, code="unknown_run", pointer=pointer)
         check_may_change(found, user, collections=set(seen.values()))
         there = set(found.pairs.filter(run__in=wanted).values_list("run_id", flat=True))
