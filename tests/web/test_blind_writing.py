@@ -1,0 +1,127 @@
+"""Blind judgements: worlds that differ in nothing but them answer every change the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+
+from runs.models import Run
+from tests.web.test_blind import OUTSIDERS, only, run_world_a, run_world_b, run_world_c, seen
+from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of
+from tests.web.worlds import People, address, arguments, make_share, run_ids
+
+# What is drawn anew for every object that is made: codes of views, keys and secrets of links, tokens and webhooks.
+DRAWN = (
+    (re.compile(r"evh_[0-9a-z]{8}_[\w-]+"), "<token>"),
+    (re.compile(r"whsec_[\w+/=]+"), "<secret>"),
+    (re.compile(r"/s/[0-9a-z]{8}/[\w-]+/"), "/s/<link>/"),
+    (re.compile(r'("key":"|name="key" value="|<code>)[0-9a-f]{8}\b'), r"\1<key>"),
+    (re.compile(r'("code":"|/views/|/v/|[?&]view=)[2-9a-z]{10}\b'), r"\1<code>"),
+)
+# Most of these would tell of judgements. The last one selects one run: several are answered in the order of their ids.
+FILTERS = ("measure:AP>0", "-measure:AP>0.3", "status:ranked", "status:failed OR own:yes", "foo:x", "own:yes tag:run-1")
+# Everything of systems that is read; the members of their team see their own versions.
+OF_SYSTEMS = ("", "measure=AP", "measure=foo", "collection={0}", "collection={0}&measure=nDCG@10")
+
+
+def bodies(name: str, method: str, slug: str, own: str, other: str) -> list[dict[str, Any]]:
+    """What is sent: what would succeed where the judgements are open, and what asks for them."""
+    experiment = [{"action": "add", "collection": slug, "filter": text} for text in FILTERS]
+    described = [{"filter": text, "metadata": {"seed": 1}, "dry_run": True} for text in FILTERS]
+    run = {"kind": "run", "run": own}
+    asked: dict[tuple[str, str], list[dict[str, Any]]] = {
+        ("experiment-page", "POST"): [*experiment, {"action": "baseline", "baseline": own}],
+        ("experiment", "PATCH"): [{"visibility": "collection"}, {"baseline": own}, {"baseline": other}],
+        ("experiment-runs", "POST"): [{"add": [own]}, {"add": [other]}],
+        ("experiments-page", "POST"): [{"name": "New", "runs": own}, {"name": "New", "runs": other}],
+        ("runs-metadata", "PATCH"): described,
+        ("comparison", "POST"): [{"runs": [own, other]}, {"baseline": own, "measures": ["foo"]}, {}],
+        ("queue-comparison", "POST"): [{"baseline": own}],
+        ("shares", "POST"): [
+            run,
+            {"kind": "leaderboard", "collection": slug},
+            {**run, "run": other},
+            {**run, "query": "measures=foo"},
+        ],
+        ("shares-page", "POST"): [{"action": "create", "days": "30", **run}],
+        ("views", "POST"): [{"name": "New", "query": f"filter={text}"} for text in FILTERS],
+        ("label", "PUT"): [{"run": own}, {"run": other}],
+        ("my-runs-page", "POST"): [{"action": "withdraw", "runs": own}, {"action": "restore", "runs": own}],
+        ("run-parents", "PUT"): [{"parents": []}, {"parents": [{"run": other}]}, {"parents": [{"run": own}]}],
+        ("run-evaluations", "POST"): [{"scores": "float32"}, {"scores": "float64"}],
+        ("manage-access-page", "POST"): [{"action": "release", "confirm": slug}],
+    }
+    return asked.get((name, method)) or [BODIES.get((name, method), dict)()]
+
+
+def drawn(text: str) -> str:
+    for mask, instead in DRAWN:
+        text = mask.sub(instead, text)
+    return text
+
+
+def answered(client: Any, name: str, method: str, path: str, body: dict[str, Any]) -> Any:
+    """The answer as far as worlds may be told apart by it. Nothing stays done."""
+    form = {} if name in PAGES else {"format": "multipart" if "file" in body else "json"}
+    # What a page of the world before has said is not said here.
+    client.cookies.pop("messages", None)
+    with transaction.atomic():
+        status, headers, text = seen(getattr(client, method.lower())(path, body, **form))
+        transaction.set_rollback(True)
+    return status, [(header, drawn(value)) for header, value in headers if header != "Content-Length"], drawn(text)
+
+
+def sent(people: People, slug: str) -> Iterator[tuple[str, Any]]:
+    """Every change of every address, by everybody who is no organiser, of an own and of another's run."""
+    own, other = run_ids(slug)[0], run_ids(slug)[2]
+    for run, foreign in ((own, other), (other, own)):
+        values = {**arguments(people, slug, run), "key": "00000000", "share": "00000000"}
+        for name, parameters in parameters_of().items():
+            if run == other and not {"run", "run_id", "experiment", "note"} & set(parameters):
+                continue
+            for method in (method for method in MATRIX[name] if method not in ("GET", "HEAD", "OPTIONS")):
+                for role in OUTSIDERS:
+                    client: Any = people.browsers[role] if name in PAGES else people.api[role]
+                    for number, body in enumerate(bodies(name, method, slug, run, foreign)):
+                        if name == "logout":
+                            continue
+                        asked = f"{method} {name} {number} as {role}, run {run == own}"
+                        yield asked, answered(client, name, method, address(name, parameters, values), body)
+
+
+def shown(people: People, slug: str) -> Iterator[tuple[str, Any]]:
+    """A system with versions here, read by its team, and an organiser's link to the leaderboard, opened by nobody."""
+    member = Run.objects.filter(collection__slug=slug, team__slug="lab").earliest("created_at").pk
+    for query in OF_SYSTEMS:
+        asked = query.format(slug)
+        for name in ("system", "system-page"):
+            path = f"{reverse(name, args=['lab', 'dense'])}?{asked}"
+            client: Any = people.browsers["member"] if name in PAGES else people.api["member"]
+            yield f"{name} {query}", seen(client.get(path))
+    yield "a version", seen(people.browsers["member"].get(reverse("run-page", args=[member])))
+    link, secret = make_share(people, slug)
+    nobody: Any = people.browsers["anonymous"]
+    yield "a link", seen(nobody.get(reverse("open-share", args=[link.key]) + f"{secret}/"))
+
+
+@pytest.mark.slow
+def test_worlds_with_different_judgements_answer_all_changes_the_same(people: People) -> None:
+    """A3, A4: also changes that name runs by a condition on their means and states."""
+    worlds = {"world-a": run_world_a, "world-b": run_world_b, "world-c": run_world_c}
+    found = []
+    for make in worlds.values():
+        make(people, 9)
+    for slug in worlds:
+        only(slug)
+        found.append(dict([*sent(people, slug), *shown(people, slug)]))
+    first, *others = found
+    assert len(first) > 400
+    assert {200, 201, 202, 204, 303, 400, 401, 403, 404} <= {answer[0] for answer in first.values()}
+    for other in others:
+        assert other.keys() == first.keys()
+        assert [asked for asked in first if first[asked] != other[asked]] == []
