@@ -1,4 +1,4 @@
-"""Blind judgements: worlds that differ in nothing but them answer every change the same."""
+"""Blind judgements: worlds that differ in nothing but them answer every change and every parameter the same."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 from django.db import transaction
 from django.urls import reverse
 
+from runs.api.parameters import parameters_read
 from runs.models import Run
-from tests.web.test_blind import OUTSIDERS, only, run_world_a, run_world_b, run_world_c, seen
-from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of
+from tests.web.test_blind import EVERYWHERE_THE_SAME, OUTSIDERS, only, run_world_a, run_world_b, run_world_c, seen
+from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import People, address, arguments, make_share, run_ids
 
+WORLDS = {"world-a": run_world_a, "world-b": run_world_b, "world-c": run_world_c}
 # What is drawn anew for every object that is made: codes of views, keys and secrets of links, tokens and webhooks.
 DRAWN = (
     (re.compile(r"evh_[0-9a-z]{8}_[\w-]+"), "<token>"),
@@ -27,6 +29,21 @@ DRAWN = (
 FILTERS = ("measure:AP>0", "-measure:AP>0.3", "status:ranked", "status:failed OR own:yes", "foo:x", "own:yes tag:run-1")
 # Everything of systems that is read; the members of their team see their own versions.
 OF_SYSTEMS = ("", "measure=AP", "measure=foo", "collection={0}", "collection={0}&measure=nDCG@10")
+
+
+# What the parameters of an address are asked with, one by one: those that name runs, and the others.
+OF_RUNS = ("run", "other", "baseline", "beside", "select", "compare", "runs")
+VALUES: dict[str, tuple[str, ...]] = {
+    "x": ("param:k", "measure:AP"),
+    "y": ("param:k", "measure:AP"),
+    "columns": ("param:k", "measure:AP", "best"),
+    "arrange": ("-measure:AP", "param:k"),
+    "collection": ("{0}", "another"),
+    "topic": ("1", "9"),
+    "system": ("lab/dense", "dense"),
+    "chart": ("means", "ranks"),
+    "team": ("guests", "lab"),
+}
 
 
 def bodies(name: str, method: str, slug: str, own: str, other: str) -> list[dict[str, Any]]:
@@ -109,14 +126,58 @@ def shown(people: People, slug: str) -> Iterator[tuple[str, Any]]:
     yield "a link", seen(nobody.get(reverse("open-share", args=[link.key]) + f"{secret}/"))
 
 
+def read_by(name: str) -> list[str]:
+    """The parameters that an address reads."""
+    (callback,) = (pattern.callback for pattern in patterns() if pattern.name == name)
+    view = getattr(callback, "cls", None)
+    if view is None:
+        return sorted(getattr(callback, "reads", ()))
+    made = view()
+    made.request, made.args, made.kwargs = None, (), {}
+    return sorted(parameters_read(made, "GET"))
+
+
+def asked_one_by_one(people: People, slug: str) -> Iterator[tuple[str, Any]]:
+    """Every address that a participant reads, with each of its parameters alone."""
+    own, other = run_ids(slug)[0], run_ids(slug)[2]
+    values = {**arguments(people, slug, own), "key": "00000000", "share": "00000000"}
+    for name, parameters in parameters_of().items():
+        if "GET" not in MATRIX[name] or name in EVERYWHERE_THE_SAME:
+            continue
+        client: Any = people.browsers["participant"] if name in PAGES else people.api["participant"]
+        path = address(name, parameters, values)
+        if seen(client.get(path))[0] != 200:
+            continue
+        for parameter in read_by(name):
+            texts = (own, other) if parameter in OF_RUNS else VALUES.get(parameter, ("1", "AP"))
+            for number, text in enumerate(texts):
+                answer = client.get(path, {parameter: text.format(slug)})
+                yield f"{name} {parameter} {number}", seen(answer)
+
+
+@pytest.mark.slow
+def test_worlds_with_different_judgements_answer_every_parameter_the_same(people: People) -> None:
+    """A3, A4: `tests/web/test_blind.py` asks every address with a few queries only."""
+    for make in WORLDS.values():
+        make(people, 9)
+    found = []
+    for slug in WORLDS:
+        only(slug)
+        found.append(dict(asked_one_by_one(people, slug)))
+    first, *others = found
+    assert len(first) > 300
+    for other in others:
+        assert other.keys() == first.keys()
+        assert [asked for asked in first if first[asked] != other[asked]] == []
+
+
 @pytest.mark.slow
 def test_worlds_with_different_judgements_answer_all_changes_the_same(people: People) -> None:
     """A3, A4: also changes that name runs by a condition on their means and states."""
-    worlds = {"world-a": run_world_a, "world-b": run_world_b, "world-c": run_world_c}
-    found = []
-    for make in worlds.values():
+    for make in WORLDS.values():
         make(people, 9)
-    for slug in worlds:
+    found = []
+    for slug in WORLDS:
         only(slug)
         found.append(dict([*sent(people, slug), *shown(people, slug)]))
     first, *others = found
