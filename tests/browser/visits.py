@@ -41,7 +41,7 @@ def watched(context: BrowserContext, site: Site) -> Iterator[Watched]:
     """A page in which nothing may go wrong."""
     seen = Watched(context.new_page(), urlsplit(site.url).netloc)
     yield seen
-    assert seen.faults == []
+    assert seen.faults == [], seen.faults
 
 
 @pytest.fixture(scope="module")
