@@ -61,7 +61,8 @@ def parameters_read(view: Any, method: str) -> list[str]:
     """Return the names of the query parameters that the view declares for a method, in the order of the description."""
     declared = getattr(getattr(view, method.lower()), "kwargs", {}).get("schema")
     reading = method in ("GET", "HEAD")
-    names = list(getattr(view, "reads", ())) if reading else []
+    # A form is sent to the address of its page, with the parameters of the page.
+    names = list(getattr(view, "reads", ()))
     if declared:
         schema = declared()
         schema.view, schema.method = view, method
@@ -81,6 +82,10 @@ def refusals(given: QueryDict, known: Collection[str], kind: str = "parameter") 
         elif len(values) > 1 and name not in LISTS:
             message = f"{kind} {name!r} is given {len(values)} times; it takes one value"
             yield InvalidInput(message, code=f"repeated_{kind}", pointer=name)
+        elif any("\0" in value for value in values):
+            # PostgreSQL has no text with one, and no address reads it.
+            message = f"{kind} {name!r} contains a NUL character; leave it out"
+            yield InvalidInput(message, code="control_character", pointer=name)
 
 
 def text_of(parameters: QueryDict) -> dict[str, str]:
