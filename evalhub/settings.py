@@ -251,6 +251,10 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "ScoresEnum": "runs.models.Collection.Scores",
+        "VisibilityEnum": "runs.models.Collection.Visibility",
+        "ExperimentVisibilityEnum": "runs.models.Experiment.Visibility",
+        "LinkKindEnum": "runs.formats.links.KINDS",
+        "ShareKindEnum": ("leaderboard", "comparison", "run"),
         "StateEnum": "metrics.models.Evaluation.State",
         "VerdictEnum": "metrics.engine.significance.verdicts.VERDICTS",
         "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
