@@ -99,9 +99,9 @@ def test_means_are_filtered_by_what_is_stored(anonymous: APIClient, board: Colle
 
 REFUSED = {
     "columns=param:bm25.k": "columns: no run here has a parameter bm25.k; there is bm25.k1",
-    "columns=AP": "columns, character 1: a column is param:name, cost:name or submitted",
+    "columns=AP": "columns, character 1: a column is param:name, cost:name, label or submitted",
     "columns=param:model,,": "columns, character 13: a column is",
-    "arrange=k1": "arrange=k1: rows are arranged by param:name, cost:name or submitted",
+    "arrange=k1": "arrange=k1: rows are arranged by param:name, cost:name, label or submitted",
     "arrange=-cost:latency": "arrange: no run here has a cost latency; there is latency_ms",
 }
 

@@ -310,7 +310,7 @@ def test_hostile_names_are_text_in_every_part(browser: Client, alice: Any, pair:
 def test_a_page_of_two_runs_asks_the_database_little(
     browser: Client, pair: tuple[Run, Run], django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(27):
         page(browser, SMALL, runs=ids(*pair))
 
 

@@ -100,7 +100,7 @@ def test_a_pair_of_a_baseline_names_the_family_of_the_baseline(browser: Client, 
 
 def test_runs_ticked_on_a_board_are_tested_among_all_of_it(browser: Client, alike: list[str]) -> None:
     two, three = (
-        browser.get("/collections/alike/", {"runs": ticked, "compare": "selected"}).headers["Location"]
+        browser.get("/collections/alike/", {"select": ",".join(ticked), "compare": "selected"}).headers["Location"]
         for ticked in (alike[:2], alike[:3])
     )
     assert "over the 66 pairs of 12 runs" in text_of(page(browser, two))
