@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
+from statsmodels.stats.proportion import proportion_confint
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.effect_sizes import (
@@ -14,6 +15,7 @@ from metrics.engine.significance.effect_sizes import (
     EffectSizes,
     effect_sizes,
     noncentrality,
+    probability_better,
     reading_of,
     relative_difference,
 )
@@ -119,3 +121,85 @@ def test_runs_that_do_not_differ_or_differ_by_a_constant() -> None:
     assert np.isnan([sizes.cohen_d.value[1], sizes.cohen_d.low[1], sizes.hedges_g.value[1]]).all()
     with pytest.raises(StatisticsError, match="at least 2"):
         sizes_of(np.ones((2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("topics", "t", "low", "high"),
+    [(2, 30.1, 0.8297, 67.504), (3, 30.1, 4.6891, 57.867), (5, 30.1, 10.3551, 50.320), (50, 30.1, 23.8244, 36.335)],
+)
+def test_intervals_do_not_jump_where_statistics_are_large(topics: int, t: float, low: float, high: float) -> None:
+    """The ends are by integration: `chance_below` of each is 0.975 and 0.025 to nine digits."""
+    found = noncentrality(np.array([t]), topics - 1, 0.95)
+    np.testing.assert_allclose(np.ravel(found), [low, high], atol=0.02, rtol=1e-4)
+    before, after = (np.array(noncentrality(np.array([at]), topics - 1, 0.95)) for at in (999.9, 1000.1))
+    np.testing.assert_allclose(before, after, rtol=1e-3)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_the_chance_to_be_better_on_a_topic_is_a_proportion_with_wilsons_interval(confidence: float) -> None:
+    rng = np.random.default_rng(4)
+    values = rng.integers(0, 4, (6, 30)) / 4
+    sizes = sizes_of(values, confidence=confidence)
+    for index, (i, j) in enumerate(zip(*all_pairs(6), strict=True)):
+        counted = np.count_nonzero(values[i] > values[j]) + np.count_nonzero(values[i] == values[j]) / 2
+        low, high = proportion_confint(counted, 30, 1 - confidence, "wilson")
+        found = sizes.probability_better
+        assert (found.value[index], found.low[index], found.high[index]) == pytest.approx((counted / 30, low, high))
+
+
+def test_the_chance_to_be_better_at_its_ends_and_where_lower_is_better() -> None:
+    values = np.array([np.arange(1.0, 6.0), np.arange(0.0, 5.0)])
+    for lower, expected in ((False, 1.0), (True, 0.0)):
+        found = effect_sizes(values, *all_pairs(2), lower_is_better=lower).probability_better
+        assert found.value[0] == expected
+        assert 0 <= found.low[0] < found.high[0] <= 1
+    same = sizes_of(np.vstack([values[0], values[0]])).probability_better
+    assert (same.value[0], same.low[0] + same.high[0]) == pytest.approx((0.5, 1.0))
+
+
+def test_wilsons_interval_holds_the_chance_with_and_without_ties() -> None:
+    rng = np.random.default_rng(5)
+    for ties in (0.0, 0.4):
+        outcomes = rng.choice([1, 0, -1], p=[0.6 * (1 - ties), ties, 0.4 * (1 - ties)], size=(4000, 40))
+        wins, level = (outcomes == 1).sum(axis=1), (outcomes == 0).sum(axis=1)
+        found = probability_better(wins, level, 40, 0.95)
+        truth = 0.6 * (1 - ties) + ties / 2
+        held = np.mean((found.low <= truth) & (truth <= found.high))
+        assert held >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 4000) if ties else held == pytest.approx(0.95, abs=0.02)
+
+
+def cliff(x: Matrix, y: Matrix) -> float:
+    return float(np.sign(x[:, None] - y[None, :]).mean())
+
+
+def test_cliffs_delta_of_runs_by_every_pair_of_values_with_the_jackknife_by_leaving_topics_out() -> None:
+    values = np.random.default_rng(6).integers(0, 9, (4, 17)) / 8
+    found = sizes_of(values, confidence=0.9).cliff_delta
+    for index, (i, j) in enumerate(zip(*all_pairs(4), strict=True)):
+        delta = cliff(values[i], values[j])
+        assert found.value[index] == pytest.approx(delta, abs=1e-12)
+        without = [cliff(np.delete(values[i], at), np.delete(values[j], at)) for at in range(17)]
+        variance, t = 16 * np.var(without), stats.t.ppf(0.95, 16)
+        margin = t * np.sqrt(variance * ((1 - delta**2) ** 2 + t**2 * variance))
+        ends = (delta - delta**3 + np.array([-margin, margin])) / (1 - delta**2 + t**2 * variance)
+        assert (found.low[index], found.high[index]) == pytest.approx(tuple(ends))
+
+
+def test_cliffs_delta_of_runs_holds_what_it_estimates() -> None:
+    """Two runs of one topic effect: their values are correlated, which the interval of two samples would ignore."""
+    rng, held, trials = np.random.default_rng(7), 0, 600
+    truth = 2 * stats.norm.cdf(0.5 / np.sqrt(2 * (1 + 0.25))) - 1
+    for _ in range(trials):
+        topics = rng.normal(size=50)
+        values = np.array([topics + rng.normal(0.5, 0.5, 50), topics + rng.normal(0, 0.5, 50)])
+        found = sizes_of(values).cliff_delta
+        held += bool(found.low[0] <= truth <= found.high[0])
+    assert held / trials == pytest.approx(0.95, abs=0.03)
+
+
+def test_cliffs_delta_at_its_ends_and_of_equal_runs() -> None:
+    values = np.vstack([np.arange(5.0), np.arange(5.0), np.arange(5.0) + 9])
+    found = sizes_of(values).cliff_delta
+    assert found.value.tolist() == [0.0, -1.0, -1.0]
+    assert (found.low[0], found.high[0]) == (0.0, 0.0)
+    assert np.isnan(found.low[1:]).all()

@@ -106,6 +106,7 @@ def test_effect_sizes_and_means_are_those_of_the_engine(api: APIClient, values: 
     assert [pair["reading"] for pair in pairs] == [READINGS[reading] for reading in sizes.reading]
     for name, estimate in (
         ("cohen_d", sizes.cohen_d), ("hedges_g", sizes.hedges_g), ("standardised_difference", sizes.standardised),
+        ("cliff_delta", sizes.cliff_delta), ("probability_better", sizes.probability_better),
     ):  # fmt: skip
         for end in ("value", "low", "high"):
             assert [pair[name][end] for pair in pairs] == getattr(estimate, end).tolist(), (name, end)

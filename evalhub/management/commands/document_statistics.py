@@ -23,6 +23,8 @@ from metrics.engine.significance.effect_sizes import (
     cohen_d,
     detectable_difference,
     hedges_g,
+    paired_cliff_delta,
+    probability_better,
     relative_difference,
     standardised_difference,
 )
@@ -36,7 +38,16 @@ _SECTION = re.compile(
     re.MULTILINE,
 )
 _LEFT_OUT = ("Shapes", "Raises")
-_EFFECT_SIZES = (relative_difference, cohen_d, hedges_g, standardised_difference, detectable_difference, cliff_delta)
+_EFFECT_SIZES = (
+    relative_difference,
+    cohen_d,
+    hedges_g,
+    standardised_difference,
+    probability_better,
+    paired_cliff_delta,
+    cliff_delta,
+    detectable_difference,
+)
 _DESIGN = (
     fragility,
     tiers,

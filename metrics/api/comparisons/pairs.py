@@ -62,6 +62,8 @@ class Pair(SplitPair):
     cohen_d: Bounded
     hedges_g: Bounded
     standardised_difference: Bounded
+    cliff_delta: Annotated[Bounded, "P(value of a above one of b) - P(below), over values of any two topics"]
+    probability_better: Annotated[Bounded, "that a is better on a topic, a tie as half a win; Wilson's interval"]
     deviation: Annotated[float, "standard deviation of the differences over topics; 0 where all are the same"]
     detectable: Annotated[
         float, "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics"
@@ -104,6 +106,8 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
         cohen_d=_bounded(pair.cohen_d),
         hedges_g=_bounded(pair.hedges_g),
         standardised_difference=_bounded(pair.standardised),
+        cliff_delta=_bounded(pair.cliff_delta),
+        probability_better=_bounded(pair.probability_better),
         deviation=pair.deviation,
         detectable=pair.detectable,
         fragility=Fragility(

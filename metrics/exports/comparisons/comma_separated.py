@@ -92,6 +92,8 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         **_bounded("cohen_d", pair.cohen_d),
         **_bounded("hedges_g", pair.hedges_g),
         **_bounded("standardised_difference", pair.standardised),
+        **_bounded("cliff_delta", pair.cliff_delta),
+        **_bounded("probability_better", pair.probability_better),
         "wins": pair.wins,
         "topics_tied": pair.ties,
         "losses": pair.losses,

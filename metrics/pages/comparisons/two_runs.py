@@ -21,7 +21,7 @@ from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
 from metrics.questions.addresses import asked_of
 from metrics.questions.topics import topic_address
 from metrics.services.comparisons.comparison import one_of_many
-from metrics.services.comparisons.shown_pairs import ShownPair, names_of, shown_pairs, topics_of
+from metrics.services.comparisons.shown_pairs import Bounded, ShownPair, names_of, shown_pairs, topics_of
 from metrics.services.values.two_rankings import Placed, read_two_rankings
 from metrics.tables import figure, signed
 from runs.models import Collection, document_address
@@ -73,8 +73,15 @@ def _effects(pair: ShownPair) -> list[tuple[str, str, str]]:
         ("Cohen's d", *bounded(pair.cohen_d)),
         ("Hedges's g", *bounded(pair.hedges_g)),
         ("Standardised", *bounded(pair.standardised)),
+        ("Cliff's delta", *bounded(pair.cliff_delta)),
+        ("Better on a topic", *_share(pair.probability_better)),
         ("Wins, ties, losses", counts, "of topics"),
     ]
+
+
+def _share(chance: Bounded) -> tuple[str, str]:
+    """Return a chance and its interval in per cent."""
+    return f"{100 * chance.value:.0f}%", f"{100 * chance.low:.0f}% to {100 * chance.high:.0f}%"
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ class ShownPair:
     cohen_d: Bounded
     hedges_g: Bounded
     standardised: Bounded
+    cliff_delta: Bounded
+    probability_better: Bounded
     wins: int
     ties: int
     losses: int
@@ -176,7 +178,13 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             [READINGS[reading] for reading in sizes.reading.tolist()],
             *(
                 map(Bounded, estimate.value.tolist(), estimate.low.tolist(), estimate.high.tolist())
-                for estimate in (sizes.cohen_d, sizes.hedges_g, sizes.standardised)
+                for estimate in (
+                    sizes.cohen_d,
+                    sizes.hedges_g,
+                    sizes.standardised,
+                    sizes.cliff_delta,
+                    sizes.probability_better,
+                )
             ),
             sizes.wins.tolist(),
             sizes.ties.tolist(),
