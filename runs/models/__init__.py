@@ -14,7 +14,17 @@ from runs.models.accounts import (
 from runs.models.answers import RememberedAnswer
 from runs.models.artifacts import Artifact
 from runs.models.audit import AuditEvent, Immutable
+from runs.models.campaigns import (
+    Agreement,
+    Campaign,
+    CampaignMember,
+    Extension,
+    Participation,
+    Phase,
+    Signature,
+)
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores, document_address
+from runs.models.entries import Entry
 from runs.models.experiments import Experiment, ExperimentRun
 from runs.models.install import Install
 from runs.models.labels import Label, LabelMove
@@ -33,13 +43,18 @@ __all__ = [
     "ALL_SCOPES",
     "DEFAULT_MEASURES",
     "DEFAULT_SCOPES",
+    "Agreement",
     "ApiToken",
     "Artifact",
     "AuditEvent",
+    "Campaign",
+    "CampaignMember",
     "Collection",
     "Delivery",
+    "Entry",
     "Experiment",
     "ExperimentRun",
+    "Extension",
     "Immutable",
     "Install",
     "Invitation",
@@ -51,6 +66,8 @@ __all__ = [
     "Parameter",
     "ParameterKey",
     "ParameterSet",
+    "Participation",
+    "Phase",
     "Qrels",
     "QuotaCounter",
     "RateCounter",
@@ -61,6 +78,7 @@ __all__ = [
     "Scope",
     "SessionSet",
     "ShareLink",
+    "Signature",
     "Submission",
     "System",
     "Team",

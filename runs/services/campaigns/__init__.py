@@ -1,0 +1,1 @@
+"""Campaigns: phases by the clock, teams that take part, and entries."""
