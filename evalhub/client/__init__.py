@@ -65,6 +65,7 @@ from .metadata import gather_metadata
 from .rules import Rule
 from .runs import Run
 from .sessions import Sessions, SessionSet
+from .studies import Configurations, Difficulty, Frontier, Importance, Topic
 from .verdicts import Verdict
 
 __version__ = version.VERSION
@@ -72,9 +73,9 @@ __version__ = version.VERSION
 __all__ = [
     "Ambiguous", "Answer", "AsyncCollection", "AsyncExperiment", "AsyncHub", "AsyncRun", "AsyncSessionSet",
     "AsyncSessions", "BadConfig", "BadFile", "BadRule", "BadSignature", "BadSource", "Batch", "Blind", "Board",
-    "Chart", "Check", "Collection", "Comparison", "Conflict", "Coverage", "Curves", "Difference", "EvalHubError",
-    "EvaluationFailed", "Experiment", "Hub", "Listed", "Means", "NotAllowed", "NotAuthenticated", "NotFound", "Qrels",
-    "QuotaExceeded", "Refused", "Rule", "Run", "SessionBoard", "SessionSet", "SessionValues", "Sessions", "Throttled",
-    "TimedOut", "Unavailable", "Values", "Verdict", "__version__", "connect", "connect_async", "gather_metadata",
-    "webhooks",
+    "Chart", "Check", "Collection", "Comparison", "Configurations", "Conflict", "Coverage", "Curves", "Difference",
+    "Difficulty", "EvalHubError", "EvaluationFailed", "Experiment", "Frontier", "Hub", "Importance", "Listed", "Means",
+    "NotAllowed", "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Rule", "Run", "SessionBoard",
+    "SessionSet", "SessionValues", "Sessions", "Throttled", "TimedOut", "Topic", "Unavailable", "Values", "Verdict",
+    "__version__", "connect", "connect_async", "gather_metadata", "webhooks",
 ]  # fmt: skip

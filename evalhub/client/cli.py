@@ -17,6 +17,7 @@ from . import (
     experiment_commands,
     gate_commands,
     prediction_commands,
+    study_commands,
 )
 from .errors import EvalHubError, suggestion
 from .gate import TESTS
@@ -94,6 +95,7 @@ def parser() -> Parser:
     _add_results(add)
     _add_gate(add)
     experiment_commands.add_commands(add, _within, _RUN)
+    study_commands.add_commands(add, _RUN)
     return top
 
 
@@ -159,10 +161,11 @@ def _add_collections(add: Any) -> None:
     made.add_argument("--daily-submissions", type=int, metavar="N", help="of each team")
     made.add_argument("--documents", type=int, metavar="N", help="size of the document collection")
     _measures(made)
-    made = add("topics", collection_commands.list_topics, "list, upload or download topics")
+    made = add("topics", collection_commands.list_topics, "list, upload or download topics; which are difficult")
     made.add_argument("collection")
     within = _within(made, collection_commands.list_topics)
     within("list", collection_commands.list_topics, "list them")
+    study_commands.add_topics(within)
     made = within("upload", collection_commands.upload_topics, "replace the topics by those of a file")
     made.add_argument("file")
     made.add_argument(

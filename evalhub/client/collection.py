@@ -14,14 +14,15 @@ from .answers import Answer, Board, Check, Comparison, Difference, Listed
 from .batches import Batch, files_of, submit_batch
 from .display import Chart
 from .errors import BadRule, EvalHubError, TimedOut
+from .experiments import ids_of
 from .gate import gate, question_of
 from .metadata import Metadata, metadata_of
-from .output import names_in
 from .rules import Rule
-from .runs import Run, find_run, run_id_in
+from .runs import Run, find_run
 from .sending import Call, Pause, Steps, parameters_of
 from .sessions import Sessions
 from .sources import read_file
+from .studies import Studied, as_list
 from .submitting import named_in, submitted
 from .verdicts import Verdict
 
@@ -36,7 +37,7 @@ _ON_BOARDS = ("measures", "sort", "order", "filter", "scores")
 _PAGING = ("run", "sort", "limit", "offset")
 
 
-class Collection:
+class Collection(Studied):
     """A test collection by its short name; nothing is asked for before a method is called."""
 
     def __init__(self, hub: Any, slug: str) -> None:
@@ -46,11 +47,6 @@ class Collection:
 
     def __repr__(self) -> str:
         return f"Collection({self.slug})"
-
-    @property
-    def page(self) -> str:
-        """The address of its page."""
-        return f"{self._hub.url}/collections/{self.slug}/"
 
     def info(self) -> Answer:
         """Return its description."""
@@ -288,20 +284,13 @@ class Collection:
     def _chart(self, name: str, form: str, parameters: dict[str, Any]) -> Steps[Chart]:
         asked = dict(parameters)
         if asked.get("runs"):
-            asked["runs"] = yield from self._ids(_as_list(asked["runs"]))
+            asked["runs"] = yield from self._ids(as_list(asked["runs"]))
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
         return (yield from self._hub._chart(f"{self.path}charts/", name, form, asked))  # type: ignore[no-any-return]
 
     def _ids(self, runs: Iterable[str | Run]) -> Steps[list[str]]:
-        """Return the ids of runs that are named in any way."""
-        found = []
-        for run in runs:
-            if isinstance(run, str):
-                known = run_id_in(run)
-                run = known or (yield from find_run(self._hub, self.slug, run))
-            found.append(run if isinstance(run, str) else str(run.id))
-        return found
+        return (yield from ids_of(self._hub, runs, self.slug))
 
     def _compared(self, runs: Sequence[str | Run], parameters: dict[str, Any], timeout: float) -> Steps[Comparison]:
         asked = {name: value for name, value in parameters.items() if value is not None}
@@ -310,7 +299,7 @@ class Collection:
         if asked.get("baseline"):
             asked["baseline"] = (yield from self._ids([asked["baseline"]]))[0]
         if len(runs) > _IN_ADDRESS:
-            body = {name: _as_list(value) if name in _LISTS else value for name, value in asked.items()}
+            body = {name: as_list(value) if name in _LISTS else value for name, value in asked.items()}
             response = yield from self._hub._ask(
                 Call("POST", f"{self.path}comparison/", json=body, key=uuid.uuid4().hex)
             )
@@ -388,10 +377,6 @@ class Qrels:
 
     def _activated(self) -> Steps[Answer]:
         return Answer((yield from self._hub._ask(Call("POST", f"{self._path}activate/", key=uuid.uuid4().hex))).json())
-
-
-def _as_list(value: Any) -> Any:
-    return names_in(value) if isinstance(value, str) else list(value)
 
 
 def _checked(if_taken: str) -> str:

@@ -183,6 +183,35 @@ def group_and_note(evh: Any) -> None:
     assert [row["text"] for row in evh("notes", "notes", "bm25", "-c", "told")] == ["a second try"]
 
 
+def explain(evh: Any, config: Config) -> None:
+    """Parameters, costs and topics: two of four runs say how they were made."""
+    with Hub(config) as hub:
+        for tag, k1 in (("bm25", 0.9), ("dense", 1.2)):
+            said = {"metadata": {"k1": k1, "b": 0.4}, "costs": {"latency_ms": 10 * k1}}
+            hub.request("PATCH", f"runs/{hub.run(tag, 'told').id}/", json=said)
+        team = hub.me().teams[0]["slug"]
+    keys = evh("parameters", "parameters", "told")
+    assert [(row["name"], row["values"]) for row in keys if row["space"] == "param"] == [
+        ("b", [0.4]),
+        ("k1", [0.9, 1.2]),
+    ]
+    beside = evh("configurations", "configurations", "told", "bm25", "dense")
+    assert beside[0] == {"name": "k1", "unit": "", "kind": "differs", f"{team}/bm25": 0.9, f"{team}/dense": 1.2}
+    how = ("--baseline", "bm25", "--changes")
+    (row,) = evh("configurations --changes", "configurations", "told", "bm25", "dense", *how)
+    assert row == {"run": f"{team}/dense", "name": "k1", "change": "changed", "before": 0.9, "after": 1.2}
+    topics = evh("topics difficulty", "topics", "told", "difficulty", "-m", "AP", "--sort", "topic")
+    assert [(row["topic_id"], row["title"], row["best"]) for row in topics] == [
+        ("1", "cats", 1.0), ("2", "dogs", 1.0), ("3", "", 1.0),
+    ]  # fmt: skip
+    on_two = evh("topics show", "topics", "told", "show", "2", "-m", "AP")
+    assert [(row["rank"], row["value"]) for row in on_two] == [(1, 1.0), (1, 1.0), (3, 0.5), (3, 0.5)]
+    evh("importance", "importance", "told", "-m", "AP")
+    evh("importance --levels", "importance", "told", "--levels")
+    priced = evh("frontier", "frontier", "told", "-m", "AP", "--cost", "latency_ms")
+    assert [(row["tag"], row["status"]) for row in priced] == [("bm25", "frontier"), ("dense", "frontier")]
+
+
 def test_every_command_writes_what_its_schema_says(
     place: tuple[Server, Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -237,6 +266,7 @@ def test_every_command_writes_what_its_schema_says(
     label_gate_and_import(evh, monkeypatch)
     group_and_note(evh)
     read_sessions(evh)
+    explain(evh, place[1])
     assert checked == set(schemas["$defs"])
     # And what writes files.
     assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0
@@ -252,6 +282,7 @@ def test_an_errand_of_a_program_that_awaits(place: tuple[Server, Config]) -> Non
         async with AsyncHub(place[1]) as hub:
             run = await hub.collection().submit(DENSE, tag="awaited")
             await run.wait(60)
+            assert (await hub.collection().topic("3", "AP", rows=1)).rows()[0]["value"] == 1.0
             return await run.means("AP")
 
     assert asyncio.run(errand())["AP"] == pytest.approx(2.5 / 3, abs=1e-12)

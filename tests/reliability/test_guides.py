@@ -26,7 +26,18 @@ GUIDES = [
 ]
 USERS = "from runs.models import User; [User.objects.create_user(name) for name in ('bob', 'carol')]"
 # What has no id, date or hash in it is printed to the letter.
-EXACT = ("| ", '"state"', "AP: build-27", '{"username"', "undecided: ", "  undecided: ", "  fine: ", "status ")
+EXACT = (
+    "| ",
+    '"state"',
+    "AP: build-27",
+    '{"username"',
+    "undecided: ",
+    "  undecided: ",
+    "  fine: ",
+    "status ",
+    "bm25.k1 ",
+    "k1 ",
+)
 # The command of the client, which the tests have not installed under its name.
 EVH = f'evh() {{ {sys.executable} -m evalhub.client "$@"; }}\n'
 
