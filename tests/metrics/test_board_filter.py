@@ -203,7 +203,7 @@ def test_an_answer_is_never_remembered_beyond_what_it_depends_on(anonymous: APIC
 @pytest.mark.parametrize(
     ("text", "detail"),
     [("foo:x", "filter, character 1: there is no field foo: here"), ("a status:done", "filter, character 10"),
-     ("a " * 501, "at most 1,000 are read"), ("(" * 400, "at most 5 deep"), ("a\0", "control character")],
+     ("a " * 501, "at most 1,000 are read"), ("(" * 400, "at most 5 deep"), ("a\x1b", "control character")],
 )  # fmt: skip
 def test_what_cannot_be_read_is_a_problem_of_the_filter(
     anonymous: APIClient, board: Collection, text: str, detail: str

@@ -50,7 +50,7 @@ QUERIES = (
     "status=evaluated", "status=queued", "status=failed", "filter=status:failed OR run-1 own:yes", "filter=foo:x",
 )  # fmt: skip
 MASKS = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?(?: UTC)?"), "<time>"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)?(?: UTC)?"), "<time>"),
     # Of pages; the list of what others did lately leaves out the year. Both are times of submission or writing.
     (re.compile(r"\d{1,2} [A-Z][a-z]{2}(?: \d{4})?, \d\d:\d\d(?::\d\d)?"), "<time>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<id>"),

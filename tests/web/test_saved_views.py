@@ -144,8 +144,8 @@ def test_the_trail_has_the_text_of_what_all_readers_see_alone(people: People, ru
 
 def test_views_of_a_blind_collection_are_for_its_organisers(people: People, run: str) -> None:
     codes = [
-        save(people.api["participant"], "filter=param:k1").json()["code"],
-        save(people.api["owner"], "filter=param:k1", scope="collection").json()["code"],
+        save(people.api["participant"], "filter=tag:rare_name").json()["code"],
+        save(people.api["owner"], "filter=tag:rare_name", scope="collection").json()["code"],
     ]
     Collection.objects.update(blind=True)
     for role in ("anonymous", "participant", "member", "other"):
@@ -157,7 +157,7 @@ def test_views_of_a_blind_collection_are_for_its_organisers(people: People, run:
             assert gone.content.replace(code.encode(), b"") == none.content.replace(b"2222222222", b"")
             page = people.browsers[role].get(f"/v/{code}/")
             assert page.status_code == 404
-            assert b"k1" not in page.content
+            assert b"rare_name" not in page.content
     assert names(people.api["owner"]) == ["Good ones"]
     Collection.objects.update(blind=False)
     assert len(names(people.api["participant"])) == 2
