@@ -70,7 +70,8 @@ def test_the_mean_of_a_curve_is_that_of_its_topics(measure: str, seed: int) -> N
     qrels, run = random_collection(seed)
     ours = drawn(measure, qrels, run)
     name, _, arguments = measure.partition("(")
-    cut = [parse_measure(f"{name}({arguments or ')'}@{k}").compute(judged_run(qrels, run)) for k in range(1, DEPTH + 1)]
+    judged = judged_run(qrels, run)
+    cut = [parse_measure(f"{name}({arguments or ')'}@{k}").compute(judged) for k in range(1, DEPTH + 1)]
     np.testing.assert_allclose(ours.topics, np.transpose(cut), rtol=0, atol=1e-12)
     np.testing.assert_allclose(ours.mean, np.mean(cut, axis=1), rtol=0, atol=1e-12)
     np.testing.assert_allclose(ours.ideal_mean, ours.ideal.mean(axis=0), rtol=0, atol=1e-12)

@@ -12,6 +12,9 @@ from tests.conftest import GOOD, POOR
 from tests.web.test_blind import only, seen
 from tests.web.worlds import People, make_collection, run_ids, submit_form
 
+# Its addresses are asked on PostgreSQL by test_hostile_requests and test_fuzz.
+pytestmark = pytest.mark.words
+
 # What the organiser's run says in each world.
 OTHERS: dict[str, Any] = {
     "world-a": {"k": "secret", "kind": 1, "zz": {"deep": True}, "kk": 5},

@@ -16,6 +16,9 @@ from tests.web.test_blind import EVERYWHERE_THE_SAME, OUTSIDERS, only, run_world
 from tests.web.test_matrix import BODIES, MATRIX, PAGES, parameters_of, patterns
 from tests.web.worlds import People, address, arguments, make_share, run_ids
 
+# Its addresses are asked on PostgreSQL by test_hostile_requests and test_fuzz.
+pytestmark = pytest.mark.words
+
 WORLDS = {"world-a": run_world_a, "world-b": run_world_b, "world-c": run_world_c}
 # What is drawn anew for every object that is made: codes of views, keys and secrets of links, tokens and webhooks.
 DRAWN = (

@@ -24,6 +24,9 @@ from tests.web.worlds import (
     make_runs,
 )
 
+# Its addresses are asked on PostgreSQL by test_hostile_requests and test_fuzz.
+pytestmark = pytest.mark.words
+
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ALL = "200 200 200 200 200 200 200"
 # Found, and then asked for the runs, or the topic, that are not named here.
