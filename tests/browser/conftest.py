@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 
 from tests.browser.site import Site, filled_site
 
-_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The first one has no window to draw, and takes half of the processor time.
+_CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def start_chromium(playwright: Playwright) -> Browser | None:
