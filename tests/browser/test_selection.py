@@ -111,3 +111,17 @@ def test_without_scripts_a_button_turns_the_page_and_keeps_the_ticks(chromium: B
         page.goto(f"{BOARD}?compare=selected")
         expect(page.get_by_role("alert")).to_contain_text("Choose at least two runs")
     context.close()
+
+
+def test_a_baseline_stays_in_the_address_when_the_statistics_are_late(visitor: BrowserContext, site: Site) -> None:
+    """The statistics that the board asks for by itself must not replace the link before its answer came."""
+    page = visitor.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.route("**/board/**", lambda route: (page.wait_for_timeout(500), route.continue_()))
+    page.goto(BOARD)
+    page.locator("a.pin").first.click()
+    expect(page.locator("#unpin")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    tick(page, 0)
+    assert {"baseline", "select"} <= set(parse_qs(urlsplit(page.url).query))
+    page.close()
