@@ -125,6 +125,13 @@ def test_all_are_compared_when_that_is_asked_for(browser: Client, board: Collect
     assert (answer.status_code, answer["Location"]) == (302, f"{BOARD}comparison/?measure=AP")
 
 
+def test_the_baseline_goes_with_the_chosen_runs(browser: Client, board: Collection) -> None:
+    first, second, third = (run.pk for run in Run.objects.order_by("tag")[:3])
+    answer = browser.get(BOARD, {"compare": "selected", "select": f"{first},{second}", "baseline": str(third)})
+    asked = parse_qs(urlsplit(answer["Location"]).query)
+    assert (asked["baseline"], asked["family"]) == ([str(third)], ["all"])
+
+
 def test_what_is_gone_is_not_ticked(browser: Client, board: Collection) -> None:
     kept, gone, failed = Run.objects.order_by("tag")[:3]
     Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)

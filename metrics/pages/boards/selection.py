@@ -111,7 +111,8 @@ def _chosen(collection: Collection, query: Query) -> list[UUID]:
 def comparison_address(collection: Collection, query: Query, which: str) -> str | None:
     """Return the address that compares the chosen runs, or all of them.
 
-    Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once.
+    Chosen runs keep the family from which they were chosen, the whole leaderboard if it can be compared at once, and
+    its baseline: the comparison has the same p values.
     Return None for fewer than two chosen runs, and for an invalid measure.
     """
     chosen = [] if which == "all" else _chosen(collection, query)
@@ -123,6 +124,7 @@ def comparison_address(collection: Collection, query: Query, which: str) -> str 
         asked = {
             "measure": measure_in(query, "sort", measures[0].name, collection.documents).name,
             "runs": ",".join(str(run) for run in chosen),
+            "baseline": query.get("baseline"),
         }
         ranked = read_progress(collection=collection, scores=scores_in(query)).evaluated
     except EvalHubError:
