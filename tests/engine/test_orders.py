@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -146,6 +147,14 @@ def test_overlapping_groups_share_their_middle() -> None:
     assert tiers_of([0.5, 0.6], set()).groups == ((0,), (0,))
 
 
+def test_groups_of_some_runs_are_without_those_of_the_others_alone() -> None:
+    """a to e, of which only neighbours are alike: ab, bc, cd, de."""
+    found = tiers_of([0.9, 0.8, 0.7, 0.6, 0.5], {(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4)})
+    assert found.groups == ((0,), (0, 1), (1, 2), (2, 3), (3,))
+    assert found.of(np.array([0, 1, 2])).groups == ((0,), (0, 1), (1,))
+    assert found.of(np.array([0, 2, 4])).groups == ((0,), (1,), (2,))
+
+
 @given(st.integers(2, 9), st.data())
 def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, data: st.DataObject) -> None:
     pairs = [(i, j) for i in range(runs) for j in range(i + 1, runs)]
@@ -154,6 +163,14 @@ def test_two_runs_share_a_group_exactly_when_they_are_not_separated(runs: int, d
     found = tiers_of(means, separated)
     for i, j in pairs:
         assert bool(set(found.groups[i]) & set(found.groups[j])) == ((i, j) not in separated)
+    kept = data.draw(st.lists(st.integers(0, runs - 1), unique=True, min_size=1))
+    fewer = found.of(np.array(kept))
+    assert fewer.tier.tolist() == found.tier[kept].tolist()
+    for i, j in itertools.combinations(range(len(kept)), 2):
+        pair = (min(kept[i], kept[j]), max(kept[i], kept[j]))
+        assert bool(set(fewer.groups[i]) & set(fewer.groups[j])) == (pair not in separated)
+    numbers = {number for groups in fewer.groups for number in groups}
+    assert numbers == set(range(len(numbers)))
     best = {number: max(np.flatnonzero(found.tier == number), key=lambda run: means[run]) for number in found.tier}
     assert all(means[best[n]] >= means[best[n + 1]] for n in best if n + 1 in best)
 

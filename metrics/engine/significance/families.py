@@ -85,18 +85,15 @@ class Family:
         return self.verdicts.significant
 
     def of(self, rows: Ints, pairs: Ints) -> Family:
-        """Some of the runs and pairs, by their places; p, verdicts and groups stay those of the whole family."""
+        """Some of the runs and pairs, by their places; p, verdicts and tiers stay those of the whole family."""
         entries = {field.name: getattr(self.result, field.name) for field in fields(self.result)}
         kept: dict[str, Any] = {name: entry[pairs] for name, entry in entries.items() if isinstance(entry, np.ndarray)}
-        separated = self.tiers and Tiers(
-            self.tiers.tier[rows], tuple(self.tiers.groups[row] for row in rows.tolist() if self.tiers.groups)
-        )
         return replace(
             self,
             result=replace(self.result, **kept),
             adjusted=self.adjusted[pairs],
             verdicts=self.verdicts.of(pairs),
-            tiers=separated,
+            tiers=self.tiers and self.tiers.of(rows),
         )
 
 

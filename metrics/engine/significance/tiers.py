@@ -21,6 +21,24 @@ class Tiers:
     tier: Ints
     groups: tuple[tuple[int, ...], ...]
 
+    def of(self, rows: Ints) -> Tiers:
+        """Return some of the runs: the same tiers, and groups renumbered without those that tell nothing more of
+        these runs, because another group has all of them that it has."""
+        kept = [self.groups[row] for row in rows.tolist() if self.groups]
+        members: dict[int, set[int]] = {}
+        for place, groups in enumerate(kept):
+            for group in groups:
+                members.setdefault(group, set()).add(place)
+        needed = [
+            group
+            for group, these in sorted(members.items())
+            if not any(these < those or (these == those and other < group) for other, those in members.items())
+        ]
+        numbers = {group: number for number, group in enumerate(needed)}
+        return Tiers(
+            self.tier[rows], tuple(tuple(numbers[group] for group in groups if group in numbers) for groups in kept)
+        )
+
 
 def tiers(
     means: Floats,
