@@ -184,6 +184,13 @@ class BoardTable:
             found.append(ParameterColumn(column, sorting, f"{'-' * (sorting == 'ascending')}{column.name}"))
         return found
 
+    @cached_property
+    def own_team(self) -> str:
+        """Return the team of the reader's to which all shown runs belong; empty if there are others: then each row
+        names its team."""
+        teams = {line.row.run.team.slug for line in self.lines if line.mine}
+        return teams.pop() if len(teams) == 1 and all(line.mine for line in self.lines) else ""
+
     @property
     def with_judged(self) -> bool:
         """Return whether the share of judged documents needs a column: it may be one of the measures."""
