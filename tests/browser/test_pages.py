@@ -255,12 +255,36 @@ def test_several_runs_are_submitted_with_a_row_for_each(session: BrowserContext,
         page.get_by_role("button", name="Check only").click()
         expect(page.locator("#told")).to_have_text("2 can be submitted of 3, 1 refused")
         page.get_by_role("button", name="Submit").click()
-        expect(page.locator("#told")).to_have_text("2 submitted of 3, 1 refused")
+        expect(page.locator("#told")).to_have_text("2 submitted of 3, 1 refused. See the leaderboard")
         refused = page.locator("#rows tbody tr").nth(1)
         expect(refused).to_contain_text("a line needs 6 columns")
         assert faults_of_access(page) == []
         page.get_by_role("link", name="second", exact=True).click()
         expect(page.get_by_role("heading", name="second")).to_be_visible()
+
+
+def test_settings_of_single_runs_are_in_files_beside_them(session: BrowserContext, site: Site) -> None:
+    with watched(session, site) as seen:
+        page = seen.page
+        page.goto(address(site, "submit"))
+        contents = {
+            "low.run": site.sample,
+            "high.run": site.sample,
+            "low.json": b'{"b": 0.3, "stemmer": "porter"}',
+            "high.json": b"[1]",
+            "lost.json": b"{}",
+        }
+        files = [{"name": name, "mimeType": "text/plain", "buffer": content} for name, content in contents.items()]
+        page.locator("#file").set_input_files(files=files)  # type: ignore[arg-type]
+        page.get_by_label("Tag of each file").select_option("name")
+        page.get_by_label("Metadata").fill("b = 0.9\nmodel = BM25")
+        page.get_by_role("button", name="Submit").click()
+        expect(page.locator("#told")).to_have_text("1 submitted of 3, 2 refused. See the leaderboard")
+        expect(page.locator("#rows")).to_contain_text("high.json: not a JSON object")
+        expect(page.locator("#rows")).to_contain_text("there is no run file of this name")
+        page.get_by_role("link", name="low", exact=True).click()
+        for text in ("0.3", "porter", "BM25"):
+            expect(page.locator("main")).to_contain_text(text)
 
 
 def test_a_colleague_joins_by_a_link_without_scripts(chromium: Browser, session: BrowserContext, site: Site) -> None:

@@ -5,14 +5,14 @@ const chosen = form.querySelector("#file");
 const table = form.querySelector("#rows");
 const AT_ONCE = 2;
 const TRIES = 3;
+const ENDINGS = /(\.(gz|zst|run|txt|trec|res|tsv|json))+$/i;
 let rows = [];
 
 const make = (name, properties = {}) => Object.assign(document.createElement(name), properties);
 const size = (bytes) => `${(bytes / 1048576).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
 
 function tagOfName(name) {
-  const stem = name.replace(/(\.(gz|zst|run|txt|trec|res|tsv))+$/i, "");
-  return stem.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
+  return name.replace(ENDINGS, "").replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
 }
 
 function tell(row, state, words, ...more) {
@@ -20,13 +20,14 @@ function tell(row, state, words, ...more) {
   row.cell.replaceChildren(make("span", { className: `label ${state}`, textContent: words }), ...more);
 }
 
-function makeRow(file) {
-  const row = { file, line: make("tr"), tag: make("input", { type: "text", maxLength: 64 }), cell: make("td") };
+function makeRow(file, beside) {
+  const row = { file, beside, line: make("tr"), tag: make("input", { type: "text", maxLength: 64 }), cell: make("td") };
   row.bar = make("progress", { max: 1, value: 0, ariaLabel: `sent of ${file.name}`, hidden: true });
   row.tag.ariaLabel = `tag of ${file.name}`;
   row.tag.placeholder = "as in the file";
   const name = make("th", { scope: "row", textContent: file.name });
-  name.append(" ", make("span", { className: "faint", textContent: size(file.size) }));
+  const more = beside ? ` with ${beside.name}` : "";
+  name.append(" ", make("span", { className: "faint", textContent: `${size(file.size)}${more}` }));
   const tag = make("td");
   tag.append(row.tag);
   const sent = make("td");
@@ -38,12 +39,18 @@ function makeRow(file) {
   return row;
 }
 
-// The rows of the files that are chosen; one file needs none.
+// The rows of the files that are chosen; one file needs none. A JSON file has the settings of the run of its name.
 function showRows() {
   const files = [...chosen.files];
-  rows = files.length > 1 ? files.map(makeRow) : [];
+  const stem = (file) => file.name.replace(ENDINGS, "");
+  const runs = files.filter(({ name }) => !/\.json$/i.test(name));
+  const settings = new Map(files.filter((file) => !runs.includes(file)).map((file) => [stem(file), file]));
+  rows = files.length > 1 ? runs.map((file) => makeRow(file, settings.get(stem(file)))) : [];
+  const used = new Set(rows.map(({ beside }) => beside));
+  for (const [, file] of settings) if (rows.length && !used.has(file)) rows.push(alone(file));
   table.replaceChildren();
   form.querySelector("#tag").disabled = rows.length > 0;
+  form.querySelector("#one-tag").hidden = rows.length > 0;
   document.getElementById("report").replaceChildren();
   if (!rows.length) return;
   const head = make("tr");
@@ -57,6 +64,15 @@ function showRows() {
   frame.append(lines);
   table.append(frame, make("p", { id: "told", className: "faint", role: "status" }));
   proposeTags();
+}
+
+// A JSON file without a run is not sent: its reader learns why.
+function alone(file) {
+  const row = makeRow(file);
+  row.tag.disabled = true;
+  row.alone = true;
+  tell(row, "failed", "no run", " there is no run file of this name");
+  return row;
 }
 
 function proposeTags() {
@@ -85,6 +101,15 @@ function metadataOf(text) {
     }
   }
   return JSON.stringify(found);
+}
+
+// Those of the form and, of the same key instead, those of the file beside the run.
+async function settingsOf(row) {
+  const common = metadataOf(form.elements.metadata.value);
+  if (!row.beside) return common;
+  const own = JSON.parse(await row.beside.text());
+  if (own === null || typeof own !== "object" || Array.isArray(own)) throw new Error("not a JSON object");
+  return JSON.stringify({ ...JSON.parse(common || "{}"), ...own });
 }
 
 // A key for each request with these fields: sent again after a lost answer, it takes effect once.
@@ -134,9 +159,15 @@ function problems(answer) {
 
 async function send(row, dryRun) {
   const value = (name) => form.elements[name].value;
+  let metadata;
+  try {
+    metadata = await settingsOf(row);
+  } catch (error) {
+    return tell(row, "failed", "refused", ` ${row.beside.name}: ${error.message}`);
+  }
   const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
     experiment: form.querySelector("#experiment")?.value ?? "",
-    metadata: metadataOf(value("metadata")), system: value("system"), dry_run: dryRun ? "true" : "" };
+    metadata, system: value("system"), dry_run: dryRun ? "true" : "" };
   row.bar.hidden = false;
   for (let attempt = 1; ; attempt++) {
     tell(row, "evaluating", "sending");
@@ -161,7 +192,9 @@ function report(dryRun) {
   const number = (state) => rows.filter((row) => row.state === state).length;
   const done = dryRun ? `${number("checked")} can be submitted` : `${number("evaluated")} submitted`;
   const words = `${done} of ${rows.length}, ${number("failed")} refused`;
-  document.getElementById("told").textContent = words;
+  const told = document.getElementById("told");
+  told.textContent = words;
+  if (!dryRun && number("evaluated")) told.append(". ", make("a", { href: form.dataset.board, textContent: "See the leaderboard" }));
 }
 
 async function sendAll(dryRun) {
@@ -175,7 +208,7 @@ async function sendAll(dryRun) {
     return;
   }
   const most = Number(form.dataset.most);
-  const left = rows.filter((row) => row.state !== "evaluated" && row.file.size <= most);
+  const left = rows.filter((row) => row.state !== "evaluated" && !row.alone && row.file.size <= most);
   const buttons = form.querySelectorAll("button[name=action]");
   for (const button of buttons) button.disabled = true;
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
@@ -203,5 +236,6 @@ form.addEventListener("htmx:xhr:progress", ({ detail }) => {
   bar.hidden = !detail.lengthComputable || detail.loaded === detail.total;
   bar.value = detail.total ? detail.loaded / detail.total : 0;
 });
+form.querySelector("#beside").hidden = false;
 // A browser that comes back to the page may have kept its files.
 showRows();
