@@ -48,7 +48,8 @@ class JudgementsPage(ChangingSection):
         versions = list(collection.qrels.select_related("created_by").defer("topic_ids").order_by("-version"))
         active = next((one for one in versions if one.active), None)
         given = request.data if request.method == "POST" else {"activate": "true"}
-        return {"versions": versions, "active": active, "columns": _COLUMNS, "given": given}
+        with_runs = collection.runs.filter(deleted_at=None).exists()
+        return {"versions": versions, "active": active, "columns": _COLUMNS, "given": given, "with_runs": with_runs}
 
     def change(self, request: Request, collection: Collection) -> str | HttpResponse:
         if request.data.get("action") == "activate":
