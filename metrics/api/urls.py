@@ -4,7 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from metrics.api import charts, evaluations, measures, shares
-from metrics.api.boards import citation, frontier, importance, saved_views, systems, what_if
+from metrics.api.boards import citation, configurations, frontier, importance, saved_views, systems, what_if
 from metrics.api.boards import views as boards
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
@@ -96,6 +96,11 @@ urlpatterns = [
     ),
     path("collections/<slug:collection>/difference/", differences.DifferenceView.as_view(), name="difference"),
     path("collections/<slug:collection>/what-if/", what_if.WhatIfView.as_view(), name="what-if"),
+    path(
+        "collections/<slug:collection>/configurations/export/csv/",
+        configurations.ConfigurationsExport.as_view(),
+        name="configurations-export",
+    ),
     path("collections/<slug:collection>/importance/", importance.ImportanceView.as_view(), name="importance"),
     path(
         "collections/<slug:collection>/importance/export/<sheet_export:kind>/",

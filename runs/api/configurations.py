@@ -36,6 +36,15 @@ AnyValues = Annotated[
 ]
 
 
+PARAMETERS = [
+    OpenApiParameter(
+        "runs", description=f"run ids separated by commas, {MIN_RUNS} to {MAX_RUNS}; default: those of filter"
+    ),
+    OpenApiParameter("filter", description="the runs that a filter of the leaderboard selects; default: all"),
+    OpenApiParameter("baseline", description="a run id: what changed in the others since"),
+]
+
+
 class ConfiguredRun(TypedDict):
     id: UUID
     team: str
@@ -96,13 +105,7 @@ class ConfigurationsView(APIView):
     @extend_schema(
         operation_id="configurations_retrieve",
         responses=shape(ConfigurationsOfRuns),
-        parameters=[
-            OpenApiParameter(
-                "runs", description=f"run ids separated by commas, {MIN_RUNS} to {MAX_RUNS}; default: those of filter"
-            ),
-            OpenApiParameter("filter", description="the runs that a filter of the leaderboard selects; default: all"),
-            OpenApiParameter("baseline", description="a run id: what changed in the others since"),
-        ],
+        parameters=PARAMETERS,
     )
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)

@@ -91,6 +91,7 @@ DEAREST: dict[str, str] = {
     "measure-suggestions": "/measures/suggestions/?measures={odd},n",
     "parameters": _BOARD + "parameters/?limit=100&filter=-tag:n{n} has:parameters",
     "configurations": _BOARD + "configurations/?filter=-tag:n{n}",
+    "configurations-export": _BOARD + "configurations/export/csv/?filter=-tag:n{n}",
     "configurations-page": _PAGE + "configurations/?filter=-tag:n{n}",
     "parameters-page": _PAGE + "parameters/?filter=-tag:n{n} has:parameters",
     # Nothing is computed for these.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import pytest
@@ -151,3 +153,35 @@ def test_a_participant_compares_the_runs_of_own_teams_alone(bob: User, board: Co
     ].replace("00000000-0000-4000-8000-000000000000", "")
     assert guest.get(ADDRESS, {"filter": "measure:AP>0"}).status_code == 403
     assert client_of(None).get(ADDRESS).json()["code"] == "too_few_runs"
+
+
+def rows_of_file(client: APIClient, **query: Any) -> list[dict[str, str]]:
+    answer = client.get(f"{ADDRESS}export/csv/", query)
+    assert answer.status_code == 200, answer.content
+    assert answer["Content-Disposition"] == 'attachment; filename="board-configurations.csv"'
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+def test_the_file_has_a_row_for_each_run_the_best_first(anonymous: APIClient, board: Collection) -> None:
+    rows = rows_of_file(anonymous)
+    assert {row["tag"] for row in rows} == {"r0", "r1", "r2", "late"}
+    assert rows[-1]["tag"] == "late"
+    means = [float(row["AP"]) for row in rows[:-1]]
+    assert means == sorted(means, reverse=True)
+    by_tag = {row["tag"]: row for row in rows}
+    assert [by_tag[tag]["param:bm25.k1"] for tag in ("r0", "r1", "late")] == ["0.9", "1.2", ""]
+    assert [by_tag[tag]["param:stemmed"] for tag in ("r0", "r1", "r2")] == ["true", "1", ""]
+    assert list(by_tag["r0"])[-2:] == ["param:platform.cpu", "param:seed"]
+    against = rows_of_file(anonymous, baseline=run_id("r1"))
+    assert (against[0]["tag"], against[0]["changes"]) == ("r1", "0")
+
+
+def test_the_file_of_a_blind_collection_has_own_runs_without_means(alice: User, bob: User, board: Collection) -> None:
+    for tag in ("b1", "b2"):
+        run = make_run(board, tag)
+        Run.objects.filter(pk=run.pk).update(team=bob.personal_team, metadata={"own": tag})
+    Collection.objects.update(blind=True)
+    rows = rows_of_file(client_of(bob))
+    assert [list(row.values())[1:] for row in rows] == [["bob", "b1", "b1"], ["bob", "b2", "b2"]]
+    assert list(rows[0]) == ["run", "team", "tag", "param:own"]
+    assert "AP" in rows_of_file(client_of(alice))[0]

@@ -66,6 +66,7 @@ ENDPOINTS = {
     "collections/small/precision-recall/?rel=all": 8,
     "collections/small/parameters/": 7,
     "collections/small/configurations/?filter=good OR poor&baseline={run}": 6,
+    "collections/small/configurations/export/csv/": 9,
     "runs/?id={run},{other}": 4,
     "runs/{run}/history/": 5,
     "runs/{run}/artifacts/": 3,

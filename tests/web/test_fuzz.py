@@ -61,6 +61,7 @@ WHOLE_ANSWERS = (
     ("collections/{collection}/evaluations/", {}),
     ("collections/{collection}/parameters/", {}),
     ("collections/{collection}/configurations/", {"runs": "{run},{other}", "baseline": "{other}"}),
+    ("collections/{collection}/configurations/export/csv/", {"runs": "{run},{other}", "baseline": "{other}"}),
     ("collections/{collection}/labels/", {}),
     ("collections/{collection}/labels/main/", {}),
     ("collections/{collection}/views/", {}),

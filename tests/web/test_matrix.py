@@ -173,6 +173,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "leaderboard-export": {"GET":    ALL},
     "parameters":         {"GET":    ALL},
     "configurations":     {"GET":    ALL},
+    "configurations-export": {"GET": ALL},
     "parameter":          {"PATCH":  "401 403 403 200 403 200 403"},
     "comparison":         {"GET":    ALL,
                            "POST":   "401 202 202 202 202 202 202"},
@@ -403,6 +404,7 @@ BLIND: dict[str, dict[str, str]] = {
     "session-page":       {"GET":    OWN_SCORES},
     # Whoever sees no two runs has nothing to compare.
     "configurations":     {"GET":    "400 200 400 200 400 200 200"},
+    "configurations-export": {"GET": "400 200 400 200 400 200 200"},
     "leaderboard":        {"GET":    SCORES},
     "leaderboard-export": {"GET":    SCORES},
     "comparison":         {"GET":    SCORES,

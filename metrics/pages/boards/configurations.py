@@ -18,6 +18,8 @@ from metrics.services.boards.configurations import (
     NOT_SET,
     ComparedParameter,
     Configurations,
+    RunMeans,
+    best_first,
     read_means,
     told_value,
 )
@@ -91,12 +93,12 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
     scored = can_see_scores(request.user, collection)
 
-    def read() -> tuple[Configurations, Any]:
+    def read() -> tuple[Configurations, RunMeans | None]:
         found = configurations_in(query, collection, request.user)
         return found, read_means(collection=collection, runs=[run.pk for run in found.runs]) if scored else None
 
     found, means = read_in_snapshot(read)
-    order, texts = _order(found, means)
+    order, texts = best_first(found, means), _texts(means)
     beside = next((place for place in order[1:] if str(found.runs[place].pk) == query.get("beside")), None)
     if beside is not None and not query.get("offset"):
         offset = (order.index(beside) - 1) // _COLUMNS * _COLUMNS
@@ -131,21 +133,10 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
     }
 
 
-def _order(found: Configurations, means: Any) -> tuple[list[int], dict[UUID, str]]:
-    """Return the places of the runs, the baseline first and then the best, and the means as texts."""
-    places = list(range(len(found.runs)))
+def _texts(means: RunMeans | None) -> dict[UUID, str]:
     if means is None:
-        return places, {}
-    value = {pk: mean for pk, (mean, _) in means.means.items()}
-    sign = 1 if means.measure.definition.lower_is_better else -1
-
-    def standing(place: int) -> tuple[bool, bool, float]:
-        run = found.runs[place]
-        mean = value.get(run.pk)
-        return run is not found.baseline, mean is None, sign * (mean or 0.0)
-
-    texts = {pk: mean_cell(means.measure, mean, means.topics).text for pk, mean in means.means.items()}
-    return sorted(places, key=standing), texts
+        return {}
+    return {pk: mean_cell(means.measure, mean, means.topics).text for pk, mean in means.means.items()}
 
 
 def _row(parameter: ComparedParameter, shown: list[int], aside: set[int], against: bool) -> ParameterRow:

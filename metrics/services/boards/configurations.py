@@ -218,3 +218,19 @@ def read_means(*, collection: Collection, runs: list[UUID]) -> RunMeans | None:
     run_of = dict(current.order_by().values_list("pk", "run_id"))
     found = means_of(list(run_of), [measure], own_measures(collection), qrels.pk) if run_of else {}
     return RunMeans(measure, qrels.topics, {run_of[pk]: mean for (pk, _), mean in found.items()})
+
+
+def best_first(found: Configurations, means: RunMeans | None) -> list[int]:
+    """Return the places of the runs: the baseline first, then the best; without means as they are."""
+    places = list(range(len(found.runs)))
+    if means is None:
+        return places
+    value = {pk: mean for pk, (mean, _) in means.means.items()}
+    sign = 1 if means.measure.definition.lower_is_better else -1
+
+    def standing(place: int) -> tuple[bool, bool, float]:
+        run = found.runs[place]
+        mean = value.get(run.pk)
+        return run is not found.baseline, mean is None, sign * (mean or 0.0)
+
+    return sorted(places, key=standing)

@@ -1,0 +1,39 @@
+"""The API of configurations as files."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from metrics.exports.boards.configurations import render
+from metrics.services.boards.configurations import Configurations, RunMeans, read_means
+from metrics.services.snapshots import read_in_snapshot
+from runs.api.access import visible_collection
+from runs.api.configurations import PARAMETERS, configurations_in
+from runs.api.parameters import text_of
+from runs.models import can_see_scores
+
+
+class ConfigurationsExport(APIView):
+    """The configurations as CSV: a row for each run, the baseline first and then the best, a column for each parameter,
+    and the mean of the collection's first measure for readers who see scores."""
+
+    problems = (403,)
+
+    @extend_schema(
+        operation_id="configurations_export", responses={(200, "text/csv"): OpenApiTypes.STR}, parameters=PARAMETERS
+    )
+    def get(self, request: Request, collection: str) -> HttpResponse:
+        board = visible_collection(request, collection)
+        asked, scored = text_of(request.query_params), can_see_scores(request.user, board)
+
+        def read() -> tuple[Configurations, RunMeans | None]:
+            found = configurations_in(asked, board, request.user)
+            return found, read_means(collection=board, runs=[run.pk for run in found.runs]) if scored else None
+
+        response = HttpResponse("".join(render(*read_in_snapshot(read))), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{board.slug}-configurations.csv"'
+        return response
