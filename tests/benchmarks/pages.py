@@ -103,7 +103,9 @@ def multiply(number: int) -> None:
     with transaction.atomic():
         for index in range(number - len(known)):
             model = known[index % len(known)]
-            run = Run.objects.create(**{**_fields(model.run, "id"), "tag": f"{model.run.tag}-{index}"})
+            # A version of a system is one run.
+            own = {"tag": f"{model.run.tag}-{index}", "system_id": None, "version": None}
+            run = Run.objects.create(**{**_fields(model.run, "id"), **own})
             made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
             JudgedView.objects.create(evaluation=made, content=model.view.content)
             MetricVector.objects.bulk_create(_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
