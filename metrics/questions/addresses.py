@@ -47,7 +47,7 @@ def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str,
         "runs": ",".join(query.runs or runs or []),
         "family": "" if query.family is None else ",".join(query.family) or "all",
         "baseline": query.baseline or "",
-        "tests": ",".join(query.tests),
+        "tests": ",".join([*query.tests, *query.practical.tests]),
         "correction": rule.correction,
         "alpha": rule.alpha,
         "confidence": options.confidence,
@@ -57,6 +57,7 @@ def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str,
         "zeros": options.zeros,
         "ties": options.ties,
         "min_difference": options.min_difference,
+        "margin": query.practical.margin if query.practical.tests and query.practical.margin is not None else "",
     }
     unsaid = {**USUAL, "zeros": DEFAULTS.zeros, "ties": DEFAULTS.ties, "min_difference": DEFAULTS.min_difference}
     return {name: str(value) for name, value in given.items() if value not in ("", unsaid.get(name))}

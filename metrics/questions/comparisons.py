@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from django.http import Http404, HttpRequest
@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from metrics.engine.errors import MeasureError
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
+from metrics.engine.significance.practical import PRACTICAL, Practical
 from metrics.models import Comparison
 from metrics.questions.parameters import (
     MAX_SEED,
@@ -64,15 +65,26 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
         ties=choice_in(parameters, "ties", TIES) or DEFAULTS.ties,
     )
     runs = run_ids_in(parameters)
+    named_tests = list(dict.fromkeys(test.strip() for test in tests.split(",") if test.strip()))
     return ComparisonQuery(
         measures=list(dict.fromkeys(measures)),
         runs=runs,
         baseline=run_id_in(parameters, "baseline"),
-        tests=list(dict.fromkeys(test.strip() for test in tests.split(",") if test.strip())) or ["paired_t"],
+        tests=[test for test in named_tests if test not in PRACTICAL] or ["paired_t"],
         rule=Rule(parameters.get("correction") or "holm", share_in(parameters, "alpha", 0.05)),
         options=options,
         scores=scores_in(parameters),
         family=family_in(parameters, runs),
+        practical=practical_in(parameters, named_tests),
+    )
+
+
+def practical_in(parameters: Mapping[str, str], tests: Sequence[str]) -> Practical:
+    """Return what is asked beside the tests: those of these names that are in PRACTICAL, and their margin."""
+    margin = parameters.get("margin")
+    return Practical(
+        tests=tuple(test for test in tests if test in PRACTICAL),
+        margin=number_in("margin", margin, 0.0, sys.float_info.max) if margin else None,
     )
 
 

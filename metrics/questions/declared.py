@@ -11,6 +11,7 @@ from drf_spectacular.utils import OpenApiParameter
 from metrics.engine.curves import CURVES
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
+from metrics.engine.significance.practical import PRACTICAL
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.services.boards.versions import VERSIONS as BOARD_VERSIONS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
@@ -101,7 +102,7 @@ COMPARISON = (
     parameter("runs", "run ids separated by commas; default: all evaluated runs"),
     parameter("family", "run ids, or all: the runs that `runs` were found among, whose pairs are corrected together"),
     parameter("baseline", "a run id: compare every other run with this one only"),
-    parameter("tests", f"one or several of {', '.join(TESTS)}"),
+    parameter("tests", f"one or several of {', '.join([*TESTS, *PRACTICAL])}"),
     parameter("test", "the same as tests, of which one is given"),
     parameter("correction", ", ".join(CORRECTIONS)),
     ALPHA,
@@ -110,6 +111,7 @@ COMPARISON = (
     parameter("seed", "of tests that draw, default: 0", OpenApiTypes.INT),
     parameter("zeros", "what Wilcoxon's test does with equal values", choices=ZEROS),
     parameter("ties", "which differences tie for Wilcoxon's test", choices=TIES),
+    parameter("margin", "the smallest difference that would matter, for tost, which needs it", OpenApiTypes.NUMBER),
     parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
     SCORES,
 )

@@ -28,6 +28,7 @@ from metrics.engine.significance.effect_sizes import (
     relative_difference,
     standardised_difference,
 )
+from metrics.engine.significance.equivalence import power_of_tost, tost
 from metrics.engine.significance.fragility import fragility
 from metrics.engine.significance.rank_sets import rank_sets
 from metrics.engine.significance.shrinkage import expected_means
@@ -61,6 +62,7 @@ _DESIGN = (
     topic_set_size.half_width,
 )
 
+_PRACTICAL = (tost, power_of_tost)
 _EXPLANATION = (changes_of, associate, cramers_v, frontier)
 
 
@@ -75,6 +77,7 @@ def reference() -> str:
     """Return the reference as Markdown."""
     parts: list[tuple[str, dict[str, Callable[..., Any]]]] = [
         ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
+        ("Practical difference", {function.__name__: function for function in _PRACTICAL}),
         ("Tests of all runs at once", {**OMNIBUS}),
         ("Latin squares", {"latin_square": latin_square.analyse, "contrast": latin_square.contrast}),
         ("Corrections", {**CORRECTIONS}),

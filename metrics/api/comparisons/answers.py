@@ -15,9 +15,10 @@ from metrics.api.comparisons.pairs import Pair, SplitPair, pair_answer, split_pa
 from metrics.engine.significance import TESTS, families
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import INTERVALS
+from metrics.engine.significance.practical import PRACTICAL
 from metrics.engine.significance.tiers import letters_of
 from metrics.services.comparisons import shown_pairs
-from metrics.services.comparisons.comparison import Compared, one_of_many, split_omnibus
+from metrics.services.comparisons.comparison import Compared, ComparisonQuery, one_of_many, split_omnibus
 from metrics.services.comparisons.shown_pairs import (
     PairSelection,
     choose_pairs,
@@ -98,6 +99,13 @@ class Omnibus(TypedDict):
     cautions: list[Caution]
 
 
+class Equivalence(TypedDict):
+    correction: str
+    family: Annotated[int, "number of pairs that p counts for"]
+    equivalent: Annotated[int, "number of pairs that are"]
+    cautions: list[Caution]
+
+
 class LeftOut(TypedDict):
     topic_id: str
     runs_without_value: int
@@ -127,11 +135,17 @@ class ComparedMeasure(TypedDict):
     means: Annotated[list[ComparedMean], "best first"]
     omnibus: dict[str, Omnibus]
     tests: dict[str, Family]
+    equivalence: Annotated[Equivalence | None, "null without tost"]
     disagreements: Annotated[
         Disagreements | None, "pairs on which tests of means and of ranks disagree; null for tests of one kind"
     ]
     count: Annotated[int, "pairs of all pages"]
     pairs: list[Pair]
+
+
+class Practical(TypedDict):
+    tests: Annotated[list[str], OneOf(PRACTICAL)]
+    margin: Annotated[float | None, "the smallest difference that would matter, for tost"]
 
 
 class PairFamily(TypedDict):
@@ -157,6 +171,7 @@ class Comparison(TypedDict):
     engine_version: str
     stale: bool
     tests: list[str]
+    practical: Annotated[Practical | None, "what is requested beside the tests"]
     family: PairFamily
     correction: str
     alpha: float
@@ -215,6 +230,7 @@ def comparison_answer(
         engine_version=answer.engine_version,
         stale=answer.stale,
         tests=query.tests,
+        practical=_practical(query),
         family=PairFamily(
             kind="all_pairs" if entrants.baseline is None else "baseline",
             baseline=None if entrants.baseline in answer.gone else query.baseline,
@@ -264,9 +280,27 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
         ],
         omnibus={name: omnibus_answer(result) for name, result in compared.omnibus.items()},
         tests={family.test: _family(answer, compared, family) for family in compared.families},
+        equivalence=_equivalence(answer, compared),
         disagreements=split,
         count=count,
         pairs=[pair_answer(pair, topics) for pair in shown_pairs.shown_pairs(answer, compared, chosen)],
+    )
+
+
+def _practical(query: ComparisonQuery) -> Practical | None:
+    asked = query.practical
+    return Practical(tests=list(asked.tests), margin=asked.margin) if asked.tests else None
+
+
+def _equivalence(answer: Answer, compared: Compared) -> Equivalence | None:
+    found = compared.equivalence
+    if found is None:
+        return None
+    return Equivalence(
+        correction=found.correction,
+        family=found.size,
+        equivalent=int(np.count_nonzero(found.both.holds & visible_pairs(answer, compared))),
+        cautions=cautions_of(found.cautions),
     )
 
 

@@ -9,7 +9,7 @@ from metrics.api.answers import number
 from metrics.engine.significance.effect_sizes import READINGS
 from metrics.engine.significance.verdicts import REASONS, VERDICTS
 from metrics.services.comparisons import shown_pairs
-from metrics.services.comparisons.shown_pairs import ShownPair
+from metrics.services.comparisons.shown_pairs import Held, PairEquivalence, ShownPair
 from runs.api.shapes import OneOf
 
 Way = Annotated[str | None, OneOf(VERDICTS), "of a against b"]
@@ -32,6 +32,26 @@ class Verdict(TypedDict):
     significant: Annotated[bool, "whether there is a verdict"]
     verdict: Way
     withheld: Withheld
+
+
+class Claim(TypedDict):
+    p_value: Annotated[float | None, "one-sided; null without spread"]
+    p_adjusted: Annotated[float | None, "corrected over the family"]
+    holds: bool
+
+
+class Equivalence(TypedDict):
+    low: Annotated[float | None, "of the interval of 1 - 2 alpha"]
+    high: float | None
+    a_not_worse: Annotated[Claim, "a is not worse than b by the margin or more: non-inferiority"]
+    b_not_worse: Claim
+    equivalent: Annotated[Claim, "both: the runs differ by less than the margin"]
+    withheld: Withheld
+    topics: Annotated[
+        int | None,
+        "with which two runs that do not differ, of this spread, are equivalent in 8 of 10 samples of topics; "
+        "null beyond a million",
+    ]
 
 
 class SplitPair(TypedDict):
@@ -69,6 +89,7 @@ class Pair(SplitPair):
         float, "true difference of which the paired interval leaves out 0 in 8 of 10 samples of so many topics"
     ]
     fragility: Fragility
+    equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]
 
 
 def split_pair(pair: ShownPair) -> SplitPair:
@@ -115,7 +136,26 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
             significance=pair.fragility.significance,
             topics=[topics[place] for place in pair.fragility.topics],
         ),
+        equivalence=_equivalence(pair.equivalence),
     )
+
+
+def _equivalence(found: PairEquivalence | None) -> Equivalence | None:
+    if found is None:
+        return None
+    return Equivalence(
+        low=number(found.low),
+        high=number(found.high),
+        a_not_worse=_claim(found.a),
+        b_not_worse=_claim(found.b),
+        equivalent=_claim(found.both),
+        withheld=found.withheld or None,
+        topics=found.topics,
+    )
+
+
+def _claim(claim: Held) -> Claim:
+    return Claim(p_value=number(claim.p_value), p_adjusted=number(claim.p_adjusted), holds=claim.holds)
 
 
 def _bounded(size: shown_pairs.Bounded) -> Bounded:

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import MAX_RESAMPLES, TIES, ZEROS
+from metrics.engine.significance.practical import PRACTICAL
 from metrics.services.comparisons.comparison import MAX_RUNS
 from runs.api.fields import ChoiceField
 from runs.api.parameters import KnownFields
@@ -36,7 +37,7 @@ class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
         help_text="the runs that `runs` were found among, or all",
     )
     baseline = RunField(required=False)
-    tests = serializers.ListField(child=ChoiceField(choices=list(TESTS)), required=False)
+    tests = serializers.ListField(child=ChoiceField(choices=[*TESTS, *PRACTICAL]), required=False)
     correction = ChoiceField(choices=list(CORRECTIONS), required=False)
     alpha = serializers.FloatField(required=False)
     confidence = serializers.FloatField(required=False)
@@ -45,4 +46,5 @@ class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
     zeros = ChoiceField(choices=ZEROS, required=False)
     ties = ChoiceField(choices=TIES, required=False)
     min_difference = serializers.FloatField(required=False)
+    margin = serializers.FloatField(required=False, help_text="the smallest difference that would matter, for tost")
     scores = ChoiceField(choices=Collection.Scores.choices, required=False)

@@ -23,6 +23,7 @@ from metrics.engine.significance.pairs import (
     chunks,
     noise_of,
 )
+from metrics.engine.significance.practical import PRACTICAL
 from metrics.engine.significance.tiers import Tiers, tiers
 from metrics.engine.significance.verdicts import (
     MIN_TOPICS,
@@ -172,10 +173,10 @@ def disagreements(families: Sequence[Family]) -> Ints:
     return np.flatnonzero(split)
 
 
-def check_known(tests: Iterable[str], correction: str) -> None:
-    """StatisticsError for a name that is in no table."""
+def check_known(tests: Iterable[str], correction: str, beside: Iterable[str] = ()) -> None:
+    """StatisticsError for a name that is in no table; `beside` are further tests that could have been named."""
     for test in tests:
-        _check("test", test, list(TESTS))
+        _check("test", test, [*TESTS, *beside])
     _check("correction", correction, list(CORRECTIONS))
 
 
@@ -189,6 +190,8 @@ def _check(what: str, name: str, known: list[str]) -> None:
                 f"{name} tests all runs at once and cannot be requested: anova and friedman come with every comparison "
                 f"of 3 runs or more, kruskal_wallis with mann_whitney; tests of pairs: {', '.join(known)}"
             )
+        if what == "test" and name in PRACTICAL:
+            message = f"{name} stands beside the tests of a comparison only; here: {', '.join(known)}"
         raise StatisticsError(message, code=f"unknown_{what}", pointer=what)
 
 

@@ -46,6 +46,7 @@ def _rows(collection: Collection, answer: Answer, tables: list[tuple[Compared, I
         "zeros": query.options.zeros,
         "ties": query.options.ties,
         "min_difference": query.options.min_difference,
+        **({"margin": query.practical.margin} if "tost" in query.practical.tests else {}),
         "collection": collection.slug,
         "qrels": answer.entrants.qrels.version,
         "scores": answer.entrants.scores,
@@ -97,7 +98,21 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         "wins": pair.wins,
         "topics_tied": pair.ties,
         "losses": pair.losses,
+        **_equivalence(pair),
     }
+
+
+def _equivalence(pair: ShownPair) -> dict[str, Any]:
+    """Return the columns of tost, where it was asked for."""
+    found = pair.equivalence
+    if found is None:
+        return {}
+    claims = {"a_not_worse": found.a, "b_not_worse": found.b, "equivalent": found.both}
+    columns: dict[str, Any] = {"tost_low": found.low, "tost_high": found.high}
+    for name, claim in claims.items():
+        columns |= {f"{name}_p": claim.p_value, f"{name}_p_adjusted": claim.p_adjusted}
+        columns[name] = str(claim.holds).lower()
+    return {**columns, "equivalence_withheld": found.withheld, "equivalence_topics": found.topics}
 
 
 def _bounded(name: str, figure: Bounded) -> dict[str, float]:

@@ -8,7 +8,7 @@ from metrics.engine.measures.definition import Aggregate
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
-from metrics.exports.comparisons.words import how_tested, too_few, withheld_pairs
+from metrics.exports.comparisons.words import equivalence_sentence, how_tested, too_few, withheld_pairs
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
@@ -122,6 +122,7 @@ def _caption(collection: Collection, answer: Answer, names: dict[Run, str]) -> l
         f"Test: {how_tested(answer)}.",
         *_few(answer),
         *withheld_pairs(_withheld(answer)),
+        *filter(None, (equivalence_sentence(answer, compared) for compared in answer.results)),
     ]
 
 

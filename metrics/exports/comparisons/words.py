@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family, family_size
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, TOO_FEW_TOPICS
+from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.shown_pairs import visible_pairs
 from metrics.services.comparisons.stored import Answer
 from metrics.tables import probability
 
@@ -26,6 +30,9 @@ TEST_NAMES = {
     "welch_t": "Welch's t test, unpaired",
     "mann_whitney": "Mann-Whitney U test, unpaired",
     "latin_square": "analysis of variance of a Latin square",
+}
+PRACTICAL_NAMES = {
+    "tost": "two one-sided t tests (TOST)",
 }
 OMNIBUS_NAMES = {
     "anova": "analysis of variance (Greenhouse-Geisser)",
@@ -111,6 +118,20 @@ def corrected_over(correction: str | None, pairs: int) -> str:
     if correction is None:
         return f"accounting for all {pairs:,} pairs at once"
     return f"{CORRECTION_NAMES[correction]} over {pairs:,} pairs"
+
+
+def equivalence_sentence(answer: Answer, compared: Compared) -> str:
+    """Return how many pairs differ by less than the margin; empty where that was not asked for."""
+    found = compared.equivalence
+    if found is None:
+        return ""
+    there = visible_pairs(answer, compared)
+    counted, pairs = int(np.count_nonzero(found.both.holds & there)), int(np.count_nonzero(there))
+    return (
+        f"{counted:,} of {pairs:,} pairs differ by less than {found.margin:g} {compared.measure.name} "
+        f"({PRACTICAL_NAMES['tost']}, {corrected_over(found.correction, found.size)}, alpha = "
+        f"{answer.query.rule.alpha:g})."
+    )
 
 
 def named_family(answer: Answer, test: str) -> str:

@@ -16,7 +16,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.differences import two_kinds
-from metrics.exports.comparisons.words import named_family, too_few
+from metrics.exports.comparisons.words import equivalence_sentence, named_family, too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
@@ -103,6 +103,8 @@ def common_parts(shown: Shown) -> dict[str, Any]:
     for family in compared.families:
         messages += [caution.message for caution in not_corrected_again(family.test, answer.query.rule.correction)]
         messages += [f"{among}{caution.message}" for caution in family.result.cautions]
+    if compared.equivalence:
+        messages += [f"{among}{caution.message}" for caution in compared.equivalence.cautions]
     baseline = compared.pairs.baseline
     return {
         "shown": shown,
@@ -116,6 +118,8 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "confidence": f"{100 * answer.query.options.confidence:g}%",
         "files": files(shown),
         "left_out": len(compared.left_out),
+        "equivalence": equivalence_sentence(answer, compared),
+        "within": f"Within ±{compared.equivalence.margin:g}" if compared.equivalence else "",
     }
 
 

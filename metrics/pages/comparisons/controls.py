@@ -10,9 +10,10 @@ from django.urls import reverse
 
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
-from metrics.exports.comparisons.words import CORRECTION_NAMES, TEST_NAMES
+from metrics.engine.significance.practical import PRACTICAL
+from metrics.exports.comparisons.words import CORRECTION_NAMES, PRACTICAL_NAMES, TEST_NAMES
 from metrics.models import Evaluation
-from metrics.pages.comparisons.words import ASKS
+from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
 from metrics.questions.addresses import USUAL
 from metrics.questions.run_ids import run_ids_in
 from metrics.services.boards.leaderboard import active_qrels
@@ -72,6 +73,7 @@ class Controls:
     runs: list[RunChoice]
     baseline: str
     tests: list[Choice]
+    practical: list[Choice]
     corrections: list[Choice]
     numbers: dict[str, str]
     wilcoxon: list[tuple[str, str, list[Choice]]]
@@ -102,7 +104,7 @@ class Controls:
 
     @property
     def tested(self) -> str:
-        return ", ".join(test.title for test in self.tests if test.chosen)
+        return ", ".join(test.title for test in [*self.tests, *self.practical] if test.chosen)
 
 
 def make_controls(collection: Collection, text: Text) -> Controls:
@@ -115,8 +117,9 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         _runs(collection, qrels, text),
         text.get("baseline") or "",
         [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
+        [Choice(name, PRACTICAL_NAMES[name], name in tests, PRACTICAL_ASKS[name]) for name in PRACTICAL],
         [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
-        {name: text.get(name) or str(usual) for name, usual in USUAL.items()},
+        {name: text.get(name) or str(usual) for name, usual in {**USUAL, "margin": ""}.items()},
         [
             (
                 name,

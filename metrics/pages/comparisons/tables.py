@@ -96,6 +96,7 @@ class PairLine:
     effect: str
     drawn: dict[str, str]
     said: str
+    within: str
 
 
 def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
@@ -123,9 +124,21 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
                 bounded(pair.hedges_g)[0],
                 {} if math.isnan(verdict.low) else drawn,
                 verdict_text(verdict.significant, verdict.withheld),
+                equivalence_text(pair),
             )
         )
     return lines
+
+
+def equivalence_text(pair: ShownPair) -> str:
+    """Return whether a pair is equivalent, with its corrected p; empty where that was not asked for."""
+    found = pair.equivalence
+    if found is None:
+        return ""
+    if found.withheld:
+        return WITHHELD[found.withheld]
+    p_value = probability(found.both.p_adjusted)
+    return f"{'yes' if found.both.holds else 'not shown'}, p {'' if p_value.startswith('<') else '= '}{p_value}"
 
 
 def ends(verdict: Verdict) -> str:

@@ -11,8 +11,10 @@ from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
 from metrics.exports.comparisons.words import (
     CORRECTION_NAMES,
+    PRACTICAL_NAMES,
     TEST_NAMES,
     WITHHELD,
+    corrected_over,
     how_tested,
     named_family,
     too_few,
@@ -39,6 +41,10 @@ ASKS = {
     "mann_whitney": "Do the values rank differently, treating the topics as different?",
 }
 
+
+PRACTICAL_ASKS = {
+    "tost": "Is each run not worse than the other by the margin? Needs a margin.",
+}
 
 # A p within this factor of the level is close to it.
 _NEAR = 3
@@ -98,6 +104,18 @@ def _not_excluded(pair: ShownPair, verdict: Verdict, compared: Compared, answer:
     return (
         f" Not significant does not mean equal: a true difference of {size} would be found in 8 of 10 samples of "
         f"{_topics(compared.topics)}{alone}."
+    )
+
+
+def _equivalent(pair: ShownPair, compared: Compared) -> str:
+    found, whole = pair.equivalence, compared.equivalence
+    if found is None or whole is None or math.isnan(found.both.p_value):
+        return ""
+    p_value = probability(found.both.p_adjusted)
+    said = "They are" if found.both.holds else "It is not shown that they are"
+    return (
+        f" {said} equivalent within {whole.margin:g} ({PRACTICAL_NAMES['tost']}, "
+        f"{corrected_over(whole.correction, whole.size)}, p {'' if p_value.startswith('<') else '= '}{p_value})."
     )
 
 
@@ -240,7 +258,7 @@ def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair
     tested = "" if math.isnan(verdict.statistic) else f"statistic {statistic(verdict.statistic)}, "
     effect = "none" if math.isnan(pair.hedges_g.value) else f"{pair.hedges_g.value:.2f}"
     withheld = f" No verdict: {WITHHELD[verdict.withheld]}." if verdict.withheld else ""
-    withheld += _not_excluded(pair, verdict, compared, answer)
+    withheld += _not_excluded(pair, verdict, compared, answer) + _equivalent(pair, compared)
     return (
         f"Mean {mean_a} ({names[pair.a]}) and {mean_b} ({names[pair.b]}), difference {signed(pair.difference)}, "
         f"{interval}{_lower(compared)}, {tested}{_p(verdict, answer)}; Hedges's g = {effect}.{withheld}"

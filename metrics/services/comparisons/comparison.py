@@ -11,6 +11,7 @@ from metrics.engine.agreement.intervals import RankIntervals, rank_intervals
 from metrics.engine.errors import StatisticsError
 from metrics.engine.grammar import Measure
 from metrics.engine.significance import OMNIBUS, TESTS
+from metrics.engine.significance.equivalence import Equivalence, tost
 from metrics.engine.significance.families import (
     USUAL_RULE,
     Family,
@@ -21,6 +22,7 @@ from metrics.engine.significance.families import (
 )
 from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.pairs import DEFAULTS, Caution, Matrix, Options
+from metrics.engine.significance.practical import PRACTICAL, Practical
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
@@ -37,6 +39,7 @@ _MANY = 3
 # The ranks of every resample are in memory at once, and a chart of more runs would be unreadable.
 MAX_RANKED = 200
 RANK_RESAMPLES = 2_000
+NOTHING_PRACTICAL = Practical()
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class ComparisonQuery:
     """The parameters of a comparison; no runs means all, no baseline means all pairs.
 
     `family` names the runs from which `runs` were selected, an empty list meaning all: their pairs are tested and
-    corrected together, and those of `runs` are shown. None means that `runs` are the family.
+    corrected together, and those of `runs` are shown. None means that `runs` are the family. `practical` is asked
+    beside the tests, which decide what is significant.
     """
 
     measures: list[Measure]
@@ -55,9 +59,10 @@ class ComparisonQuery:
     options: Options = DEFAULTS
     scores: str | None = None
     family: list[str] | None = None
+    practical: Practical = NOTHING_PRACTICAL
 
     def __post_init__(self) -> None:
-        check_known(self.tests, self.rule.correction)
+        check_known(self.tests, self.rule.correction, PRACTICAL)
 
     @property
     def tested(self) -> list[str]:
@@ -91,7 +96,7 @@ class Compared:
 
     `order` gives for each row of `values` (runs, topics) the place of its entrant, best first. The topics are those on
     which all runs have a value, and `left_out` has for every other topic the number of runs without one. The baseline
-    of `pairs` is a row.
+    of `pairs` is a row. `equivalence` is None unless it was asked for.
     """
 
     measure: Measure
@@ -102,6 +107,7 @@ class Compared:
     pairs: Pairs
     families: list[Family]
     omnibus: dict[str, OmnibusResult]
+    equivalence: Equivalence | None = None
 
     @property
     def cautions(self) -> list[Caution]:
@@ -123,6 +129,7 @@ class Compared:
             families=[family.of(rows, pairs) for family in self.families],
             # The omnibus tests are about all runs.
             omnibus={},
+            equivalence=self.equivalence and self.equivalence.of(pairs),
         )
 
 
@@ -198,7 +205,21 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
         wanted = {TESTS[test].omnibus for test in query.tests}
         wanted |= {"anova", "friedman"} if len(values) >= _MANY else set()
         omnibus = {name: test_all(values) for name, test_all in OMNIBUS.items() if name in wanted}
-        yield Compared(measure, order.tolist(), values, topics, left_out, pairs, families, omnibus)
+        compared = Compared(measure, order.tolist(), values, topics, left_out, pairs, families, omnibus)
+        yield with_equivalence(compared, query)
+
+
+def with_equivalence(compared: Compared, query: ComparisonQuery) -> Compared:
+    """Return the comparison with the test of equivalence of all its pairs, if that is asked for.
+
+    It is made from the values whenever a comparison is read, stored ones too.
+    """
+    margin = query.practical.margin
+    if "tost" not in query.practical.tests or margin is None:
+        return compared
+    lower = compared.measure.definition.lower_is_better
+    found = tost(compared.values, *compared.pairs.indices(), margin, query.rule, lower_is_better=lower)
+    return replace(compared, equivalence=found)
 
 
 def read_rank_intervals(compared: Compared, options: Options) -> RankIntervals | None:

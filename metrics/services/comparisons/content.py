@@ -16,9 +16,16 @@ from metrics.engine.grammar import parse_measure
 from metrics.engine.significance.families import Family, Pairs, Rule
 from metrics.engine.significance.omnibus import OmnibusResult, Source, Sphericity
 from metrics.engine.significance.pairs import Caution, Options, PairedResult
+from metrics.engine.significance.practical import Practical
 from metrics.engine.significance.tiers import Tiers
 from metrics.engine.significance.verdicts import decide
-from metrics.services.comparisons.comparison import Compared, ComparisonQuery, Entrants
+from metrics.services.comparisons.comparison import (
+    NOTHING_PRACTICAL,
+    Compared,
+    ComparisonQuery,
+    Entrants,
+    with_equivalence,
+)
 
 # The options on which the result depends; the number of threads does not change it.
 _OPTIONS = ("confidence", "resamples", "seed", "min_difference", "zeros", "ties")
@@ -31,6 +38,8 @@ _HEADER = "header"
 def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
     """Return everything on which the result depends; measures and tests have the order of the request, as in the
     answer."""
+    practical = query.practical
+    beside = {"practical": {**asdict(practical), "tests": list(practical.tests)}} if practical.tests else {}
     return {
         "qrels": entrants.qrels.pk,
         "scores": entrants.scores,
@@ -42,6 +51,7 @@ def canonical(entrants: Entrants, query: ComparisonQuery) -> dict[str, Any]:
         "tests": query.tests,
         **asdict(query.rule),
         **{name: getattr(query.options, name) for name in _OPTIONS},
+        **beside,
     }
 
 
@@ -53,12 +63,14 @@ def digest_of(canonical_query: dict[str, Any]) -> str:
 
 def query_from(kept: dict[str, Any]) -> ComparisonQuery:
     """Return the query from which `canonical` made this form; its runs are in `evaluations`."""
+    beside = kept.get("practical")
     return ComparisonQuery(
         measures=[parse_measure(name) for name in kept["measures"]],
         tests=kept["tests"],
         rule=Rule(kept["correction"], kept["alpha"]),
         options=Options(**{name: kept[name] for name in _OPTIONS}),
         scores=kept["scores"],
+        practical=Practical(**{**beside, "tests": tuple(beside["tests"])}) if beside else NOTHING_PRACTICAL,
     )
 
 
@@ -103,7 +115,8 @@ def decode(content: bytes, query: ComparisonQuery) -> list[Compared]:
     """Return the results that `encode` stored; the verdicts follow from the query's level."""
     with np.load(io.BytesIO(zstandard.decompress(content)), allow_pickle=False) as arrays:
         heads = json.loads(arrays[_HEADER].tobytes())
-        return [_compared(head, f"{number}", arrays, query.rule.alpha) for number, head in enumerate(heads)]
+        found = [_compared(head, f"{number}", arrays, query.rule.alpha) for number, head in enumerate(heads)]
+        return [with_equivalence(compared, query) for compared in found]
 
 
 def _compared(head: dict[str, Any], at: str, arrays: Any, alpha: float) -> Compared:

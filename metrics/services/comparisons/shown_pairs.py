@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.engine.ranking import Flags, Ints
+from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
+from metrics.engine.significance.equivalence import topics_for_tost
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.fragility import fragility
 from metrics.engine.significance.verdicts import REASONS
@@ -71,6 +73,32 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A claim about a pair: its p, alone and corrected over the family, and whether it holds at the level."""
+
+    p_value: float
+    p_adjusted: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class PairEquivalence:
+    """Whether `a` is not worse than `b` by the margin, `b` not worse than `a`, and both; by two one-sided tests.
+
+    `low` and `high` are of the interval of 1 - 2 alpha, and `topics` is the number that would show two runs of this
+    spread equivalent that do not differ, in 8 of 10 samples; None beyond a million, and without spread.
+    """
+
+    low: float
+    high: float
+    a: Held
+    b: Held
+    both: Held
+    withheld: str
+    topics: int | None
+
+
+@dataclass(frozen=True)
 class Fragile:
     """How many topics carry the lead, and the significance by the first test; None where no number of them does.
 
@@ -106,6 +134,7 @@ class ShownPair:
     detectable: float
     fragility: Fragile
     verdicts: list[Verdict]
+    equivalence: PairEquivalence | None
 
 
 def run_of(answer: Answer, compared: Compared, row: int) -> Run:
@@ -193,6 +222,7 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             sizes.detectable.tolist(),
             _fragile(compared, first, second, some, answer.query.rule.alpha),
             map(list, zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True)),
+            _equivalences(compared, some, sizes.deviation, answer.query.rule.alpha),
         )
 
 
@@ -206,6 +236,22 @@ def _fragile(compared: Compared, first: Ints, second: Ints, chosen: Ints, alpha:
     for sign, significance, order in rows:
         most = min(MOST_CARRYING, significance if significance >= 0 else max(sign, 0))
         yield Fragile(sign if sign >= 0 else None, significance if significance >= 0 else None, order[:most].tolist())
+
+
+def _equivalences(
+    compared: Compared, chosen: Ints, deviation: Floats, alpha: float
+) -> Iterator[PairEquivalence] | list[None]:
+    if compared.equivalence is None:
+        return [None] * len(chosen)
+    found = compared.equivalence.of(chosen)
+    needed = topics_for_tost(deviation, found.margin, alpha).tolist()
+    claims = [
+        map(Held, claim.p_value.tolist(), claim.adjusted.tolist(), claim.holds.tolist())
+        for claim in (found.a, found.b, found.both)
+    ]
+    reasons = [REASONS[reason] for reason in found.withheld.tolist()]
+    topics = [None if math.isnan(number) else int(number) for number in needed]
+    return map(PairEquivalence, found.low.tolist(), found.high.tolist(), *claims, reasons, topics)
 
 
 def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdict]:

@@ -1,0 +1,180 @@
+"""What a comparison may be asked beside its tests, over the API, in files, stored and on pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import ttost_paired
+
+from metrics.engine.significance.equivalence import topics_for_tost
+from metrics.engine.significance.pairs import all_pairs
+from metrics.engine.steps import Matrix
+from metrics.models import Comparison
+from metrics.services.comparisons.stored import compare
+from runs.models import Run, Team, User
+from tests.metrics.scored import make_scored, simulated
+from tests.metrics.test_comparison import SCORED, ask, sorted_values
+from tests.web.comparing import asked, browser, ids, many
+from tests.web.test_pages import page, text_of
+
+__all__ = ["browser", "many"]
+
+pytestmark = pytest.mark.words
+RUNS, TOPICS, MARGIN = 6, 30, 0.08
+PAGE = "/collections/many/comparison/"
+
+
+@pytest.fixture
+def values(alice: User) -> Matrix:
+    """Of the runs of the collection `scored`, best first."""
+    drawn = simulated(RUNS, TOPICS)
+    make_scored("scored", Team.objects.get(personal_of=alice), drawn)
+    return sorted_values(drawn)
+
+
+def column(measure: Any, *names: str) -> list[Any]:
+    found = [pair["equivalence"] for pair in measure["pairs"]]
+    for name in names:
+        found = [entry[name] for entry in found]
+    return found
+
+
+def test_equivalence_is_that_of_statsmodels_with_holms_correction(api: APIClient, values: Matrix) -> None:
+    answer = ask(api, tests="tost", margin=MARGIN)
+    (measure,) = answer["measures"]
+    assert answer["tests"] == ["paired_t"]
+    assert answer["practical"]["tests"] == ["tost"]
+    assert answer["practical"]["margin"] == MARGIN
+    pairs = list(zip(*all_pairs(RUNS), strict=True))
+    theirs = [ttost_paired(values[i], values[j], -MARGIN, MARGIN) for i, j in pairs]
+    for name, expected in (
+        ("equivalent", [one[0] for one in theirs]),
+        ("a_not_worse", [one[1][1] for one in theirs]),
+        ("b_not_worse", [one[2][1] for one in theirs]),
+    ):
+        np.testing.assert_allclose(column(measure, name, "p_value"), expected, rtol=1e-9)
+        adjusted = multipletests(expected, method="holm")[1]
+        np.testing.assert_allclose(column(measure, name, "p_adjusted"), adjusted, rtol=1e-9)
+        assert column(measure, name, "holds") == (adjusted < 0.05).tolist()
+    deviations = np.array([(values[i] - values[j]).std(ddof=1) for i, j in pairs])
+    assert column(measure, "topics") == topics_for_tost(deviations, MARGIN).astype(int).tolist()
+    counted = measure["equivalence"]
+    assert (counted["family"], counted["correction"]) == (15, "holm")
+    assert counted["equivalent"] == sum(column(measure, "equivalent", "holds")) > 0
+
+
+def test_nothing_of_it_is_told_unless_asked(api: APIClient, values: Matrix) -> None:
+    answer = ask(api, tests="paired_t", margin=0.1)
+    assert answer["practical"] is None
+    assert answer["measures"][0]["equivalence"] is None
+    assert {pair["equivalence"] for pair in answer["measures"][0]["pairs"]} == {None}
+
+
+def test_the_tests_beside_it_stay_as_they_are(api: APIClient, values: Matrix) -> None:
+    alone, beside = (ask(api, tests=tests, margin=0.1) for tests in ("wilcoxon,sign", "wilcoxon,tost,sign"))
+    assert beside["tests"] == ["wilcoxon", "sign"]
+    for name in ("tests", "omnibus", "disagreements"):
+        assert beside["measures"][0][name] == alone["measures"][0][name]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "pointer"),
+    [({"tests": "tost"}, "required", "margin"), ({"tests": "tost", "margin": "0"}, "bad_parameter", "margin"),
+     ({"tests": "tost", "margin": "-1"}, "invalid", "margin"), ({"tests": "tost", "margin": "x"}, "invalid", "margin"),
+     ({"tests": "tost", "margin": "0.1", "alpha": "0.5"}, "bad_parameter", "alpha")],
+)  # fmt: skip
+def test_a_request_without_a_usable_margin_says_so(
+    api: APIClient, values: Matrix, given: dict[str, str], code: str, pointer: str
+) -> None:
+    for path in (SCORED, "/api/v1/collections/scored/comparison/export/csv/"):
+        answer = api.get(path, given)
+        assert (answer.status_code, answer.json()["code"]) == (400, code)
+        assert answer.json()["errors"][0]["pointer"] == pointer
+
+
+def test_a_leaderboard_has_no_such_test(api: APIClient, values: Matrix) -> None:
+    answer = api.get("/api/v1/collections/scored/leaderboard/", {"statistics": "all", "test": "tost"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "unknown_test")
+    assert "beside the tests of a comparison only" in answer.content.decode()
+
+
+def test_a_pair_keeps_its_family(api: APIClient, values: Matrix) -> None:
+    whole = ask(api, tests="tost", margin=MARGIN)["measures"][0]
+    pair = whole["pairs"][3]
+    among = ask(api, tests="tost", margin=MARGIN, runs=f"{pair['a']},{pair['b']}", family="all")["measures"][0]
+    assert among["pairs"][0]["equivalence"] == pair["equivalence"]
+    assert (among["equivalence"]["family"], among["count"]) == (15, 1)
+    alone = ask(api, tests="tost", margin=MARGIN, runs=f"{pair['a']},{pair['b']}")["measures"][0]
+    assert alone["equivalence"]["family"] == 1
+
+
+def test_a_stored_comparison_answers_the_same(api: APIClient, values: Matrix) -> None:
+    now = ask(api, tests="tost,sign", margin=MARGIN)
+    body = {"tests": ["tost", "sign"], "margin": MARGIN}
+    assert api.post(SCORED, body).status_code == 202
+    stored = Comparison.objects.get()
+    assert compare(comparison_id=str(stored.pk))
+    read = api.get(f"/api/v1/comparisons/{stored.pk}/").json()
+    assert {**read, "comparison": None} == now
+    # Another margin is another comparison, and none is asked as it was before there was any.
+    for other in ({**body, "margin": 0.2}, {"tests": ["sign"]}):
+        assert api.post(SCORED, other).status_code == 202
+    queries = Comparison.objects.order_by("created_at").values_list("query", flat=True)
+    assert ["practical" in query for query in queries] == [True, True, False]
+
+
+def test_files_have_it(api: APIClient, values: Matrix) -> None:
+    given = {"tests": "tost", "margin": str(MARGIN)}
+    measure = ask(api, **given)["measures"][0]
+    text = b"".join(api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    for row, pair in zip(rows, measure["pairs"], strict=True):
+        found = pair["equivalence"]
+        assert float(row["equivalent_p_adjusted"]) == found["equivalent"]["p_adjusted"]
+        assert row["equivalent"] == str(found["equivalent"]["holds"]).lower()
+        assert (int(row["equivalence_topics"]), float(row["tost_low"])) == (found["topics"], found["low"])
+        assert float(row["margin"]) == MARGIN
+    for kind in ("md", "tex"):
+        answer = api.get(f"/api/v1/collections/scored/comparison/export/{kind}/", given)
+        text = b"".join(answer.streaming_content).decode()
+        counted = measure["equivalence"]["equivalent"]
+        assert f"{counted} of 15 pairs differ by less than 0.08 AP" in text
+    plain = b"".join(api.get("/api/v1/collections/scored/comparison/export/csv/").streaming_content).decode()
+    assert "margin" not in plain
+
+
+def test_the_page_of_many_runs_says_how_many_pairs_and_which(browser: Client, many: list[Run]) -> None:
+    html = page(browser, PAGE, measures="AP", tests="paired_t,tost", margin="0.3")
+    text = text_of(html)
+    assert "of 15 pairs differ by less than 0.3 AP (two one-sided t tests (TOST), Holm&#x27;s correction" in text
+    assert "Within ±0.3" in text
+    (measure,) = asked(browser, f"/api/v1{PAGE}", measures="AP", tests="tost", margin="0.3")["measures"]
+    held = sum(pair["equivalence"]["equivalent"]["holds"] for pair in measure["pairs"])
+    assert text.count("yes, p") == held > 0
+    assert text.count("not shown, p") == 15 - held
+    assert 'name="margin" type="text" inputmode="decimal" size="6" value="0.3"' in html
+    assert "Within ±" not in text_of(page(browser, PAGE))
+
+
+def test_the_page_of_two_runs_has_the_three_claims(browser: Client, many: list[Run]) -> None:
+    given = {"measures": "AP", "tests": "tost", "margin": "0.08", "runs": ",".join(ids(*many[:2]))}
+    html = page(browser, PAGE, **given)
+    text = text_of(html)
+    found = asked(browser, f"/api/v1{PAGE}", **given)["measures"][0]["pairs"][0]["equivalence"]
+    for part in (
+        "Practical difference", "is not worse than", "Both: they differ by less than 0.08", "90% interval",
+        f"{found['topics']} topics of this spread show it in 8 of 10 samples", f"{found['low']:+.4f} to",
+        "It is not shown that they are equivalent within 0.08 (two one-sided t tests (TOST), a single pair",
+    ):  # fmt: skip
+        assert part in text, part
+    among = text_of(page(browser, PAGE, **given, family="all"))
+    assert "corrected p is below the level" in among
+    refused = text_of(page(browser, PAGE, 400, tests="tost", runs=given["runs"]))
+    assert "tost needs a margin" in refused
