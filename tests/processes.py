@@ -27,7 +27,7 @@ from django.db import connections
 
 Group = list[pytest.Item]
 # What asks a database: the engine and the commands on files do not, and servers are tested on both as it is.
-FOLDERS = {"runs", "metrics", "web"}
+FOLDERS = {"runs", "metrics", "web", "campaigns"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

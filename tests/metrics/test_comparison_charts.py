@@ -256,9 +256,8 @@ def verdicts(**significant: bool) -> ShownPair:
     nothing = Bounded(0.0, 0.0, 0.0)
     said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1) for name, found in significant.items()]
     run = Run(tag="a")
-    return ShownPair(
-        run, run, 0, 0, 0, 0, "none", nothing, nothing, nothing, 0, 0, 0, 0, 0, Fragile(None, None, []), said
-    )
+    sizes, counts = [nothing] * 5, [0] * 5
+    return ShownPair(run, run, 0, 0, 0, 0, "none", *sizes, *counts, Fragile(None, None, []), said)
 
 
 @pytest.mark.parametrize(
