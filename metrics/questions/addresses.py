@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from metrics.engine.significance.pairs import DEFAULTS
+from metrics.engine.significance.practical import USUAL_ROPE
 from metrics.questions.run_ids import run_id_in
 from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.stored import Answer
@@ -57,7 +58,14 @@ def asked_of(query: ComparisonQuery, runs: list[str] | None = None) -> dict[str,
         "zeros": options.zeros,
         "ties": options.ties,
         "min_difference": options.min_difference,
+        "rope": query.practical.rope if query.practical.posteriors else "",
         "margin": query.practical.margin if query.practical.tests and query.practical.margin is not None else "",
     }
-    unsaid = {**USUAL, "zeros": DEFAULTS.zeros, "ties": DEFAULTS.ties, "min_difference": DEFAULTS.min_difference}
+    unsaid = {
+        **USUAL,
+        "rope": USUAL_ROPE,
+        "zeros": DEFAULTS.zeros,
+        "ties": DEFAULTS.ties,
+        "min_difference": DEFAULTS.min_difference,
+    }
     return {name: str(value) for name, value in given.items() if value not in ("", unsaid.get(name))}

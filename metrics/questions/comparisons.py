@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from metrics.engine.errors import MeasureError
 from metrics.engine.significance.families import Rule
 from metrics.engine.significance.pairs import DEFAULTS, MAX_RESAMPLES, TIES, ZEROS, Options
-from metrics.engine.significance.practical import PRACTICAL, Practical
+from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE, Practical
 from metrics.models import Comparison
 from metrics.questions.parameters import (
     MAX_SEED,
@@ -80,11 +80,12 @@ def comparison_query(parameters: Mapping[str, str], collection: Collection) -> C
 
 
 def practical_in(parameters: Mapping[str, str], tests: Sequence[str]) -> Practical:
-    """Return what is asked beside the tests: those of these names that are in PRACTICAL, and their margin."""
+    """Return what is asked beside the tests: those of these names that are in PRACTICAL, and their differences."""
     margin = parameters.get("margin")
     return Practical(
         tests=tuple(test for test in tests if test in PRACTICAL),
         margin=number_in("margin", margin, 0.0, sys.float_info.max) if margin else None,
+        rope=number_in("rope", parameters.get("rope") or str(USUAL_ROPE), 0.0, sys.float_info.max),
     )
 
 

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter
 from metrics.engine.curves import CURVES
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import TIES, ZEROS
-from metrics.engine.significance.practical import PRACTICAL
+from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.services.boards.versions import VERSIONS as BOARD_VERSIONS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
@@ -112,6 +112,11 @@ COMPARISON = (
     parameter("zeros", "what Wilcoxon's test does with equal values", choices=ZEROS),
     parameter("ties", "which differences tie for Wilcoxon's test", choices=TIES),
     parameter("margin", "the smallest difference that would matter, for tost, which needs it", OpenApiTypes.NUMBER),
+    parameter(
+        "rope",
+        f"differences up to this are practically equal, for bayes_t and bayes_bootstrap; default: {USUAL_ROPE}",
+        OpenApiTypes.NUMBER,
+    ),
     parameter("min_difference", "values no further apart are equal for the sign test", OpenApiTypes.NUMBER),
     SCORES,
 )

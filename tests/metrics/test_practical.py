@@ -14,7 +14,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
 from metrics.engine.significance.equivalence import topics_for_tost
-from metrics.engine.significance.pairs import all_pairs
+from metrics.engine.significance.pairs import Options, all_pairs
+from metrics.engine.significance.posterior import POSTERIORS
 from metrics.engine.steps import Matrix
 from metrics.models import Comparison
 from metrics.services.comparisons.stored import compare
@@ -70,6 +71,71 @@ def test_equivalence_is_that_of_statsmodels_with_holms_correction(api: APIClient
     assert counted["equivalent"] == sum(column(measure, "equivalent", "holds")) > 0
 
 
+def test_chances_are_those_of_the_engine(api: APIClient, values: Matrix) -> None:
+    given = {"tests": "bayes_t,bayes_bootstrap,sign", "rope": 0.02, "resamples": 5_000, "seed": 3}
+    answer = ask(api, **given)
+    assert answer["tests"] == ["sign"]
+    assert answer["practical"] == {"tests": ["bayes_t", "bayes_bootstrap"], "margin": None, "rope": 0.02}
+    (measure,) = answer["measures"]
+    for name, posterior in POSTERIORS.items():
+        found = posterior(values, *all_pairs(RUNS), 0.02, Options(resamples=5_000, seed=3))
+        for side, expected in (("better", found.higher), ("equal", found.equal), ("worse", found.lower)):
+            assert [pair["chances"][name][side] for pair in measure["pairs"]] == pytest.approx(expected, abs=3e-4)
+    assert ask(api, tests="bayes_t")["practical"]["rope"] == 0.01
+    next_page = ask(api, **given, limit=4, offset=4)["measures"][0]["pairs"]
+    assert next_page == measure["pairs"][4:8]
+
+
+def test_where_lower_is_better_the_lower_run_is_the_better_one(api: APIClient, alice: User) -> None:
+    drawn = simulated(3, TOPICS)
+    make_scored("lower", Team.objects.get(personal_of=alice), drawn, measures=("SearchLength",))
+    given = {"tests": "bayes_t,tost", "rope": 0.02, "margin": 0.05}
+    (measure,) = ask(api, "/api/v1/collections/lower/comparison/", **given)["measures"]
+    assert measure["lower_is_better"]
+    for pair in measure["pairs"]:
+        assert pair["difference"] < 0
+        assert pair["chances"]["bayes_t"]["better"] > pair["chances"]["bayes_t"]["worse"]
+        assert pair["equivalence"]["a_not_worse"]["p_value"] < pair["equivalence"]["b_not_worse"]["p_value"]
+
+
+def test_chances_in_files_and_of_stored_comparisons(api: APIClient, values: Matrix) -> None:
+    given = {"tests": "bayes_t,bayes_bootstrap", "rope": "0.03", "resamples": "2000"}
+    now = ask(api, **given)
+    text = b"".join(api.get("/api/v1/collections/scored/comparison/export/csv/", given).streaming_content).decode()
+    for row, pair in zip(csv.DictReader(io.StringIO(text)), now["measures"][0]["pairs"], strict=True):
+        assert row["rope"] == "0.03"
+        for name, chances in pair["chances"].items():
+            assert {side: float(row[f"{name}_{side}"]) for side in chances} == chances
+    body = {"tests": ["bayes_t", "bayes_bootstrap"], "rope": 0.03, "resamples": 2000}
+    assert api.post(SCORED, body).status_code == 202
+    stored = Comparison.objects.get()
+    assert compare(comparison_id=str(stored.pk))
+    assert {**api.get(f"/api/v1/comparisons/{stored.pk}/").json(), "comparison": None} == now
+
+
+def test_pages_show_the_chances_as_text_and_as_a_bar(browser: Client, many: list[Run]) -> None:
+    given = {"measures": "AP", "tests": "bayes_t,bayes_bootstrap", "rope": "0.05", "resamples": "2000"}
+    (measure,) = asked(browser, f"/api/v1{PAGE}", **given)["measures"]
+    html = page(browser, PAGE, **given)
+    assert html.count('<svg class="chances"') == 30
+    assert "Student&#x27;s posterior: better, equal, worse" in text_of(html)
+    for pair in measure["pairs"]:
+        for chances in pair["chances"].values():
+            assert ", ".join(f"{100 * chances[side]:.1f}%" for side in ("better", "equal", "worse")) in html
+    html = page(browser, PAGE, **given, runs=",".join(ids(*many[:2])))
+    (pair,) = asked(browser, f"/api/v1{PAGE}", **given, runs=",".join(ids(*many[:2])))["measures"][0]["pairs"]
+    text = text_of(html)
+    for chances in pair["chances"].values():
+        assert f"{100 * chances['equal']:.1f}% practically equal: at most 0.05 AP apart" in text
+        assert f"{100 * chances['better']:.1f}% {many_tag(many, pair['a'])} is ahead by more than 0.05 AP" in text
+    assert "Both: they differ by less than" not in text
+    assert html.count('<svg class="chances"') == 2
+
+
+def many_tag(many: list[Run], pk: str) -> str:
+    return next(run.tag for run in many if str(run.pk) == pk)
+
+
 def test_nothing_of_it_is_told_unless_asked(api: APIClient, values: Matrix) -> None:
     answer = ask(api, tests="paired_t", margin=0.1)
     assert answer["practical"] is None
@@ -88,6 +154,7 @@ def test_the_tests_beside_it_stay_as_they_are(api: APIClient, values: Matrix) ->
     ("given", "code", "pointer"),
     [({"tests": "tost"}, "required", "margin"), ({"tests": "tost", "margin": "0"}, "bad_parameter", "margin"),
      ({"tests": "tost", "margin": "-1"}, "invalid", "margin"), ({"tests": "tost", "margin": "x"}, "invalid", "margin"),
+     ({"tests": "bayes_t", "rope": "-0.1"}, "invalid", "rope"), ({"rope": "nan"}, "invalid", "rope"),
      ({"tests": "tost", "margin": "0.1", "alpha": "0.5"}, "bad_parameter", "alpha")],
 )  # fmt: skip
 def test_a_request_without_a_usable_margin_says_so(

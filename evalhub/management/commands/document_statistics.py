@@ -30,6 +30,7 @@ from metrics.engine.significance.effect_sizes import (
 )
 from metrics.engine.significance.equivalence import power_of_tost, tost
 from metrics.engine.significance.fragility import fragility
+from metrics.engine.significance.posterior import bayes_bootstrap, bayes_t
 from metrics.engine.significance.rank_sets import rank_sets
 from metrics.engine.significance.shrinkage import expected_means
 from metrics.engine.significance.tiers import tiers
@@ -62,7 +63,7 @@ _DESIGN = (
     topic_set_size.half_width,
 )
 
-_PRACTICAL = (tost, power_of_tost)
+_PRACTICAL = (tost, power_of_tost, bayes_t, bayes_bootstrap)
 _EXPLANATION = (changes_of, associate, cramers_v, frontier)
 
 

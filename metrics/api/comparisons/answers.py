@@ -146,6 +146,7 @@ class ComparedMeasure(TypedDict):
 class Practical(TypedDict):
     tests: Annotated[list[str], OneOf(PRACTICAL)]
     margin: Annotated[float | None, "the smallest difference that would matter, for tost"]
+    rope: Annotated[float, "differences up to this are practically equal, for the posteriors"]
 
 
 class PairFamily(TypedDict):
@@ -289,7 +290,7 @@ def _measure(answer: Answer, compared: Compared, selection: PairSelection) -> Co
 
 def _practical(query: ComparisonQuery) -> Practical | None:
     asked = query.practical
-    return Practical(tests=list(asked.tests), margin=asked.margin) if asked.tests else None
+    return Practical(tests=list(asked.tests), margin=asked.margin, rope=asked.rope) if asked.tests else None
 
 
 def _equivalence(answer: Answer, compared: Compared) -> Equivalence | None:

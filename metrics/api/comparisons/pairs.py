@@ -54,6 +54,12 @@ class Equivalence(TypedDict):
     ]
 
 
+class Chances(TypedDict):
+    better: Annotated[float | None, "a is better than b by more than rope; null without spread"]
+    equal: Annotated[float | None, "the difference of means is at most rope"]
+    worse: float | None
+
+
 class SplitPair(TypedDict):
     a: UUID
     b: UUID
@@ -90,6 +96,7 @@ class Pair(SplitPair):
     ]
     fragility: Fragility
     equivalence: Annotated[Equivalence | None, "by tost; null if not requested"]
+    chances: Annotated[dict[str, Chances], "by each posterior that is requested; they sum to one"]
 
 
 def split_pair(pair: ShownPair) -> SplitPair:
@@ -137,6 +144,10 @@ def pair_answer(pair: ShownPair, topics: list[str]) -> Pair:
             topics=[topics[place] for place in pair.fragility.topics],
         ),
         equivalence=_equivalence(pair.equivalence),
+        chances={
+            name: Chances(better=number(found.better), equal=number(found.equal), worse=number(found.worse))
+            for name, found in pair.chances.items()
+        },
     )
 
 

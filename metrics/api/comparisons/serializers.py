@@ -46,5 +46,8 @@ class AskedComparisonSerializer(KnownFields, serializers.Serializer[Any]):
     zeros = ChoiceField(choices=ZEROS, required=False)
     ties = ChoiceField(choices=TIES, required=False)
     min_difference = serializers.FloatField(required=False)
+    rope = serializers.FloatField(
+        required=False, help_text="differences up to this are practically equal, for bayes_t and bayes_bootstrap"
+    )
     margin = serializers.FloatField(required=False, help_text="the smallest difference that would matter, for tost")
     scores = ChoiceField(choices=Collection.Scores.choices, required=False)

@@ -8,20 +8,28 @@ import numpy as np
 
 from metrics.engine.errors import StatisticsError
 
-PRACTICAL = ("tost",)
+PRACTICAL = ("tost", "bayes_t", "bayes_bootstrap")
+# A point of a hundred, for measures from 0 to 1.
+USUAL_ROPE = 0.01
 
 
 @dataclass(frozen=True)
 class Practical:
-    """The names of PRACTICAL that are asked for, and the difference that does not matter, in units of the measure.
+    """The names of PRACTICAL that are asked for, and the differences that do not matter, in units of the measure.
 
-    `margin` belongs to tost, which has no usual one. Raises StatisticsError where it is missing or has no meaning.
+    `margin` belongs to tost, which has no usual one. `rope` is half the width of the region around 0 in which the
+    posteriors call runs practically equal; 0 leaves a point. Raises StatisticsError where one is missing or has no
+    meaning.
     """
 
     tests: tuple[str, ...] = ()
     margin: float | None = None
+    rope: float = USUAL_ROPE
 
     def __post_init__(self) -> None:
+        if not 0 <= self.rope < np.inf:
+            message = f"rope must be 0 or above, not {self.rope!r}"
+            raise StatisticsError(message, code="bad_parameter", pointer="rope")
         if "tost" not in self.tests:
             return
         if self.margin is None:
@@ -33,3 +41,8 @@ class Practical:
         if not 0 < self.margin < np.inf:
             message = f"margin must be above 0, not {self.margin!r}"
             raise StatisticsError(message, code="bad_parameter", pointer="margin")
+
+    @property
+    def posteriors(self) -> list[str]:
+        """Return the names of the posteriors."""
+        return [test for test in self.tests if test != "tost"]

@@ -47,6 +47,7 @@ def _rows(collection: Collection, answer: Answer, tables: list[tuple[Compared, I
         "ties": query.options.ties,
         "min_difference": query.options.min_difference,
         **({"margin": query.practical.margin} if "tost" in query.practical.tests else {}),
+        **({"rope": query.practical.rope} if query.practical.posteriors else {}),
         "collection": collection.slug,
         "qrels": answer.entrants.qrels.version,
         "scores": answer.entrants.scores,
@@ -99,6 +100,11 @@ def _pair(compared: Compared, pair: ShownPair, verdict: Verdict) -> dict[str, An
         "topics_tied": pair.ties,
         "losses": pair.losses,
         **_equivalence(pair),
+        **{
+            f"{name}_{side}": getattr(found, side)
+            for name, found in pair.chances.items()
+            for side in ("better", "equal", "worse")
+        },
     }
 
 

@@ -33,6 +33,8 @@ TEST_NAMES = {
 }
 PRACTICAL_NAMES = {
     "tost": "two one-sided t tests (TOST)",
+    "bayes_t": "Student's posterior",
+    "bayes_bootstrap": "Bayesian bootstrap",
 }
 OMNIBUS_NAMES = {
     "anova": "analysis of variance (Greenhouse-Geisser)",

@@ -16,7 +16,7 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS
 from metrics.exports.comparisons.differences import two_kinds
-from metrics.exports.comparisons.words import equivalence_sentence, named_family, too_few
+from metrics.exports.comparisons.words import PRACTICAL_NAMES, equivalence_sentence, named_family, too_few
 from metrics.models import Evaluation
 from metrics.pages.comparisons.controls import Text
 from metrics.pages.parts import ShownFigure
@@ -118,6 +118,8 @@ def common_parts(shown: Shown) -> dict[str, Any]:
         "confidence": f"{100 * answer.query.options.confidence:g}%",
         "files": files(shown),
         "left_out": len(compared.left_out),
+        "posteriors": [PRACTICAL_NAMES[name] for name in answer.query.practical.posteriors],
+        "rope": f"{answer.query.practical.rope:g}",
         "equivalence": equivalence_sentence(answer, compared),
         "within": f"Within ±{compared.equivalence.margin:g}" if compared.equivalence else "",
     }

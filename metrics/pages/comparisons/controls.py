@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from metrics.engine.significance import CORRECTIONS, TESTS
 from metrics.engine.significance.pairs import DEFAULTS, TIES, ZEROS
-from metrics.engine.significance.practical import PRACTICAL
+from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.exports.comparisons.words import CORRECTION_NAMES, PRACTICAL_NAMES, TEST_NAMES
 from metrics.models import Evaluation
 from metrics.pages.comparisons.words import ASKS, PRACTICAL_ASKS
@@ -119,7 +119,7 @@ def make_controls(collection: Collection, text: Text) -> Controls:
         [Choice(name, TEST_NAMES[name], name in tests, ASKS[name]) for name in TESTS],
         [Choice(name, PRACTICAL_NAMES[name], name in tests, PRACTICAL_ASKS[name]) for name in PRACTICAL],
         [Choice(name, CORRECTION_NAMES[name], name == correction) for name in CORRECTIONS],
-        {name: text.get(name) or str(usual) for name, usual in {**USUAL, "margin": ""}.items()},
+        {name: text.get(name) or str(usual) for name, usual in {**USUAL, "margin": "", "rope": USUAL_ROPE}.items()},
         [
             (
                 name,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from metrics.exports.comparisons.words import WITHHELD
+from metrics.exports.comparisons.words import PRACTICAL_NAMES, WITHHELD
 from metrics.pages.comparisons.answers import Shown
+from metrics.pages.comparisons.tables import ChancesCell, chances_cell
+from metrics.pages.comparisons.words import PRACTICAL_ASKS
 from metrics.services.comparisons.shown_pairs import ShownPair, names_of
 from metrics.tables import NOTHING, probability, signed
 
@@ -19,6 +22,37 @@ class ClaimLine:
     p_adjusted: str
     holds: bool
     said: str
+
+
+@dataclass(frozen=True)
+class ChancesLine:
+    """The chances of two runs by one posterior: three sentences, and the bar of them."""
+
+    title: str
+    asks: str
+    said: list[str]
+    cell: ChancesCell
+
+
+def chances_lines(shown: Shown, pair: ShownPair) -> list[ChancesLine]:
+    """Return a line for each posterior that is requested."""
+    names, rope = names_of([pair.a, pair.b]), shown.answer.query.practical.rope
+    by = f"{rope:g} {shown.compared.measure.name}"
+    lines = []
+    for name, found in pair.chances.items():
+        said = [
+            f"{100 * chance:.1f}% {meaning}"
+            for chance, meaning in (
+                (found.better, f"{names[pair.a]} is ahead by more than {by}"),
+                (found.equal, f"practically equal: at most {by} apart"),
+                (found.worse, f"{names[pair.b]} is ahead by more than {by}"),
+            )
+        ]
+        if math.isnan(found.better):
+            said = ["cannot be computed, as the differences do not vary"]
+        title = PRACTICAL_NAMES[name][0].upper() + PRACTICAL_NAMES[name][1:]
+        lines.append(ChancesLine(title, PRACTICAL_ASKS[name], said, chances_cell(found)))
+    return lines
 
 
 @dataclass(frozen=True)

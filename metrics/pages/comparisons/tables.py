@@ -18,6 +18,7 @@ from metrics.pages.comparisons.words import ASKS
 from metrics.services.comparisons.comparison import Compared
 from metrics.services.comparisons.shown_pairs import (
     Bounded,
+    PairChances,
     ShownPair,
     Verdict,
     names_of,
@@ -81,6 +82,23 @@ def run_lines(answer: Answer, compared: Compared, family: Family, spread: RankIn
 
 
 @dataclass(frozen=True)
+class ChancesCell:
+    """Three chances of a pair as text, and the ends of the first two in a bar of 100; both empty without any."""
+
+    text: str
+    ends: tuple[str, str] | None
+
+
+def chances_cell(found: PairChances) -> ChancesCell:
+    """Return the chances that the first run is better, that both are practically equal, and that it is worse."""
+    if math.isnan(found.better):
+        return ChancesCell(NOTHING, None)
+    sides = (found.better, found.equal, found.worse)
+    ends = (f"{100 * found.better:.1f}", f"{100 * (found.better + found.equal):.1f}")
+    return ChancesCell(", ".join(f"{100 * side:.1f}%" for side in sides), ends)
+
+
+@dataclass(frozen=True)
 class PairLine:
     """The values of a pair by the first test, and its interval as x positions between 0 and 200, or None without
     one."""
@@ -97,6 +115,7 @@ class PairLine:
     drawn: dict[str, str]
     said: str
     within: str
+    chances: list[ChancesCell]
 
 
 def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> list[PairLine]:
@@ -125,6 +144,7 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
                 {} if math.isnan(verdict.low) else drawn,
                 verdict_text(verdict.significant, verdict.withheld),
                 equivalence_text(pair),
+                [chances_cell(found) for found in pair.chances.values()],
             )
         )
     return lines

@@ -15,7 +15,7 @@ from metrics.charts.values.two_rankings import two_rankings_figure
 from metrics.engine.significance import TESTS
 from metrics.exports.comparisons.words import named_family
 from metrics.pages.comparisons.answers import Shown, common_parts, curves_part, recall_part
-from metrics.pages.comparisons.practical import equivalence_part
+from metrics.pages.comparisons.practical import chances_lines, equivalence_part
 from metrics.pages.comparisons.tables import bounded, percent, question_lines
 from metrics.pages.comparisons.words import agreement, carried_by, headline, report
 from metrics.pages.parts import ShownFigure, fill, level_class, run_figure
@@ -49,6 +49,7 @@ def two_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
         "questions": question_lines(pair),
         "family": shown.family,
         "practical": equivalence_part(shown, pair),
+        "chances": chances_lines(shown, pair),
         "means": [figure(shown.compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
         "effects": _effects(pair),
         "carried": carried_by(pair, topics_of(shown.answer, shown.compared)),

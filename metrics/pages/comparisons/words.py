@@ -44,6 +44,8 @@ ASKS = {
 
 PRACTICAL_ASKS = {
     "tost": "Is each run not worse than the other by the margin? Needs a margin.",
+    "bayes_t": "How likely is each run better, or are both practically equal, if differences are roughly normal?",
+    "bayes_bootstrap": "How likely is each run better, or are both practically equal, over topics like these?",
 }
 
 # A p within this factor of the level is close to it.

@@ -15,8 +15,9 @@ from metrics.engine.significance.effect_sizes import READINGS, effect_sizes
 from metrics.engine.significance.equivalence import topics_for_tost
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.fragility import fragility
+from metrics.engine.significance.posterior import POSTERIORS
 from metrics.engine.significance.verdicts import REASONS
-from metrics.services.comparisons.comparison import Compared
+from metrics.services.comparisons.comparison import Compared, ComparisonQuery
 from metrics.services.comparisons.stored import Answer
 from runs.models import Qrels, Run
 
@@ -99,6 +100,18 @@ class PairEquivalence:
 
 
 @dataclass(frozen=True)
+class PairChances:
+    """How likely `a` is better than `b` by more than the region, practically equal, and worse by more.
+
+    They sum to one; NaN where the differences have no spread.
+    """
+
+    better: float
+    equal: float
+    worse: float
+
+
+@dataclass(frozen=True)
 class Fragile:
     """How many topics carry the lead, and the significance by the first test; None where no number of them does.
 
@@ -135,6 +148,7 @@ class ShownPair:
     fragility: Fragile
     verdicts: list[Verdict]
     equivalence: PairEquivalence | None
+    chances: dict[str, PairChances]
 
 
 def run_of(answer: Answer, compared: Compared, row: int) -> Run:
@@ -223,6 +237,7 @@ def shown_pairs(answer: Answer, compared: Compared, chosen: Ints) -> Iterator[Sh
             _fragile(compared, first, second, some, answer.query.rule.alpha),
             map(list, zip(*(_verdicts(family, some, lower) for family in compared.families), strict=True)),
             _equivalences(compared, some, sizes.deviation, answer.query.rule.alpha),
+            _chances(compared, first, second, answer.query),
         )
 
 
@@ -252,6 +267,19 @@ def _equivalences(
     reasons = [REASONS[reason] for reason in found.withheld.tolist()]
     topics = [None if math.isnan(number) else int(number) for number in needed]
     return map(PairEquivalence, found.low.tolist(), found.high.tolist(), *claims, reasons, topics)
+
+
+def _chances(compared: Compared, first: Ints, second: Ints, query: ComparisonQuery) -> list[dict[str, PairChances]]:
+    """Return the chances of each pair by each posterior that is requested."""
+    found: list[dict[str, PairChances]] = [{} for _ in first]
+    for name in query.practical.posteriors:
+        chances = POSTERIORS[name](compared.values, first, second, query.practical.rope, query.options)
+        sides = [chances.higher.tolist(), chances.equal.tolist(), chances.lower.tolist()]
+        if compared.measure.definition.lower_is_better:
+            sides.reverse()
+        for pair, said in zip(found, map(PairChances, *sides), strict=True):
+            pair[name] = said
+    return found
 
 
 def _verdicts(family: Family, chosen: Ints, lower_is_better: bool) -> list[Verdict]:

@@ -15,6 +15,8 @@ AT_ONCE_SECONDS, MOST_SECONDS = 1.0, 240.0
 MOST_VERDICTS = 1_000_000
 # For each result in an answer or a file: a pair under one measure and test.
 _WRITTEN_SECONDS = 60e-6
+# For the draws of a posterior of each pair in an answer or a file.
+_DRAWN_SECONDS = 100e-6
 # For each pair: correction, tiers, and writing the result.
 _PAIR_SECONDS = 1e-6
 
@@ -74,10 +76,15 @@ def fits_a_request(entrants: Entrants, query: ComparisonQuery) -> bool:
 
 def begin_results(pairs: int, most: int | None, query: ComparisonQuery) -> None:
     """Begin writing `most` of the pairs, or all, of every measure and test into an answer."""
-    seconds = min(pairs, most or pairs) * len(query.measures) * len(query.tests) * _WRITTEN_SECONDS
+    seconds = _seconds_of_results(min(pairs, most or pairs), query)
     begin(seconds, "the answer", "use a smaller limit=, or fewer measures or tests", "limit")
 
 
 def begin_results_file(pairs: int, query: ComparisonQuery) -> None:
     """Begin writing all pairs into a file, which is sent while it is written."""
-    begin_file(pairs * len(query.measures) * len(query.tests) * _WRITTEN_SECONDS)
+    begin_file(_seconds_of_results(pairs, query))
+
+
+def _seconds_of_results(pairs: int, query: ComparisonQuery) -> float:
+    drawn = _DRAWN_SECONDS if "bayes_bootstrap" in query.practical.tests else 0.0
+    return pairs * len(query.measures) * (len(query.tests) * _WRITTEN_SECONDS + drawn)
