@@ -93,6 +93,9 @@ def test_a_link_opens_one_comparison_or_one_run(people: People, hidden: str) -> 
     pair = f"runs={runs[0]},{runs[1]}&tests=sign"
     for fields, words in (
         ({"kind": "comparison", "query": pair}, "Sign test"),
+        ({"kind": "comparison", "query": f"{pair},tost,bayes_t&margin=0.5&rope=0.2"}, "Both: they differ by less"),
+        ({"kind": "comparison", "query": f"{pair},bayes_t&rope=0.2"}, "practically equal: at most 0.2"),
+        ({"kind": "comparison", "query": "tests=tost,bayes_t&margin=0.5"}, "Paired t test"),
         ({"kind": "comparison"}, "Paired t test"),
         ({"kind": "comparison", "collection": "", "comparison": stored}, "Paired t test"),
         ({"kind": "run", "collection": "", "run": hidden, "query": "measures=P@3"}, "Topic by topic"),

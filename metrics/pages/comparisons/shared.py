@@ -17,6 +17,7 @@ from metrics.exports.comparisons import EXPORTS
 from metrics.exports.comparisons.differences import two_kinds
 from metrics.models import Comparison
 from metrics.pages.comparisons.answers import Shown, common_parts, show
+from metrics.pages.comparisons.practical import chances_lines, equivalence_part
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, pair_lines, question_lines, run_lines
 from metrics.pages.comparisons.words import headline, report
 from metrics.pages.parts import fill
@@ -64,6 +65,8 @@ def page(link: ShareLink, given: Mapping[str, str]) -> tuple[dict[str, Any], int
             "names": (names[pair.a], names[pair.b]),
             "means": [figure(compared.measure, value) for value in (pair.mean_a, pair.mean_b)],
             "questions": question_lines(pair),
+            "practical": equivalence_part(shown, pair),
+            "chances": chances_lines(shown, pair),
             "report": report(answer, compared, family, pair),
         }
         return context, 200
