@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -79,6 +80,36 @@ def test_every_line_of_a_guide_works(site: Server, tmp_path: Path, name: str) ->
     exact = [line for line in said if line.startswith(EXACT) and "build-28" not in line]
     assert exact or name in ("sessions", "webhooks")
     assert [line for line in exact if line not in printed] == [], printed
+
+
+def numbers_in(answer: object, name: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of an answer with the name of its field."""
+    if isinstance(answer, dict):
+        for key, value in answer.items():
+            yield from numbers_in(value, key)
+    elif isinstance(answer, list):
+        for value in answer:
+            yield from numbers_in(value, name)
+    elif isinstance(answer, int | float):
+        yield name, float(answer)
+
+
+def test_the_example_of_a_comparison_is_an_answer(site: Server) -> None:
+    """The numbers of docs/api/comparisons.md are those that the demo's collection gives."""
+    page = (ROOT / "docs/api/comparisons.md").read_text()
+    example = page.partition("```json\n")[2].partition("```")[0]
+    with site.client() as api:
+        asked = "collections/simulated/comparison/?measures=nDCG@10&tests=paired_t,wilcoxon&limit=1"
+        real = set(numbers_in(api.get(asked).raise_for_status().json()))
+    said = [(name, float(value)) for name, value in re.findall(r'"(\w+)": (-?\d[\d.]*(?:e-\d+)?)', example)]
+    assert len(said) > 40
+    wrong = [one for one in said if not any(one[0] == name and close(one[1], value) for name, value in real)]
+    assert wrong == []
+
+
+def close(said: float, real: float) -> bool:
+    """Whether a number is said as it is: with four decimals, and p far below that with three digits."""
+    return math.isclose(said, real, rel_tol=5e-3, abs_tol=5e-5 if abs(said) > 1e-4 else 0.0)
 
 
 def test_every_guide_is_tried() -> None:
