@@ -128,7 +128,7 @@ class Site:
 @contextlib.contextmanager
 def filled_site(folder: Path) -> Iterator[Site]:
     """A server on a folder of its own, with four simulated runs evaluated."""
-    with embedded_server(folder) as server, server.client() as api:
+    with embedded_server(folder, EVALHUB_WEBHOOKS="on") as server, server.client() as api:
         _make_account(server)
         simulated = simulate_collection()
         for slug in ("open", "blind", "empty"):
