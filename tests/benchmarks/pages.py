@@ -108,7 +108,8 @@ def multiply(number: int) -> None:
             run = Run.objects.create(**{**_fields(model.run, "id"), **own})
             made = Evaluation.objects.create(**{**_fields(model, "id"), "run_id": run.pk})
             JudgedView.objects.create(evaluation=made, content=model.view.content)
-            MetricVector.objects.bulk_create(_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
+            noisy = (_noisy(vector, made.pk, rng) for vector in vectors[model.pk])
+            MetricVector.objects.bulk_create(vector.seal(made.qrels_id) for vector in noisy)
 
 
 def _fields(row: Any, without: str) -> dict[str, Any]:
