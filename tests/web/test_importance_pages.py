@@ -71,6 +71,22 @@ def test_the_frontier_shows_statuses_and_links_what_beats_a_run(client: Client, 
     assert "No costs yet" in text_of(client.get(COST))
 
 
+def test_of_many_runs_the_frontier_and_the_cheapest_have_rows(
+    client: Client, study: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def statuses(page: str) -> list[str]:
+        return re.findall(r'<th scope="row" class="fixed">.*?(on the frontier|dominated)', page, re.DOTALL)
+
+    whole = statuses(client.get(COST).content.decode())
+    monkeypatch.setattr("metrics.pages.boards.frontier._ROWS", 10)
+    answer = client.get(COST, {"x": "ms"})
+    some = statuses(answer.content.decode())
+    assert (len(whole), len(some)) == (24, 10)
+    assert some.count("on the frontier") == whole.count("on the frontier")
+    assert "10 of 24 runs: all on the frontier, and the cheapest others" in text_of(answer)
+    assert ">Markdown</a>" in answer.content.decode()
+
+
 def test_blind_pages_tell_participants_nothing(client: Client, bob: User, study: Collection) -> None:
     Collection.objects.update(blind=True)
     client.force_login(bob)

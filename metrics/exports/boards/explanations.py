@@ -49,6 +49,8 @@ SHEET_EXPORTS: dict[str, tuple[Callable[[Sheet, str], Iterator[str]], str]] = {
     "md": (_markdown, "text/markdown; charset=utf-8"),
     "tex": (_latex, "application/x-tex; charset=utf-8"),
 }
+# What pages call them.
+FILE_NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
 _MATCHED = ["parameter", "from", "to", "pairs", "difference", "low", "high", "p", "p_adjusted"]
 _ASSOCIATED = ["parameter", "epsilon_squared", "low", "high", "p", "level", "runs", "mean"]
 _OF_ALL = ["collection", "measure", "qrels", "scores", "runs_examined", "topics", "seed"]

@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from metrics.charts.boards.frontier import STATUS_NAMES, cost_name, cost_text, frontier_figure
 from metrics.engine.frontier import ON_FRONTIER
-from metrics.exports.boards.explanations import SHEET_EXPORTS
+from metrics.exports.boards.explanations import FILE_NAMES
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import FRONTIER, names_of
 from metrics.questions.explanations import frontier_query
@@ -25,6 +25,9 @@ from runs.api.access import check_scores, visible_collection
 from runs.models import Collection, Run
 from runs.services.parameters import COST
 from runs.views import page, reads
+
+# Of the table.
+_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def frontier_page(request: HttpRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "query": query,
         "tab": "frontier",
-        "kinds": list(SHEET_EXPORTS),
+        "kinds": FILE_NAMES,
         "measure": query.get("y") or tested_measures(collection)[0],
         "costs": list(visible_keys(visible_board(collection, request.user), COST).order_by("name")),
         "asked": query.get("x", "").removeprefix(f"{COST}:"),
@@ -74,6 +77,7 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
         "across": flag_in(query, "across"),
         "cost": cost_name(found),
         "lines": _lines(found),
+        "more": len(found.runs) > _ROWS,
         "several": len(found.hardware) > 1 or found.query.across,
         "cautions": [caution.message for caution in found.cautions],
         "figure": figure and ShownFigure(figure, "collection-chart", {"collection": collection.slug}, asked),
@@ -81,6 +85,9 @@ def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[
 
 
 def _lines(found: Frontier) -> list[PricedLine]:
+    """Return a line for each run, the cheapest first: of many, those on the frontier and the cheapest others."""
+    others = [one for one in found.runs if one.status != ON_FRONTIER]
+    left_out = {one.run.pk for one in others[max(0, _ROWS - len(found.runs) + len(others)) :]}
     names = names_of_runs([one.run for one in found.runs])
     return [
         PricedLine(
@@ -97,4 +104,5 @@ def _lines(found: Frontier) -> list[PricedLine]:
             "" if one.p_adjusted is None else probability(one.p_adjusted),
         )
         for one in found.runs
+        if len(found.runs) <= _ROWS or one.run.pk not in left_out
     ]

@@ -13,7 +13,7 @@ from metrics.charts.boards.importance import importance_figure
 from metrics.engine.explanation.explaining import ALPHA
 from metrics.engine.explanation.matched import Change
 from metrics.engine.significance.verdicts import MIN_TOPICS
-from metrics.exports.boards.explanations import SHEET_EXPORTS
+from metrics.exports.boards.explanations import FILE_NAMES
 from metrics.pages.parts import Query, ShownFigure, fill, query_of
 from metrics.questions.declared import IMPORTANCE, names_of
 from metrics.questions.explanations import importance_query
@@ -77,7 +77,7 @@ def importance_page(request: HttpRequest, slug: str) -> HttpResponse:
         "collection": collection,
         "query": query,
         "tab": "importance",
-        "kinds": list(SHEET_EXPORTS),
+        "kinds": FILE_NAMES,
         "measure": query.get("measure") or tested_measures(collection)[0],
     }
     status = fill(context, "answer", _answer, request, collection, query)
