@@ -19,7 +19,7 @@ from runs.errors import InvalidInput
 
 _NAMED = (
     "measures columns runs select sets systems tests family dis b depths preset rel statistics sizes differences qrels "
-    "scopes"
+    "scopes draw"
 )
 # Parameters whose values are joined if they are repeated, with the separator: gain maps contain commas. An address that
 # reads one value of these refuses several when it reads the value.

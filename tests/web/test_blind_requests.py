@@ -35,7 +35,7 @@ OF_SYSTEMS = ("", "measure=AP", "measure=foo", "collection={0}", "collection={0}
 
 
 # What the parameters of an address are asked with, one by one: those that name runs, and the others.
-OF_RUNS = ("run", "other", "baseline", "beside", "select", "compare", "runs")
+OF_RUNS = ("run", "other", "baseline", "beside", "select", "compare", "runs", "draw")
 VALUES: dict[str, tuple[str, ...]] = {
     "x": ("param:k", "measure:AP"),
     "y": ("param:k", "measure:AP"),

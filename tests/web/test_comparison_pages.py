@@ -20,6 +20,7 @@ __all__ = ["browser", "many", "pair"]
 
 pytestmark = pytest.mark.words
 API = "/api/v1/collections/small/comparison/"
+MANY = "/collections/many/comparison/"
 PAIRED = ("Paired t test", "Wilcoxon", "Sign test", "Randomisation test", "Bootstrap test")
 
 
@@ -149,6 +150,23 @@ def test_identical_runs_have_nothing_to_tell(browser: Client, submit: Submit) ->
     text = text_of(page(browser, SMALL, measures="AP", runs=ids(*twins)))
     assert "have the same AP on every topic. no verdict: too few topics" in text
     assert "3 documents in both rankings" in text_of(page(browser, SMALL, runs=ids(*twins), topic="1"))
+
+
+def test_which_runs_have_a_curve_is_chosen(browser: Client, many: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("answers", "many_runs"):
+        monkeypatch.setattr(f"metrics.pages.comparisons.{module}.MAX_TOGETHER", 2)
+    html = page(browser, MANY)
+    offered = re.findall(r'name="draw" value="([^"]+)"( *\s*checked)?>', html)
+    assert {run for run, _ in offered} == set(ids(*many))
+    assert len([run for run, checked in offered if checked]) == 2
+    other, *_ = [run for run, checked in offered if not checked]
+    html = page(browser, MANY, draw=[other])
+    boxes = re.findall(r'name="draw" value="([^"]+)"(\s*checked)?>', html)
+    assert [run for run, checked in boxes if checked] == [other]
+    for chart in ("curves", "precision-recall"):
+        assert re.search(rf'/charts/{chart}\.svg\?[^"]*runs={other}[&"]', html)
+    assert "at most 2" in page(browser, MANY, 400, draw=[run for run, _ in offered][:3])
+    assert "is not among the compared runs" in page(browser, MANY, 400, draw="00000000-0000-0000-0000-000000000000")
 
 
 def test_the_curve_of_both_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,14 +24,18 @@ from metrics.pages.parts import ShownFigure
 from metrics.pages.values.curves import curve_choices, ranks_read, reading_table, recall_choices
 from metrics.questions.addresses import asked_of
 from metrics.questions.parameters import measure_in
+from metrics.questions.run_ids import run_ids_in
 from metrics.questions.values import curve_query, recall_query
 from metrics.services.comparisons.comparison import Compared, split_omnibus
-from metrics.services.comparisons.shown_pairs import rows_of, run_of
+from metrics.services.comparisons.shown_pairs import names_of, rows_of, run_of
 from metrics.services.comparisons.stored import Answer
 from metrics.services.values.common_values import not_corrected_again, qrels_cautions
 from metrics.services.values.curves_together import MAX_TOGETHER, read_curves_together, read_recall_together
+from runs.errors import InvalidInput
 from runs.models import Collection
 
+# The runs among which those with a curve are chosen.
+_CHOICES = 200
 # Charts with a row for each run are tall from this many runs on.
 _FEW_ROWS = 12
 
@@ -62,10 +67,18 @@ class Shown:
     def rows(self) -> list[int]:
         return rows_of(self.answer, self.compared)
 
-    @property
-    def first_evaluations(self) -> list[Evaluation]:
-        """Return those of the first runs, as many as a chart has colours for."""
-        return [self.evaluation(row) for row in self.rows[:MAX_TOGETHER]]
+    @cached_property
+    def drawn(self) -> list[Evaluation]:
+        """Return those whose curves are drawn, the best first: of the runs that `draw` names, or of the first ones, as
+        many as a chart has colours for. Raise InvalidInput for more, and for a run that is not compared."""
+        there = {str((one := self.evaluation(row)).run_id): one for row in self.rows}
+        named = set(run_ids_in(self.text, "draw"))
+        if len(named) > MAX_TOGETHER:
+            message = f"{len(named)} runs; a chart shows the curves of at most {MAX_TOGETHER}"
+            raise InvalidInput(message, pointer="draw")
+        for run in named - set(there):
+            raise InvalidInput(f"run {run} is not among the compared runs", code="unknown_run", pointer="draw")
+        return [one for run, one in there.items() if run in named] or list(there.values())[:MAX_TOGETHER]
 
     @property
     def pair(self) -> bool:
@@ -161,12 +174,12 @@ def answer_figure(shown: Shown, figure: Figure) -> ShownFigure:
 
 
 def curves_part(shown: Shown) -> dict[str, Any]:
-    """Return the curves of the first runs with their readings, under the requested measure and to the requested
+    """Return the curves of some runs with their readings, under the requested measure and to the requested
     rank."""
     text = shown.text
     given = {"measure": text.get("curve", ""), "depth": text.get("depth", ""), "ranks": text.get("ranks", "")}
     query = replace(curve_query(given), with_readings=True)
-    evaluations = shown.first_evaluations
+    evaluations = shown.drawn
     together = read_curves_together(evaluations=evaluations, query=query)
     asked = {"measure": together.measure.name, "depth": str(query.depth), **_together(shown)}
     figure = curves_together_figure(together, len(shown.rows))
@@ -184,9 +197,22 @@ def curves_part(shown: Shown) -> dict[str, Any]:
     }
 
 
+def drawn_choices(shown: Shown) -> dict[str, Any]:
+    """Return which runs have a curve, and which can have one instead: those of the table."""
+    drawn = {evaluation.run_id for evaluation in shown.drawn}
+    runs = [run_of(shown.answer, shown.compared, row) for row in shown.rows[:_CHOICES]]
+    names = names_of(runs)
+    return {
+        "choices": [(run.pk, names[run], run.pk in drawn) for run in runs],
+        "drawn": len(drawn),
+        "most": MAX_TOGETHER,
+        "runs": len(shown.rows),
+    }
+
+
 def recall_part(shown: Shown) -> dict[str, Any]:
-    """Return precision over recall of the first runs."""
-    choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.first_evaluations
+    """Return precision over recall of some runs."""
+    choices, evaluations = recall_choices(shown.text, shown.answer.entrants.qrels), shown.drawn
     together = read_recall_together(evaluations=evaluations, query=recall_query(choices["asked"]))
     asked, arguments = {**choices["asked"], **_together(shown)}, {"collection": shown.collection.slug}
     return choices | {
@@ -200,7 +226,7 @@ def recall_part(shown: Shown) -> dict[str, Any]:
 
 
 def _together(shown: Shown) -> dict[str, str]:
-    """Return the first runs as parameters of their charts."""
-    asked = {"runs": ",".join(str(evaluation.run_id) for evaluation in shown.first_evaluations)}
+    """Return the drawn runs as parameters of their charts."""
+    asked = {"runs": ",".join(str(evaluation.run_id) for evaluation in shown.drawn)}
     scores = shown.answer.query.scores
     return asked | ({"scores": scores} if scores else {})

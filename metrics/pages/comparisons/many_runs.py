@@ -15,7 +15,14 @@ from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import disagreements
 from metrics.exports.comparisons.differences import MOST_PAIRS, difference_table, two_kinds
 from metrics.exports.comparisons.words import OMNIBUS_NAMES, without_correction
-from metrics.pages.comparisons.answers import Shown, answer_figure, common_parts, curves_part, recall_part
+from metrics.pages.comparisons.answers import (
+    Shown,
+    answer_figure,
+    common_parts,
+    curves_part,
+    drawn_choices,
+    recall_part,
+)
 from metrics.pages.comparisons.tables import RUNS_SHOWN, family_lines, matrix_lines, pair_lines, run_lines
 from metrics.pages.comparisons.words import report
 from metrics.pages.parts import fill
@@ -23,6 +30,7 @@ from metrics.questions.addresses import pair_address
 from metrics.questions.comparisons import pair_selection
 from metrics.services.comparisons.comparison import read_rank_intervals
 from metrics.services.comparisons.shown_pairs import choose_pairs, shown_pairs, visible_pairs
+from metrics.services.values.curves_together import MAX_TOGETHER
 from metrics.tables import Paging, probability
 
 _PAIRS_OF_A_PAGE = 100
@@ -60,6 +68,8 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     )
     if answer.stale:
         return context, status
+    if len(shown.rows) > MAX_TOGETHER:
+        fill(context, "drawn", drawn_choices, shown)
     return context, max(
         status, fill(context, "curves", curves_part, shown), fill(context, "recall", recall_part, shown)
     )

@@ -52,7 +52,7 @@ from runs.pages.forms import FormPage, see
 from runs.views import page, reads
 
 # The parameters that select what is shown: a measure, curves of another, a topic of two runs, a page of the pairs.
-_SHOWN = ("by", "curve", "depth", "ranks", *RECALL_PARAMETERS, "topic", "run", "sort", "offset")
+_SHOWN = ("by", "curve", "depth", "ranks", *RECALL_PARAMETERS, "draw", "topic", "run", "sort", "offset")
 _ASKED = tuple(names_of(COMPARISON))
 _UNDER_WAY = (Comparison.State.QUEUED, Comparison.State.COMPARING)
 
