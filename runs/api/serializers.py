@@ -22,6 +22,7 @@ from runs.formats.parameters import MAX_KEY
 from runs.formats.trec_run import TAG_RULE
 from runs.models import Collection, ParameterKey, Qrels, Run, Team
 from runs.models.collections import check_labels, check_measures
+from runs.models.labels import NAME_RULE
 from runs.models.runs import SYSTEM_RULE, SYSTEM_RULE_SAID
 from runs.models.text import check_text
 from runs.services.experiments import find_experiment
@@ -168,6 +169,10 @@ class RunUploadSerializer(UploadSerializer):
     experiment = serializers.CharField(
         required=False, default=None, max_length=64, help_text="short name or id of an experiment of the team"
     )
+    label = serializers.RegexField(  # type: ignore[assignment]
+        rf"\A{NAME_RULE}\Z", required=False, default=None, help_text="a label of the team, which is moved to the run",
+        error_messages={"invalid": "a label has up to 40 letters, digits, dots, underscores and hyphens"},
+    )  # fmt: skip
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["experiment"]:

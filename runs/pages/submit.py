@@ -31,7 +31,7 @@ from runs.services.submissions import submit
 
 # The endings of the names of run files, which are no part of a tag.
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
-_TEXTS = ("tag", "tags", "team", "description", "metadata", "experiment", "system")
+_TEXTS = ("tag", "tags", "team", "description", "metadata", "experiment", "system", "label")
 # In the choice of an experiment.
 _OFFERED = 200
 
@@ -108,6 +108,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         description=fields["description"],
         metadata=fields["metadata"],
         experiment=fields["experiment"],
+        label=fields["label"],
         system=fields["system"],
         origin=origin_of(request),
     )
@@ -125,6 +126,8 @@ def _send_all(request: Request, collection: Collection) -> list[Sent]:
         if texts.get("tag"):
             message = "leave the tag empty with several files: each takes the tag in the file, or the name of the file"
             raise InvalidInput(message, pointer="/tag")
+        if texts.get("label"):
+            raise InvalidInput("a label names a single run; choose one file", pointer="/label")
         if "known" in request.FILES:
             raise InvalidInput("known documents come with a single run; choose one file", pointer="/known")
         files: list[Any] = request.FILES.getlist("file")

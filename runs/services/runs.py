@@ -16,6 +16,7 @@ from runs.models import Collection, Experiment, Qrels, Run, System
 from runs.services.experiments import add_submitted
 from runs.services.files import HASH_SEED, FileSource, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
+from runs.services.labels import move_label
 from runs.services.lineage import Parent, find_parents, links_of, store_links, store_parents
 from runs.services.parameters import left_out_of, store_parameters
 from runs.services.reports import named, report_as_json, warn_of_outside, warn_where_none_matches
@@ -29,8 +30,8 @@ _CONTRADICTED = "warnings__counts__rank_contradicts_score"
 
 @dataclass(frozen=True, kw_only=True)
 class RunUpload(Upload[Run]):
-    """A run, possibly with its costs, with a file of the documents that its user knew, and for an experiment of
-    its team.
+    """A run, possibly with its costs, with a file of the documents that its user knew, for an experiment of its team,
+    and with a label of the team that is moved to it.
 
     With a `system` it becomes the next version of it, and without a tag it is named after that version. Where the tag
     is taken, it is refused, or with `if_taken` version it becomes the next version of the system of that run.
@@ -43,6 +44,7 @@ class RunUpload(Upload[Run]):
     links: list[Link] = field(default_factory=list)
     costs: dict[str, Any] = field(default_factory=dict)
     experiment: Experiment | None = None
+    label: str | None = None
 
     @property
     def paths(self) -> list[Path]:
@@ -138,6 +140,8 @@ class RunUpload(Upload[Run]):
     def keep_again(self, there: Run) -> None:
         if self.experiment:
             add_submitted(experiment=self.experiment, run=there, user=self.user, origin=self.origin)
+        if self.label:
+            move_label(run=there, name=self.label, user=self.user, note="with the submission", origin=self.origin)
 
 
 def contradicted_ranks(runs: Iterable[UUID]) -> dict[UUID, str]:

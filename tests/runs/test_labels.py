@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, connections
 from rest_framework.test import APIClient
 
@@ -15,7 +16,7 @@ from metrics.services.upkeep.integrity import find_faults
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Immutable, Label, LabelMove, Membership, Run, Team, User
 from runs.services.labels import move_label
-from tests.conftest import client_of
+from tests.conftest import GOOD, client_of
 from tests.metrics.scored import make_scored, simulated
 
 BOARD = "/api/v1/collections/board/"
@@ -233,3 +234,24 @@ def test_backups_know_labels_and_fsck_finds_wrong_ones(api: APIClient, runs: lis
     assert found.repair is not None
     found.repair()
     assert not Label.objects.exists()
+
+
+def test_a_submission_moves_its_label(api: APIClient, collection: str) -> None:
+    def submit(**fields: str) -> Any:
+        form = {"file": SimpleUploadedFile("run", GOOD.encode()), **fields}
+        return api.post(f"/api/v1/collections/{collection}/runs/", form, format="multipart")
+
+    def named() -> list[str]:
+        return list(Label.objects.filter(name="main").values_list("run__tag", flat=True))
+
+    assert submit(tag="a", label="main", dry_run="true").status_code == 200
+    assert submit(tag="a", label="no name").json()["errors"][0]["pointer"] == "/label"
+    assert (named(), Run.objects.count()) == ([], 0)
+    assert submit(tag="a", label="main").status_code == 202
+    assert named() == ["a"]
+    assert submit(tag="b", label="main").status_code == 202
+    assert named() == ["b"]
+    # The same file again.
+    assert submit(tag="a", label="main").status_code == 200
+    assert named() == ["a"]
+    assert list(LabelMove.objects.values_list("to_run__tag", flat=True)) == ["a", "b", "a"]

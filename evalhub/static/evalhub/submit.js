@@ -49,8 +49,11 @@ function showRows() {
   const used = new Set(rows.map(({ beside }) => beside));
   for (const [, file] of settings) if (rows.length && !used.has(file)) rows.push(alone(file));
   table.replaceChildren();
-  form.querySelector("#tag").disabled = rows.length > 0;
-  form.querySelector("#one-tag").hidden = rows.length > 0;
+  // These are of a single file.
+  for (const name of ["tag", "label"]) {
+    form.querySelector(`#${name}`).disabled = rows.length > 0;
+    form.querySelector(`#one-${name}`).hidden = rows.length > 0;
+  }
   document.getElementById("report").replaceChildren();
   if (!rows.length) return;
   const head = make("tr");
