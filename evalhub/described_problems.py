@@ -26,7 +26,7 @@ CODES = {
     "unknown_run too_few_runs too_many_runs too_few_topics no_comparison too_many_combinations "
     "too_many_figures too_many_levels too_many_values too_much_work too_few_orders too_many_orders "
     "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter bad_columns "
-    "unknown_label ambiguous_label unknown_experiment "
+    "unknown_label ambiguous_label unknown_experiment unknown_agreement unknown_team unknown_zone bad_time "
     "unknown_view unknown_system unknown_session_set too_few_systems too_many_systems "
     "format_not_installed token_in_address unknown_user not_owner bad_url port_not_permitted address_not_permitted",
     401: "not_authenticated authentication_failed",
@@ -39,7 +39,13 @@ CODES = {
     "too_many_shares conflict not_blind "
     "nothing_to_release release_needed already_released judgements_were_open already_member already_invited "
     "too_many_teams not_empty last_owner personal_team too_many_webhooks webhooks_off webhook_disabled "
-    "unsigned_webhook secret_unreadable",
+    "unsigned_webhook secret_unreadable "
+    "phase_planned phase_paused phase_closed phase_not_open phase_not_paused phase_has_opened phase_has_entries "
+    "phase_not_over deadline_only_moves_later evaluation_needs_blind enter_through_phase entered_in_phase "
+    "agreement_missing no_slot_left tag_is_team_name priority_taken not_withdrawable team_not_accepted "
+    "already_in_campaign already_registered organiser_takes_part registration_closed roster_closed team_is_full "
+    "campaign_archived campaign_published not_a_draft not_published no_phases too_many_campaigns too_many_phases "
+    "too_many_agreements",
     410: "share_expired share_revoked",
     412: "changed_meanwhile",
     413: "body_too_large file_too_large decompressed_too_large too_large_at_once too_many_lines too_many_topics "
@@ -51,8 +57,9 @@ CODES = {
     "empty_known idempotency_key_reused bad_json bad_xml bad_topic_id missing_topic_id duplicate_topic "
     "no_topics text_too_long bad_value bad_queries no_queries missing_session_id bad_session_id "
     "duplicate_session bad_searcher bad_attributes bad_system bad_doc_id bad_rank bad_query_number "
-    "mixed_session empty_sessions key_conflict bad_key not_finite too_large bad_cost bad_line bad_link",
-    429: "throttled quota_exceeded too_many_comparisons too_many_at_once too_many_transfers",
+    "mixed_session empty_sessions key_conflict bad_key not_finite too_large bad_cost bad_line bad_link "
+    "tag_differs topic_missing bad_answer wrong_run_type",
+    429: "throttled quota_exceeded attempts_exceeded too_many_comparisons too_many_at_once too_many_transfers",
     500: "server_error stored_file_corrupt stored_file_missing stored_value_corrupt database_damaged",
     503: "database_unavailable database_read_only migrations_missing storage_unavailable wrong_store shutting_down "
     "server_busy query_too_long too_slow",

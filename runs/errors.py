@@ -116,11 +116,11 @@ class Conflict(EvalHubError):
 
 
 class LimitReached(EvalHubError):
-    """`wait` is in seconds."""
+    """`wait` is in seconds; None where waiting does not help."""
 
     code = "throttled"
 
-    def __init__(self, message: str, *, wait: float, code: str | None = None) -> None:
+    def __init__(self, message: str, *, wait: float | None, code: str | None = None) -> None:
         super().__init__(message, code=code)
         self.wait = wait
 

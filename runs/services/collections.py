@@ -18,6 +18,7 @@ from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Qrels
 from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.campaigns.guards import check_phases_over
 from runs.services.files import upload_limits
 from runs.services.webhooks.events import collection_released
 from runs.services.webhooks.managing import disable_moved
@@ -75,11 +76,13 @@ def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
-    """Make a blind collection permanently open. Raise Conflict if it is not blind, or has no active judgements."""
+    """Make a blind collection permanently open. Raise Conflict if it is not blind, has no active judgements, or
+    is used by a phase of a campaign that is not over."""
     with transaction.atomic():
         # The row lock of PostgreSQL blocks a simultaneous activation; the conditional update decides.
         locked = Collection.objects.select_for_update().get(pk=collection.pk)
         qrels, now = locked.active_qrels, timezone.now()
+        check_phases_over(locked)
         if locked.blind and qrels is None:
             raise Conflict(
                 f"collection {locked} has no active judgements, so there is nothing to release",

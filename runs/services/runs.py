@@ -13,6 +13,7 @@ from runs.formats.header_parameters import with_header
 from runs.formats.links import Link, with_header_links
 from runs.formats.trec_run import RunSummary, check_run, say_contradicted
 from runs.models import Collection, Experiment, Qrels, Run, System
+from runs.services.campaigns.guards import check_outside
 from runs.services.experiments import add_submitted
 from runs.services.files import HASH_SEED, FileSource, upload_limits
 from runs.services.known_documents import CheckedKnown, check_known
@@ -129,6 +130,10 @@ class RunUpload(Upload[Run]):
             message = f"run {made.tag!r} of team {self.team} has different known documents; choose a new tag"
             raise Conflict(message, code="tag_taken", pointer="/tag")
         _warn_of_differing(self, there, made)
+
+    def count(self, made: Run) -> None:
+        check_outside(made)
+        super().count(made)
 
     def keep(self, made: Run) -> None:
         store_parameters(made.collection, [made])

@@ -13,6 +13,7 @@ from django.utils import timezone
 from runs.errors import Conflict
 from runs.models import AuditEvent, Collection, Run, SessionSet, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.campaigns.guards import check_not_entered
 from runs.services.files import keep_file, stored_path, storing
 from runs.services.labels import drop_labels
 from runs.services.quotas import take_quota
@@ -65,6 +66,10 @@ class Upload(Generic[Made]):
     def keep(self, made: Made) -> None:
         """Store what belongs to the object beside its row, in the transaction that stores it."""
 
+    def count(self, made: Made) -> None:
+        """Count the object against the limits of its collection, in the transaction that stores it."""
+        take_quota(made)
+
     def keep_again(self, there: Made) -> None:
         """Do what the upload asks for beside storing, where the object was there already."""
 
@@ -109,7 +114,7 @@ def submit(
                 upload.place(made)
                 made.save(force_insert=True)
                 upload.keep(made)
-                take_quota(made)
+                upload.count(made)
                 _record(made, "submitted", upload.origin, after=_identity(made))
                 if isinstance(made, Run):
                     run_submitted(made, upload.origin.request_id)
@@ -143,10 +148,12 @@ def withdraw(
     """Withdraw a run or session set: its tag becomes free, and its files are deleted with the last reference. `cancel`
     is called in the same transaction.
 
-    Raise Conflict for a run with labels, unless it is to be `without_labels`: then they are deleted.
+    Raise Conflict for a run that is entered in a phase of a campaign, and for one with labels, unless it is to be
+    `without_labels`: then they are deleted.
     """
     with transaction.atomic():
         if isinstance(made, Run):
+            check_not_entered(made)
             drop_labels(run=made, drop=without_labels, user=origin.actor, origin=origin)
         if type(made).objects.filter(pk=made.pk, deleted_at=None).update(deleted_at=timezone.now()):
             _record(made, "deleted", origin, before=_identity(made))

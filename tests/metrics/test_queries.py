@@ -26,6 +26,7 @@ ENDPOINTS = {
     "collections/small/citation/": 2,
     "collections/small/notes/": 3,
     "experiments/": 2,
+    "campaigns/": 2,
     "runs/{run}/notes/": 3,
     "systems/": 2,
     "collections/small/leaderboard/": 12,

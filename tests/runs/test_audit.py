@@ -200,6 +200,10 @@ ADMINISTRATION = {
 }  # fmt: skip
 
 
+# tests/campaigns/test_trail.py tries them.
+OF_CAMPAIGNS = ("campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.")
+
+
 def webhook_address() -> str:
     return f"/api/v1/webhooks/{Webhook.objects.get().pk}/"
 
@@ -209,7 +213,9 @@ def set_address() -> str:
 
 
 def test_every_action_is_tried() -> None:
-    assert set(ACTS) | ADMINISTRATION == set(AuditEvent.Action.values)
+    assert set(ACTS) | ADMINISTRATION == {
+        action for action in AuditEvent.Action.values if not action.startswith(OF_CAMPAIGNS)
+    }
 
 
 @pytest.mark.parametrize("action", list(ACTS))

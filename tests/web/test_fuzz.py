@@ -19,6 +19,7 @@ from tests.metrics.boards import describe, make_board, simulated
 from tests.web.worlds import (
     add_qrels,
     make_artifact,
+    make_campaign,
     make_collection,
     make_comparison,
     make_delivery,
@@ -74,6 +75,17 @@ WHOLE_ANSWERS = (
     ("experiments/", {}),
     ("experiments/{experiment}/", {}),
     ("experiments/{experiment}/notes/", {}),
+    ("campaigns/", {}),
+    ("campaigns/cup-one/", {}),
+    ("campaigns/cup-one/phases/", {}),
+    ("campaigns/cup-one/phases/task/", {}),
+    ("campaigns/cup-one/teams/", {}),
+    ("campaigns/cup-one/teams/guests/", {}),
+    ("campaigns/cup-one/teams/guests/members/", {}),
+    ("campaigns/cup-one/agreements/", {}),
+    ("campaigns/cup-one/phases/task/entries/", {}),
+    ("campaigns/cup-one/phases/task/allowance/", {"team": "guests"}),
+    ("entries/{entry}/", {}),
     ("me/runs/", {}),
     ("me/runs/withdrawn/", {}),
     ("runs/", {"id": "{run},{other}"}),
@@ -154,6 +166,7 @@ def world(db: None) -> World:
         "experiment": [make_experiment(runs[0])],
         "note": [make_note(people, runs[0])],
         "system": [make_system()],
+        **{name: [value] for name, value in make_campaign(people, "one", runs[0]).items()},
     }
     return World(people, names)
 
@@ -191,6 +204,7 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "webhook": world.names["webhook"][0],
         "view": world.names["code"][0],
         "experiment": make_experiment(run),
+        "entry": world.names["entry"][0],
     }
     second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
     assert second.status_code == 201

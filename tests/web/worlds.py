@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -16,16 +17,23 @@ from metrics.engine.grammar import parse_measure
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import (
+    Agreement,
     ApiToken,
+    Campaign,
+    CampaignMember,
     Collection,
     Delivery,
+    Entry,
     Experiment,
     ExperimentRun,
     Invitation,
     Membership,
     Note,
+    Participation,
+    Phase,
     Run,
     ShareLink,
+    Signature,
     System,
     Team,
     User,
@@ -144,6 +152,37 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
         "experiment": make_experiment(run),
         "note": make_note(people, run),
         "system": make_system(),
+        **make_campaign(people, slug, run),
+    }
+
+
+def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
+    """The parameters of a campaign of the lab's, open since long ago, with a withdrawn entry of the participant's;
+    those of other collections go."""
+    Entry.objects.exclude(phase__collection__slug=slug).delete()
+    Campaign.objects.exclude(phases__collection__slug=slug).delete()
+    lab, guests = (Team.objects.get(slug=name) for name in ("lab", "guests"))
+    fields = {"name": "Cup", "team": lab, "state": "published", "registration": "open"}
+    cup, _ = Campaign.objects.get_or_create(slug=f"cup-{slug}", defaults=fields)
+    times = {"opens_at": datetime(2020, 1, 1, tzinfo=UTC), "closes_at": datetime(2090, 1, 1, tzinfo=UTC)}
+    task = {"name": "Task", "kind": "development", "collection": Collection.objects.get(slug=slug), **times}
+    phase, _ = Phase.objects.get_or_create(campaign=cup, slug="task", defaults=task)
+    accepted = {"name": "Guests", "state": "accepted"}
+    team, _ = Participation.objects.get_or_create(campaign=cup, team=guests, defaults=accepted)
+    person = {"user": people.users["participant"], "participation": team}
+    CampaignMember.objects.get_or_create(campaign=cup, **person)
+    terms, _ = Agreement.objects.get_or_create(campaign=cup, title="Terms", text="Be fair.", sha256="ab" * 32)
+    Signature.objects.get_or_create(agreement=terms, **person, typed_name="P. Articipant")
+    entered = {"participation": team, "run_id": run, "state": "withdrawn"}
+    entered["arrived_at"] = datetime(2021, 1, 1, tzinfo=UTC)
+    entry, _ = Entry.objects.get_or_create(phase=phase, number=1, defaults=entered)
+    return {
+        "campaign": cup.slug,
+        "phase": phase.slug,
+        "entrant": "guests",
+        "participant": "participant",
+        "agreement": terms.sha256,
+        "entry": str(entry.pk),
     }
 
 

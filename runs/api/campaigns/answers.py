@@ -1,0 +1,352 @@
+"""The answers about campaigns: their shapes, and the functions that fill them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, NotRequired, TypedDict
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.reverse import reverse
+
+from metrics.services.queue import status
+from runs import models
+from runs.api.answers import RunStatus, run_status
+from runs.api.campaigns.finding import participation_of
+from runs.api.fields import JSONObject
+from runs.api.shapes import OneOf, Url, shape
+from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
+from runs.services.campaigns.entries import Allowance as Left
+from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.phases import notice_given
+from runs.services.reports import FileReport, grouped
+
+State = Annotated[str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"]
+ParticipationState = Annotated[str, OneOf(models.Participation.State.choices)]
+
+
+class RunType(TypedDict):
+    key: str
+    label: str
+
+
+class FormField(TypedDict):
+    """A field that an entry answers."""
+
+    key: str
+    type: str
+    label: str
+    help: str
+    choices: list[str]
+    required: bool
+    public: Annotated[bool, "false: the answers are for organisers only"]
+    max_length: int
+
+
+class Limits(TypedDict):
+    """For each team; null is no limit."""
+
+    slots: Annotated[int | None, "entries at a time"]
+    attempts_daily: Annotated[int | None, "entries per day (UTC), withdrawn ones included"]
+    attempts_total: int | None
+
+
+class Extension(TypedDict):
+    """A later end of a phase."""
+
+    team: Annotated[str | None, "null: for all"]
+    old: datetime
+    new: datetime
+    reason: str
+    announced_at: datetime
+    notice: Annotated[str, "said where it was announced less than 24 hours before the old end"]
+
+
+class Yours(TypedDict):
+    """What holds for the caller's team."""
+
+    team: str
+    closes_at: datetime
+    extended: bool
+
+
+class Phase(TypedDict):
+    campaign: str
+    phase: str
+    url: Url
+    name: str
+    description: str
+    kind: Annotated[str, OneOf(models.Phase.Kind.choices)]
+    collection: str
+    state: State
+    opens_at: datetime
+    closes_at: datetime
+    late_closes_at: datetime | None
+    zone: Annotated[str, "in which the times were written; AoE is Etc/GMT+12"]
+    paused_reason: str
+    yours: Yours | None
+    measures: Annotated[list[str], "the first one is the primary one"]
+    limits: Limits
+    run_types: list[RunType]
+    form: list[FormField]
+    must_answer_all: bool
+    extensions: Annotated[list[Extension], "for all teams, and that of the caller's; organisers see every one"]
+    now: Annotated[datetime, "by the database's clock, which decides"]
+    entries: Annotated[int | None, "for organisers"]
+    teams: Annotated[int | None, "accepted ones, for organisers and members"]
+
+
+class PhaseInBrief(TypedDict):
+    phase: str
+    name: str
+    kind: str
+    collection: str
+    state: State
+    opens_at: datetime
+    closes_at: datetime
+
+
+class Campaign(TypedDict):
+    slug: str
+    url: Url
+    name: str
+    team: Annotated[str, "its owners are the organisers"]
+    state: Annotated[str, OneOf(models.Campaign.State.choices)]
+    summary: str
+    guidelines: Annotated[str, "Markdown"]
+    guidelines_sha256: str
+    contact: Annotated[str | None, "for members and organisers"]
+    registration: Annotated[str, OneOf(models.Campaign.Registration.choices)]
+    registration_closes_at: datetime | None
+    max_team_size: int | None
+    tag_scope: Annotated[str, OneOf(models.Campaign.TagScope.choices), "in what a tag is unique"]
+    phases: list[PhaseInBrief]
+    your_team: Annotated[str | None, "the one in which the caller takes part"]
+    organiser: Annotated[bool, "whether the caller is one"]
+    created_at: datetime
+
+
+class CampaignAgreement(TypedDict):
+    sha256: str
+    title: str
+    text: str
+    required_of: Annotated[str, OneOf(models.Agreement.RequiredOf.choices)]
+    signed_at: Annotated[datetime | None, "by the caller"]
+
+
+class Member(TypedDict):
+    username: str
+    joined_at: datetime
+    left_at: datetime | None
+    signed: Annotated[int, "agreements"]
+
+
+class Participation(TypedDict):
+    """A team in a campaign."""
+
+    campaign: str
+    team: str
+    name: str
+    affiliation: str
+    state: ParticipationState
+    requested_at: datetime
+    accepted_at: datetime | None
+    members: int
+
+
+class Allowance(TypedDict):
+    """What is left; null is no limit."""
+
+    slots_left: int | None
+    attempts_left_today: int | None
+    attempts_left: int | None
+    resets_at: Annotated[datetime, "midnight UTC"]
+
+
+class Entry(TypedDict):
+    """An entry; the answer to its submission is the receipt."""
+
+    id: UUID
+    url: Url
+    number: Annotated[int, "in its phase"]
+    campaign: str
+    phase: str
+    team: Annotated[str | None, "null: the organisers"]
+    tag: str
+    run: UUID
+    run_sha256: str
+    state: Annotated[str, OneOf(models.Entry.State.choices)]
+    state_reason: str
+    late: bool
+    arrived_at: Annotated[datetime, "when the last byte of the request had arrived"]
+    role: Annotated[str, OneOf(models.Entry.Role.choices)]
+    label: str
+    run_type: str
+    priority: int | None
+    answers: JSONObject
+    status: RunStatus
+    warnings: FileReport
+    allowance: NotRequired[Annotated[Allowance | None, "in the answer to a submission"]]
+
+
+class EntryOrder(TypedDict):
+    """Tags of a team's entries, the most wanted first."""
+
+    order: list[str]
+
+
+def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> Campaign:
+    """Return the description of a campaign, whose phases are fetched with their collections and extensions."""
+    own, organiser = participation_of(request.user, found), is_organiser(found, request.user)
+    return Campaign(
+        slug=found.slug,
+        url=reverse("campaign", args=[found.slug], request=request),
+        name=found.name,
+        team=found.team.slug,
+        state=found.state,
+        summary=found.summary,
+        guidelines=found.guidelines,
+        guidelines_sha256=hashlib.sha256(found.guidelines.encode()).hexdigest(),
+        contact=found.contact if own or organiser else None,
+        registration=found.registration,
+        registration_closes_at=found.registration_closes_at,
+        max_team_size=found.max_team_size,
+        tag_scope=found.tag_scope,
+        phases=[
+            PhaseInBrief(
+                phase=phase.slug,
+                name=phase.name,
+                kind=phase.kind,
+                collection=phase.collection.slug,
+                state=phase_state(phase, own, now),
+                opens_at=phase.opens_at,
+                closes_at=closing_time(phase, own),
+            )
+            for phase in found.phases.all()
+        ],
+        your_team=own.team.slug if own else None,
+        organiser=organiser,
+        created_at=found.created_at,
+    )
+
+
+def phase_answer(
+    request: Request, found: models.Phase, own: models.Participation | None, organiser: bool, now: datetime
+) -> Phase:
+    closes_at = closing_time(found, own)
+    accepted = models.Participation.objects.filter(campaign=found.campaign, state=models.Participation.State.ACCEPTED)
+    seen = [
+        one for one in found.extensions.select_related("participation__team")
+        if organiser or one.participation_id is None or (own and one.participation_id == own.pk)
+    ]  # fmt: skip
+    return Phase(
+        campaign=found.campaign.slug,
+        phase=found.slug,
+        url=reverse("phase", args=[found.campaign.slug, found.slug], request=request),
+        name=found.name,
+        description=found.description,
+        kind=found.kind,
+        collection=found.collection.slug,
+        state=phase_state(found, own, now),
+        opens_at=found.opens_at,
+        closes_at=found.closes_at,
+        late_closes_at=found.late_closes_at,
+        zone=found.zone,
+        paused_reason=found.paused_reason,
+        yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at) if own else None,
+        measures=found.measures,
+        limits=Limits(slots=found.slots, attempts_daily=found.attempts_daily, attempts_total=found.attempts_total),
+        run_types=found.run_types,
+        form=found.form,
+        must_answer_all=found.must_answer_all,
+        extensions=[extension_answer(one) for one in seen],
+        now=now,
+        entries=found.entries.count() if organiser else None,
+        teams=accepted.count() if organiser or own else None,
+    )
+
+
+def extension_answer(found: models.Extension) -> Extension:
+    return Extension(
+        team=found.participation.team.slug if found.participation else None,
+        old=found.old,
+        new=found.new,
+        reason=found.reason,
+        announced_at=found.announced_at,
+        notice=notice_given(found),
+    )
+
+
+def agreement_answer(found: models.Agreement, signed: Mapping[int, datetime]) -> CampaignAgreement:
+    return CampaignAgreement(
+        sha256=found.sha256,
+        title=found.title,
+        text=found.text,
+        required_of=found.required_of,
+        signed_at=signed.get(found.pk),
+    )
+
+
+def participation_answer(found: models.Participation) -> Participation:
+    return Participation(
+        campaign=found.campaign.slug,
+        team=found.team.slug,
+        name=found.name,
+        affiliation=found.affiliation,
+        state=found.state,
+        requested_at=found.requested_at,
+        accepted_at=found.accepted_at,
+        members=sum(1 for one in found.members.all() if one.left_at is None),
+    )
+
+
+def member_answer(found: models.CampaignMember, signed: int) -> Member:
+    return Member(username=found.user.username, joined_at=found.joined_at, left_at=found.left_at, signed=signed)
+
+
+def allowance_answer(left: Left) -> Allowance:
+    return Allowance(
+        slots_left=left.slots_left,
+        attempts_left_today=left.attempts_left_today,
+        attempts_left=left.attempts_left,
+        resets_at=left.resets_at,
+    )
+
+
+def entry_answer(request: Request, found: models.Entry, known: status.RunStatus) -> Entry:
+    return Entry(
+        id=found.pk,
+        url=reverse("entry", args=[found.pk], request=request),
+        number=found.number,
+        campaign=found.phase.campaign.slug,
+        phase=found.phase.slug,
+        team=found.participation.team.slug if found.participation else None,
+        tag=found.run.tag,
+        run=found.run_id,
+        run_sha256=found.run.sha256,
+        state=found.state,
+        state_reason=found.state_reason,
+        late=found.late,
+        arrived_at=found.arrived_at,
+        role=found.role,
+        label=found.label,
+        run_type=found.run_type,
+        priority=found.priority,
+        answers=found.answers,
+        status=run_status(known),
+        warnings=grouped(found.run.warnings),
+    )
+
+
+SHAPES: dict[str, Any] = {
+    "campaign": shape(Campaign),
+    "phase": shape(Phase),
+    "agreement": shape(CampaignAgreement),
+    "participation": shape(Participation),
+    "member": shape(Member),
+    "entry": shape(Entry),
+    "allowance": shape(Allowance),
+    "order": shape(EntryOrder),
+}

@@ -1,0 +1,173 @@
+"""The API of campaigns and their agreements."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api import idempotency
+from runs.api.campaigns.answers import SHAPES, agreement_answer, campaign_answer
+from runs.api.campaigns.finding import organised_campaign, visible_campaign
+from runs.api.campaigns.inputs import (
+    AgreementSerializer,
+    CampaignChangeSerializer,
+    CampaignSerializer,
+    SignatureSerializer,
+)
+from runs.api.lists import AnswerList
+from runs.api.origin import origin_of
+from runs.models import Agreement, Campaign, Scope, Signature, Team, User
+from runs.services.campaigns import clock
+from runs.services.campaigns.managing import (
+    add_agreement,
+    archive_campaign,
+    change_campaign,
+    create_campaign,
+    delete_draft,
+    publish_campaign,
+)
+from runs.services.campaigns.teams import sign
+
+_PARTS = ("phases__collection", "phases__extensions")
+
+
+def _may_create(request: Request, body: Any) -> bool:
+    return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
+
+
+def _answer(request: Request, slug: str) -> Any:
+    found = Campaign.objects.select_related("team").prefetch_related(*_PARTS).get(slug=slug)
+    return campaign_answer(request, found, clock.database_now())
+
+
+class CampaignList(AnswerList[Campaign]):
+    """Published campaigns, and drafts of which the caller is an organiser, newest first; POST creates a draft of one of
+    the teams that the caller owns."""
+
+    serializer_class = SHAPES["campaign"]
+    scopes = {"POST": Scope.MANAGE}
+    queryset = Campaign.objects.none()
+
+    def get_queryset(self) -> QuerySet[Campaign]:
+        seen = Campaign.objects.visible_to(self.request.user)
+        return seen.select_related("team").prefetch_related(*_PARTS)
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        now = clock.database_now()
+        return self.get_paginated_response([campaign_answer(request, one, now) for one in page])
+
+    @extend_schema(request=CampaignSerializer, responses={201: SHAPES["campaign"]}, parameters=[idempotency.PARAMETER])
+    @idempotency.idempotent(_may_create)
+    def post(self, request: Request) -> Response:
+        serializer = CampaignSerializer(data=request.data, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        fields = dict(serializer.validated_data)
+        team, user = fields.pop("team"), cast(User, request.user)
+        with transaction.atomic():
+            made = create_campaign(team=team, user=user, fields=fields, origin=origin_of(request))
+            data = _answer(request, made.slug)
+            response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
+            idempotency.remember(request, lambda: response)
+        return response
+
+
+class CampaignDetail(APIView):
+    """One campaign; PATCH changes what it says and how teams register, DELETE deletes a draft."""
+
+    scopes = {"PATCH": Scope.MANAGE, "DELETE": Scope.MANAGE}
+
+    @extend_schema(responses=SHAPES["campaign"])
+    def get(self, request: Request, campaign: str) -> Response:
+        visible_campaign(request, campaign)
+        return Response(_answer(request, campaign))
+
+    @extend_schema(request=CampaignChangeSerializer, responses=SHAPES["campaign"])
+    def patch(self, request: Request, campaign: str) -> Response:
+        found = organised_campaign(request, campaign)
+        serializer = CampaignChangeSerializer(data=request.data, partial=True, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        change_campaign(campaign=found, changes=serializer.validated_data, origin=origin_of(request))
+        return Response(_answer(request, campaign))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, campaign: str) -> Response:
+        delete_draft(campaign=organised_campaign(request, campaign), origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class CampaignPublish(APIView):
+    """Show a draft to everybody. It is never a draft again."""
+
+    scopes = {"POST": Scope.MANAGE}
+    without_body = ("POST",)
+
+    @extend_schema(request=None, responses=SHAPES["campaign"])
+    def post(self, request: Request, campaign: str) -> Response:
+        publish_campaign(campaign=organised_campaign(request, campaign), origin=origin_of(request))
+        return Response(_answer(request, campaign))
+
+
+class CampaignArchive(APIView):
+    """End a published campaign: it stays readable, and nothing enters it any more."""
+
+    scopes = {"POST": Scope.MANAGE}
+    without_body = ("POST",)
+
+    @extend_schema(request=None, responses=SHAPES["campaign"])
+    def post(self, request: Request, campaign: str) -> Response:
+        archive_campaign(campaign=organised_campaign(request, campaign), origin=origin_of(request))
+        return Response(_answer(request, campaign))
+
+
+def _signed(request: Request, campaign: Campaign) -> dict[int, Any]:
+    own = Signature.objects.filter(agreement__campaign=campaign, user=request.user.pk)
+    return dict(own.values_list("agreement", "signed_at"))
+
+
+class AgreementList(AnswerList[Agreement]):
+    """The agreements of a campaign; POST adds one, which organisers may. They are never changed."""
+
+    serializer_class = SHAPES["agreement"]
+    scopes = {"POST": Scope.MANAGE}
+    queryset = Agreement.objects.none()
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        found = visible_campaign(request, self.kwargs["campaign"])
+        page = self.paginate_queryset(found.agreements.order_by("created_at", "pk")) or []
+        signed = _signed(request, found)
+        return self.get_paginated_response([agreement_answer(one, signed) for one in page])
+
+    @extend_schema(request=AgreementSerializer, responses={201: SHAPES["agreement"]})
+    def post(self, request: Request, campaign: str) -> Response:
+        found = organised_campaign(request, campaign)
+        serializer = AgreementSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        made = add_agreement(campaign=found, origin=origin_of(request), **serializer.validated_data)
+        return Response(agreement_answer(made, {}), status.HTTP_201_CREATED)
+
+
+class AgreementSign(APIView):
+    """Sign an agreement as a member of a team in the campaign; a second signature changes nothing."""
+
+    scopes = {"POST": Scope.SUBMIT}
+
+    @extend_schema(request=SignatureSerializer, responses=SHAPES["agreement"])
+    def post(self, request: Request, campaign: str, agreement: str) -> Response:
+        of = visible_campaign(request, campaign)
+        found = of.agreements.filter(sha256=agreement).first()
+        if found is None:
+            raise Http404(f"campaign {campaign} has no agreement {agreement[:64]!r}")
+        serializer = SignatureSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        user, name = cast(User, request.user), serializer.validated_data["typed_name"]
+        sign(agreement=found, user=user, typed_name=name, origin=origin_of(request))
+        return Response(agreement_answer(found, _signed(request, of)))

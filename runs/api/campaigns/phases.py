@@ -1,0 +1,136 @@
+"""The API of phases."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api.campaigns.answers import SHAPES, phase_answer
+from runs.api.campaigns.finding import (
+    organised_campaign,
+    organised_phase,
+    participation_of,
+    visible_campaign,
+    visible_phase,
+)
+from runs.api.campaigns.inputs import ExtensionSerializer, PhaseChangeSerializer, PhaseSerializer, ReasonSerializer
+from runs.api.lists import AnswerList
+from runs.api.origin import origin_of
+from runs.models import Phase, Scope, User
+from runs.services.campaigns import clock
+from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.phases import change_phase, create_phase, extend_phase, pause_phase, resume_phase
+
+
+def _response(request: Request, campaign: str, phase: str, code: int = status.HTTP_200_OK) -> Response:
+    found = visible_phase(request, campaign, phase)
+    own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
+    return Response(phase_answer(request, found, own, organiser, clock.database_now()), code)
+
+
+class PhaseList(AnswerList[Phase]):
+    """The phases of a campaign; POST adds one on a collection of which the caller is an organiser."""
+
+    serializer_class = SHAPES["phase"]
+    scopes = {"POST": Scope.MANAGE}
+    queryset = Phase.objects.none()
+
+    def get_queryset(self) -> QuerySet[Phase]:
+        if getattr(self, "swagger_fake_view", False):
+            return Phase.objects.none()
+        rows = visible_campaign(self.request, self.kwargs["campaign"]).phases
+        return rows.select_related("collection", "campaign__team").prefetch_related("extensions")
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.get_queryset()) or []
+        campaign = visible_campaign(request, self.kwargs["campaign"])
+        own, organiser = participation_of(request.user, campaign), is_organiser(campaign, request.user)
+        now = clock.database_now()
+        return self.get_paginated_response([phase_answer(request, one, own, organiser, now) for one in page])
+
+    @extend_schema(request=PhaseSerializer, responses={201: SHAPES["phase"]})
+    def post(self, request: Request, campaign: str) -> Response:
+        found = organised_campaign(request, campaign)
+        serializer = PhaseSerializer(data=request.data, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        fields, user = serializer.validated_data, cast(User, request.user)
+        made = create_phase(campaign=found, user=user, fields=fields, origin=origin_of(request))
+        return _response(request, campaign, made.slug, status.HTTP_201_CREATED)
+
+
+class PhaseDetail(APIView):
+    """One phase with its state by the database's clock; PATCH changes it."""
+
+    scopes = {"PATCH": Scope.MANAGE}
+
+    @extend_schema(responses=SHAPES["phase"])
+    def get(self, request: Request, campaign: str, phase: str) -> Response:
+        return _response(request, campaign, phase)
+
+    @extend_schema(request=PhaseChangeSerializer, responses=SHAPES["phase"])
+    def patch(self, request: Request, campaign: str, phase: str) -> Response:
+        found = organised_phase(request, campaign, phase)
+        serializer = PhaseChangeSerializer(found, request.data, partial=True, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        changes, user = serializer.validated_data, cast(User, request.user)
+        change_phase(phase=found, user=user, changes=changes, origin=origin_of(request))
+        return _response(request, campaign, phase)
+
+
+class PhaseExtend(APIView):
+    """Let a phase close later, for all teams or for one. It never closes earlier than published."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(request=ExtensionSerializer, responses=SHAPES["phase"])
+    def post(self, request: Request, campaign: str, phase: str) -> Response:
+        found = organised_phase(request, campaign, phase)
+        serializer = ExtensionSerializer(found, request.data)
+        serializer.is_valid(raise_exception=True)
+        asked, team = serializer.validated_data, None
+        if asked["team"]:
+            team = found.campaign.participations.select_related("team").filter(team__slug=asked["team"]).first()
+            if team is None:
+                raise Http404(f"no team {asked['team']!r} takes part in campaign {campaign}")
+        extend_phase(
+            phase=found,
+            until=asked["closes_at"],
+            reason=asked["reason"],
+            user=cast(User, request.user),
+            participation=team,
+            origin=origin_of(request),
+        )
+        return _response(request, campaign, phase)
+
+
+class PhasePause(APIView):
+    """Take no entries until the phase is resumed; its times stay as they are."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(request=ReasonSerializer, responses=SHAPES["phase"])
+    def post(self, request: Request, campaign: str, phase: str) -> Response:
+        found = organised_phase(request, campaign, phase)
+        serializer = ReasonSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        pause_phase(phase=found, reason=serializer.validated_data["reason"], origin=origin_of(request))
+        return _response(request, campaign, phase)
+
+
+class PhaseResume(APIView):
+    """Take entries again."""
+
+    scopes = {"POST": Scope.MANAGE}
+    without_body = ("POST",)
+
+    @extend_schema(request=None, responses=SHAPES["phase"])
+    def post(self, request: Request, campaign: str, phase: str) -> Response:
+        resume_phase(phase=organised_phase(request, campaign, phase), origin=origin_of(request))
+        return _response(request, campaign, phase)

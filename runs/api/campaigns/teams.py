@@ -1,0 +1,139 @@
+"""The API of teams and people in campaigns."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.db import transaction
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.api import idempotency
+from runs.api.campaigns.answers import SHAPES, member_answer, participation_answer
+from runs.api.campaigns.finding import participations_of, visible_campaign, visible_participation
+from runs.api.campaigns.inputs import ParticipationChangeSerializer, RegistrationSerializer
+from runs.api.lists import AnswerList
+from runs.api.origin import origin_of
+from runs.errors import InvalidInput
+from runs.models import CampaignMember, Participation, Scope, Signature, Team, User
+from runs.services.campaigns.teams import (
+    change_state,
+    find_agreements,
+    join,
+    leave,
+    register_team,
+    rename,
+    sign,
+)
+
+
+def _may_register(request: Request, body: Any, campaign: str) -> bool:
+    return bool(Team.objects.led_by(request.user).filter(slug=body["team"]).exists())
+
+
+class ParticipationList(AnswerList[Participation]):
+    """The teams of a campaign: organisers see all, others those that they are in; POST registers one that the caller
+    owns."""
+
+    serializer_class = SHAPES["participation"]
+    answer = staticmethod(participation_answer)
+    scopes = {"POST": Scope.SUBMIT}
+    queryset = Participation.objects.none()
+
+    def get_queryset(self) -> QuerySet[Participation]:
+        if getattr(self, "swagger_fake_view", False):
+            return Participation.objects.none()
+        found = visible_campaign(self.request, self.kwargs["campaign"])
+        seen = participations_of(self.request.user, found)
+        return seen.prefetch_related("members").order_by("requested_at", "pk")
+
+    @extend_schema(
+        request=RegistrationSerializer, responses={201: SHAPES["participation"]}, parameters=[idempotency.PARAMETER]
+    )
+    @idempotency.idempotent(_may_register)
+    def post(self, request: Request, campaign: str) -> Response:
+        found = visible_campaign(request, campaign)
+        serializer = RegistrationSerializer(data=request.data, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        asked, user, origin = serializer.validated_data, cast(User, request.user), origin_of(request)
+        agreements = find_agreements(found, asked["agreements"])
+        if agreements and not asked["typed_name"]:
+            raise InvalidInput("type your name to sign the agreements", code="required", pointer="/typed_name")
+        fields = {name: asked[name] for name in ("name", "affiliation") if name in asked}
+        with transaction.atomic():
+            made = register_team(campaign=found, team=asked["team"], user=user, fields=fields, origin=origin)
+            for agreement in agreements:
+                sign(agreement=agreement, user=user, typed_name=asked["typed_name"], origin=origin)
+            response = Response(participation_answer(made), status.HTTP_201_CREATED)
+            idempotency.remember(request, lambda: response)
+        return response
+
+
+class ParticipationDetail(APIView):
+    """A team in a campaign; PATCH accepts, declines or removes it (organisers), withdraws or renames it (owners)."""
+
+    scopes = {"PATCH": Scope.SUBMIT}
+
+    @extend_schema(responses=SHAPES["participation"])
+    def get(self, request: Request, campaign: str, entrant: str) -> Response:
+        return Response(participation_answer(visible_participation(request, campaign, entrant)))
+
+    @extend_schema(request=ParticipationChangeSerializer, responses=SHAPES["participation"])
+    def patch(self, request: Request, campaign: str, entrant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        serializer = ParticipationChangeSerializer(data=request.data, partial=True)
+        serializer.is_valid(raise_exception=True)
+        asked, user, origin = serializer.validated_data, cast(User, request.user), origin_of(request)
+        names = {name: asked[name] for name in ("name", "affiliation") if name in asked}
+        with transaction.atomic():
+            rename(participation=found, changes=names, user=user, origin=origin)
+            if "state" in asked and asked["state"] != found.state:
+                told = {"state": asked["state"], "reason": asked.get("reason", "")}
+                change_state(participation=found, user=user, origin=origin, **told)
+        return Response(participation_answer(visible_participation(request, campaign, entrant)))
+
+
+class CampaignMemberList(AnswerList[CampaignMember]):
+    """The people who take part in a team; POST makes the caller, who is in the team, one of them."""
+
+    serializer_class = SHAPES["member"]
+    scopes = {"POST": Scope.SUBMIT}
+    without_body = ("POST",)
+    signed_in = True
+    queryset = CampaignMember.objects.none()
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        found = visible_participation(request, self.kwargs["campaign"], self.kwargs["entrant"])
+        own = Signature.objects.filter(participation=found, user=OuterRef("user")).order_by().values("user")
+        signed = Coalesce(Subquery(own.annotate(n=Count("pk")).values("n")), 0)
+        rows = found.members.select_related("user").annotate(signed=signed).order_by("joined_at", "pk")
+        page = self.paginate_queryset(rows) or []
+        return self.get_paginated_response([member_answer(one, cast(Any, one).signed) for one in page])
+
+    @extend_schema(request=None, responses={201: SHAPES["member"]})
+    def post(self, request: Request, campaign: str, entrant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        made = join(participation=found, user=cast(User, request.user), origin=origin_of(request))
+        return Response(member_answer(made, 0), status.HTTP_201_CREATED)
+
+
+class CampaignMemberDetail(APIView):
+    """DELETE takes a person out of a team: the person, an owner of the team or an organiser may."""
+
+    scopes = {"DELETE": Scope.SUBMIT}
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, campaign: str, entrant: str, participant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        rows = found.members.select_related("user", "participation__campaign__team", "participation__team")
+        member = rows.filter(user__username=participant).first()
+        if member is None:
+            raise Http404(f"{participant!r} does not take part in team {entrant}")
+        leave(member=member, user=cast(User, request.user), origin=origin_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

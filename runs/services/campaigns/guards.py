@@ -1,0 +1,45 @@
+"""What campaigns forbid elsewhere: runs sent past an open phase, withdrawing entered runs, early releases."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from runs.errors import Conflict
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Run
+from runs.services.campaigns import clock
+from runs.services.campaigns.clock import PhaseState, last_closing_time, phase_state
+
+_ACCEPTED, _ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
+
+
+def check_outside(run: Run) -> None:
+    """Raise Conflict (`enter_through_phase`) for a participant's run that is sent to the collection of an evaluation
+    phase while this is open, and not into the phase."""
+    phases = _evaluations(run.collection)
+    for phase in phases:
+        theirs = Q(team=run.team_id) | Q(members__user=run.submitted_by_id, members__left_at=None)
+        team = Participation.objects.filter(theirs, campaign=phase.campaign_id, state=_ACCEPTED).first()
+        if team and phase_state(phase, team, clock.database_now()) in (PhaseState.OPEN, PhaseState.PAUSED):
+            message = f"team {team.team} takes part in {phase.campaign}: enter the run into its phase {phase.slug}"
+            raise Conflict(message, code="enter_through_phase")
+
+
+def check_not_entered(run: Run) -> None:
+    """Raise Conflict for a run that is entered in a phase."""
+    entry = Entry.objects.filter(run=run, state=_ENTERED).select_related("phase__campaign").first()
+    if entry:
+        message = f"run {run.tag} is entry {entry.number} of {entry.phase}; withdraw the entry first"
+        raise Conflict(message, code="entered_in_phase")
+
+
+def check_phases_over(collection: Collection) -> None:
+    """Raise Conflict for a collection on which an evaluation phase has not closed for every team. Its row is locked."""
+    for phase in _evaluations(collection):
+        if clock.database_now() < last_closing_time(phase):
+            message = f"phase {phase} is not over; its entries would see the judgements"
+            raise Conflict(message, code="phase_not_over")
+
+
+def _evaluations(collection: Collection) -> list[Phase]:
+    of = {"collection": collection, "kind": Phase.Kind.EVALUATION, "campaign__state": Campaign.State.PUBLISHED}
+    return list(Phase.objects.filter(**of).select_related("campaign").prefetch_related("extensions"))

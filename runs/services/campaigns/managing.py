@@ -1,0 +1,129 @@
+"""Set up campaigns: create, publish and archive them, and write their agreements."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from runs.errors import Conflict, NotAllowed
+from runs.models import Agreement, AuditEvent, Campaign, Team, User
+from runs.services.audit import SYSTEM, Origin, changed, record
+
+# Of a team, and of a campaign.
+MAX_CAMPAIGNS, MAX_AGREEMENTS = 200, 20
+_Action, _State = AuditEvent.Action, Campaign.State
+
+
+def is_organiser(campaign: Campaign, user: Any) -> bool:
+    """Return whether the user is an organiser: an owner of the campaign's team, or staff."""
+    return Campaign.objects.organised_by(user).filter(pk=campaign.pk).exists()
+
+
+def check_organiser(campaign: Campaign, user: Any) -> None:
+    """Raise NotAllowed unless the user is an organiser of the campaign."""
+    if not is_organiser(campaign, user):
+        raise NotAllowed(f"only owners of team {campaign.team} can do this with campaign {campaign}")
+
+
+def create_campaign(*, team: Team, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM) -> Campaign:
+    """Return a new campaign, which is a draft that only its organisers see.
+
+    Raise Conflict if its short name is taken or the team has too many.
+    """
+    try:
+        with transaction.atomic():
+            if Campaign.objects.filter(team=team).count() >= MAX_CAMPAIGNS:
+                message = f"team {team} has {MAX_CAMPAIGNS} campaigns; delete a draft first"
+                raise Conflict(message, code="too_many_campaigns")
+            made = Campaign.objects.create(team=team, created_by=user, **fields)
+            record(origin, _Action.CAMPAIGN_CREATED, made, after={"team": team.slug, **_told(fields)})
+    except IntegrityError as error:
+        if not Campaign.objects.filter(slug=fields["slug"]).exists():
+            raise
+        message = f"a campaign {fields['slug']!r} exists already"
+        raise Conflict(message, code="slug_taken", pointer="/slug") from error
+    return made
+
+
+def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
+    """Change what a campaign says and how teams register. The audit trail keeps every version of its guidelines.
+
+    Raise Conflict for an archived one.
+    """
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state == _State.ARCHIVED:
+            raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
+        before, after = changed(found, changes)
+        Campaign.objects.filter(pk=found.pk).update(**after)
+        if after:
+            record(origin, _Action.CAMPAIGN_CHANGED, found, before=_told(before), after=_told(after))
+
+
+def publish_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
+    """Show a draft to everybody. Raise Conflict if it is none, or has no phase."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state != _State.DRAFT:
+            raise Conflict(f"campaign {found} is {found.state}", code="not_a_draft")
+        if not found.phases.exists():
+            raise Conflict(f"campaign {found} has no phase yet; add one first", code="no_phases")
+        _move(found, _State.PUBLISHED, _Action.CAMPAIGN_PUBLISHED, origin)
+
+
+def archive_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
+    """End a published campaign: it stays readable, and nothing enters it any more. Raise Conflict for another."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state != _State.PUBLISHED:
+            raise Conflict(f"campaign {found} is {found.state}; only a published one is archived", code="not_published")
+        _move(found, _State.ARCHIVED, _Action.CAMPAIGN_ARCHIVED, origin)
+
+
+def delete_draft(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:
+    """Delete a draft with its phases and agreements. Raise Conflict for a campaign that was published."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state != _State.DRAFT:
+            raise Conflict(f"campaign {found} is {found.state}; only a draft can be deleted", code="not_a_draft")
+        record(origin, _Action.CAMPAIGN_DELETED, found, before={"name": found.name})
+        found.delete()
+
+
+def add_agreement(*, campaign: Campaign, title: str, text: str, required_of: str, origin: Origin = SYSTEM) -> Agreement:
+    """Return a new agreement, which participants sign before they enter runs. Raise Conflict if the same text is one
+    already, or the campaign has too many."""
+    sha256 = hashlib.sha256(f"{title}\n\n{text}".encode()).hexdigest()
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state == _State.ARCHIVED:
+            raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
+        if found.agreements.filter(sha256=sha256).exists():
+            raise Conflict(f"campaign {found} has this agreement already", code="conflict", pointer="/text")
+        if found.agreements.count() >= MAX_AGREEMENTS:
+            raise Conflict(f"campaign {found} has {MAX_AGREEMENTS} agreements", code="too_many_agreements")
+        made = Agreement.objects.create(campaign=found, title=title, text=text, sha256=sha256, required_of=required_of)
+        after = {"sha256": sha256, "required_of": required_of}
+        record(origin, _Action.AGREEMENT_MADE, made, after=after)
+    return made
+
+
+def locked(campaign: Campaign) -> Campaign:
+    """Return the campaign as it is now, which nobody else changes until the transaction ends."""
+    found = Campaign.objects.select_for_update(of=("self",)).select_related("team").filter(pk=campaign.pk).first()
+    if found is None:
+        raise Conflict(f"campaign {campaign} was deleted meanwhile", code="conflict")
+    return found
+
+
+def _move(campaign: Campaign, state: Campaign.State, action: AuditEvent.Action, origin: Origin) -> None:
+    before = {"state": str(campaign.state)}
+    Campaign.objects.filter(pk=campaign.pk).update(state=state)
+    record(origin, action, campaign, before=before, after={"state": str(state)})
+
+
+def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "")}

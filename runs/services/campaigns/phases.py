@@ -1,0 +1,199 @@
+"""The phases of campaigns: create, change, extend, pause and resume them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from runs.errors import Conflict, InvalidInput, NotAllowed
+from runs.models import AuditEvent, Campaign, Collection, Extension, Participation, Phase, User
+from runs.models.collections import check_measures
+from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.campaigns import clock
+from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
+from runs.services.campaigns.forms import read_form, read_run_types
+from runs.services.campaigns.managing import locked
+
+MAX_PHASES = 50
+# An extension for all that is announced later than this before the old end is said to be late.
+SHORT_NOTICE = timedelta(hours=24)
+_Action = AuditEvent.Action
+# What entries were made under.
+_OF_ENTRIES = ("run_types", "form")
+_FIXED = ("collection", "kind")
+
+
+def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM) -> Phase:
+    """Return a new phase. Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
+    evaluation and its collection is not blind; InvalidInput for times, a form or measures that do not fit; NotAllowed
+    for a collection of which the user is no organiser."""
+    slug = fields["slug"]
+    try:
+        with transaction.atomic():
+            found = locked(campaign)
+            if found.state == Campaign.State.ARCHIVED:
+                raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
+            if found.phases.count() >= MAX_PHASES:
+                raise Conflict(f"campaign {found} has {MAX_PHASES} phases", code="too_many_phases")
+            phase = Phase(campaign=found, **{**fields, **_read(fields)})
+            if found.state == Campaign.State.PUBLISHED and phase.opens_at <= clock.database_now():
+                say = "a phase of a published campaign opens in the future"
+                raise InvalidInput(say, pointer="/opens_at")
+            _check(phase, user)
+            phase.save(force_insert=True)
+            after = _told({name: getattr(phase, name) for name in fields})
+            record(origin, _Action.PHASE_CREATED, phase, collection=phase.collection, after=after)
+    except IntegrityError as error:
+        if not Phase.objects.filter(campaign=campaign, slug=slug).exists():
+            raise
+        message = f"campaign {campaign} has a phase {slug!r} already"
+        raise Conflict(message, code="slug_taken", pointer="/slug") from error
+    return phase
+
+
+def change_phase(*, phase: Phase, user: User, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
+    """Change a phase. Of a draft everything may change; of a published campaign no time moves earlier, and an end moves
+    later by `extend_phase` alone. Raise the errors of `create_phase`."""
+    with transaction.atomic():
+        found = locked_phase(phase)
+        before, after = changed(found, {**changes, **_read(changes)})
+        if found.campaign.state == Campaign.State.ARCHIVED and after:
+            raise Conflict(f"campaign {found.campaign} is archived; it stays as it is", code="campaign_archived")
+        if found.campaign.state != Campaign.State.DRAFT:
+            _check_published(found, after)
+        if set(_OF_ENTRIES) & set(after) and found.entries.exists():
+            raise Conflict(f"phase {found.slug} has entries, which answered its form", code="phase_has_entries")
+        for name, value in after.items():
+            setattr(found, name, value)
+        _check(found, user)
+        found.save(update_fields=list(after))
+        if after:
+            told = {"before": _told(before), "after": _told(after)}
+            record(origin, _Action.PHASE_CHANGED, found, collection=found.collection, **told)
+
+
+def extend_phase(
+    *,
+    phase: Phase,
+    until: datetime,
+    reason: str,
+    user: User | None,
+    participation: Participation | None = None,
+    origin: Origin = SYSTEM,
+) -> Extension:
+    """Let a phase close later, for all teams or for one. Return the extension.
+
+    Raise Conflict (`deadline_only_moves_later`) unless it moves later, and if the phase is over: it can be extended
+    while it is planned, open or late.
+    """
+    with transaction.atomic():
+        # A release of the collection locks its row, too: of both, the second one sees the first one's effect.
+        collection = Collection.objects.select_for_update().get(pk=phase.collection_id)
+        found, now = locked_phase(phase), clock.database_now()
+        state, old = phase_state(found, participation, now), closing_time(found, participation)
+        if found.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
+            raise Conflict(f"phase {found.slug} is closed and cannot be extended", code="phase_closed")
+        if found.kind == Phase.Kind.EVALUATION and not collection.blind:
+            raise Conflict(f"the judgements of {collection} are open", code="evaluation_needs_blind")
+        if until <= old:
+            message = f"phase {found.slug} closes at {said(old)}; an extension is later than that"
+            raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
+        fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
+        made = Extension.objects.create(phase=found, participation=participation, **fields)
+        if participation is None:
+            late = found.late_closes_at and max(found.late_closes_at, until)
+            Phase.objects.filter(pk=found.pk).update(closes_at=until, late_closes_at=late)
+        team = {"team": participation.team.slug} if participation else {}
+        after = {"closes_at": until, "reason": reason, **team}
+        record(origin, _Action.PHASE_EXTENDED, found, collection=collection, before={"closes_at": old}, after=after)
+    return made
+
+
+def notice_given(extension: Extension) -> str:
+    """Return what is said of an extension that was announced late, or an empty text."""
+    if extension.announced_at >= extension.old:
+        return "announced after the end"
+    left = extension.old - extension.announced_at
+    return f"announced {int(left / timedelta(hours=1))} hours before the end" if left < SHORT_NOTICE else ""
+
+
+def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
+    """Take no entries until the phase is resumed; its times stay as they are. Raise Conflict unless it is open."""
+    with transaction.atomic():
+        found, now = locked_phase(phase), clock.database_now()
+        if found.campaign.state != Campaign.State.PUBLISHED or phase_state(found, None, now) != PhaseState.OPEN:
+            raise Conflict(f"phase {found.slug} is not open, so it cannot be paused", code="phase_not_open")
+        Phase.objects.filter(pk=found.pk).update(paused_at=now, paused_reason=reason)
+        record(origin, _Action.PHASE_PAUSED, found, collection=found.collection, after={"reason": reason})
+
+
+def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
+    """Take entries again. Raise Conflict if the phase is not paused."""
+    with transaction.atomic():
+        found = locked_phase(phase)
+        if found.paused_at is None:
+            raise Conflict(f"phase {found.slug} is not paused", code="phase_not_paused")
+        before = {"paused_at": found.paused_at, "reason": found.paused_reason}
+        Phase.objects.filter(pk=found.pk).update(paused_at=None, paused_reason="")
+        record(origin, _Action.PHASE_RESUMED, found, collection=found.collection, before=before)
+
+
+def locked_phase(phase: Phase) -> Phase:
+    """Return a phase as it is now, with its campaign; nobody else changes it until the transaction ends."""
+    rows = Phase.objects.select_for_update(of=("self",)).select_related("campaign__team", "collection")
+    found = rows.filter(pk=phase.pk).first()
+    if found is None:
+        raise Conflict(f"phase {phase.slug} was deleted meanwhile", code="conflict")
+    return found
+
+
+def said(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _read(fields: Mapping[str, Any]) -> dict[str, Any]:
+    readers = {"form": read_form, "run_types": read_run_types}
+    return {name: read(fields[name]) for name, read in readers.items() if name in fields}
+
+
+def _check(phase: Phase, user: User) -> None:
+    """Raise InvalidInput, NotAllowed or Conflict if the phase cannot be as it is."""
+    if phase.closes_at <= phase.opens_at:
+        raise InvalidInput("a phase closes after it opens", pointer="/closes_at")
+    if phase.late_closes_at and phase.late_closes_at < phase.closes_at:
+        raise InvalidInput("late entries end at closes_at or later", pointer="/late_closes_at")
+    try:
+        check_measures(phase.measures, phase.collection.documents)
+    except ValidationError as error:
+        raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
+    if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
+        raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")
+    if phase.kind == Phase.Kind.EVALUATION and not phase.collection.blind:
+        message = f"collection {phase.collection} is not blind: entries of an evaluation would see their scores"
+        raise Conflict(message, code="evaluation_needs_blind", pointer="/collection")
+
+
+def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:
+    """Raise Conflict or InvalidInput for a change that teams could not rely on."""
+    if fixed := [name for name in _FIXED if name in after]:
+        message = f"{fixed[0]} of a phase stays as it was published"
+        raise Conflict(message, code="campaign_published", pointer=f"/{fixed[0]}")
+    for name in ("opens_at", "closes_at", "late_closes_at"):
+        old, new = getattr(phase, name), after.get(name)
+        if name not in after or (old is None and new is not None):
+            continue
+        if new is None or new < old:
+            message = f"{name} was published as {said(old)} and does not move earlier; pause the phase instead"
+            raise Conflict(message, code="deadline_only_moves_later", pointer=f"/{name}")
+        if name == "closes_at":
+            raise InvalidInput("extend the phase with extend/, which takes a reason", pointer="/closes_at")
+        if name == "opens_at" and phase.opens_at <= clock.database_now():
+            raise Conflict(f"phase {phase.slug} has opened", code="phase_has_opened", pointer="/opens_at")
+
+
+def _told(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if name == "collection" else value for name, value in fields.items() if value is not None}

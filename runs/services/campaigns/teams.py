@@ -1,0 +1,219 @@
+"""Teams and people in campaigns: register, accept, withdraw, join, leave, sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from runs.errors import Conflict, InvalidInput, NotAllowed
+from runs.models import (
+    Agreement,
+    AuditEvent,
+    Campaign,
+    CampaignMember,
+    Membership,
+    Participation,
+    Phase,
+    Signature,
+    Team,
+    User,
+)
+from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.campaigns import clock
+from runs.services.campaigns.entries import end_entries
+from runs.services.campaigns.managing import is_organiser, locked
+
+_Action, _State = AuditEvent.Action, Participation.State
+# By the state that it gets: the states from which a team comes, and who decides.
+_BY_ORGANISERS = {
+    _State.ACCEPTED: (_State.REQUESTED, _State.DECLINED, _State.REMOVED),
+    _State.DECLINED: (_State.REQUESTED,),
+    _State.REMOVED: (_State.ACCEPTED,),
+}
+_BY_OWNERS = {
+    _State.REQUESTED: (_State.DECLINED,),
+    _State.WITHDRAWN: (_State.REQUESTED, _State.ACCEPTED),
+}
+
+
+def register_team(
+    *, campaign: Campaign, team: Team, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM
+) -> Participation:
+    """Register a team, whose owner registers it and is its first member. Return the participation, which is accepted at
+    once where registration is open.
+
+    Raise Conflict if registration is closed, or if the team or the person is in the campaign already.
+    """
+    with transaction.atomic():
+        found, now = locked(campaign), clock.database_now()
+        closes = found.registration_closes_at
+        if found.state != Campaign.State.PUBLISHED or found.registration == Campaign.Registration.CLOSED:
+            raise Conflict(f"campaign {found} takes no registrations", code="registration_closed")
+        if closes and now >= closes:
+            raise Conflict(f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC", code="registration_closed")
+        if not Team.objects.led_by(user).filter(pk=team.pk).exists():
+            raise NotAllowed(f"only owners of team {team} can register it")
+        if found.participations.filter(team=team).exists():
+            raise Conflict(f"team {team} is registered already", code="already_registered", pointer="/team")
+        accepted = found.registration == Campaign.Registration.OPEN
+        made = Participation.objects.create(
+            campaign=found,
+            team=team,
+            state=_State.ACCEPTED if accepted else _State.REQUESTED,
+            requested_at=now,
+            accepted_at=now if accepted else None,
+            **{"name": team.name, **fields},
+        )
+        record(origin, _Action.PARTICIPATION_REQUESTED, made, after={"state": str(made.state), "name": made.name})
+        join(participation=made, user=user, origin=origin)
+    return made
+
+
+def change_state(
+    *, participation: Participation, state: str, user: User, reason: str = "", origin: Origin = SYSTEM
+) -> None:
+    """Accept, decline or remove a team (organisers), or withdraw it or ask again (its owners).
+
+    The entries of a team that withdraws are withdrawn, those of one that is removed disqualified. Raise NotAllowed for
+    anybody else, Conflict for a state that does not follow from the present one.
+    """
+    with transaction.atomic():
+        found, wanted = locked_participation(participation), _State(state)
+        rules = _BY_ORGANISERS if wanted in _BY_ORGANISERS else _BY_OWNERS
+        who = "organisers of the campaign" if rules is _BY_ORGANISERS else f"owners of team {found.team}"
+        allowed = is_organiser(found.campaign, user) if rules is _BY_ORGANISERS else _leads(user, found.team)
+        if not allowed:
+            raise NotAllowed(f"only {who} can set the state {wanted}")
+        if found.state not in rules[wanted]:
+            message = f"team {found.team} is {found.state} and cannot become {wanted}"
+            raise Conflict(message, code="conflict", pointer="/state")
+        now = clock.database_now()
+        after = {"state": wanted, **({"accepted_at": now} if wanted == _State.ACCEPTED else {})}
+        Participation.objects.filter(pk=found.pk).update(**after)
+        told = {"state": str(wanted), **({"reason": reason} if reason else {})}
+        record(origin, _Action.PARTICIPATION_CHANGED, found, before={"state": str(found.state)}, after=told)
+        if wanted in (_State.WITHDRAWN, _State.REMOVED):
+            end_entries(found, disqualified=wanted == _State.REMOVED, reason=reason or f"team {wanted}", origin=origin)
+
+
+def rename(*, participation: Participation, changes: Mapping[str, str], user: User, origin: Origin = SYSTEM) -> None:
+    """Change the shown name or affiliation of a team. Raise NotAllowed for anybody but its owners and organisers."""
+    with transaction.atomic():
+        found = locked_participation(participation)
+        if not (_leads(user, found.team) or is_organiser(found.campaign, user)):
+            raise NotAllowed(f"only owners of team {found.team} can do this")
+        before, after = changed(found, changes)
+        Participation.objects.filter(pk=found.pk).update(**after)
+        if after:
+            record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after=after)
+
+
+def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -> CampaignMember:
+    """Make a member of a team take part with it; being in the team alone is not enough, for each campaign asks again.
+
+    Raise NotAllowed for whoever is not in the team, Conflict for organisers, for whoever is in another team of the
+    campaign, when the team is full, and when teams can no longer change.
+    """
+    with transaction.atomic():
+        found = locked_participation(participation)
+        campaign = found.campaign
+        if not Membership.objects.filter(team=found.team, user=user).exists():
+            raise NotAllowed(f"only members of team {found.team} can join it in a campaign; ask its owners first")
+        if Membership.objects.filter(team=campaign.team, user=user, role=Membership.Role.OWNER).exists():
+            raise Conflict("organisers of a campaign cannot take part in it", code="organiser_takes_part")
+        _check_roster(found)
+        size = found.members.filter(left_at=None).count()
+        there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
+        if there and (there.participation_id != found.pk or there.left_at is None):
+            where = "this team" if there.participation_id == found.pk else "a team"
+            raise Conflict(f"you are in {where} of campaign {campaign} already", code="already_in_campaign")
+        if campaign.max_team_size and size >= campaign.max_team_size:
+            raise Conflict(f"team {found.team} has {size} members, the most that a team has", code="team_is_full")
+        try:
+            with transaction.atomic():
+                fields = {"participation": found, "joined_at": clock.database_now(), "left_at": None}
+                member, _ = CampaignMember.objects.update_or_create(campaign=campaign, user=user, defaults=fields)
+        except IntegrityError as error:
+            message = f"you are in a team of campaign {campaign} already"
+            raise Conflict(message, code="already_in_campaign") from error
+        record(origin, _Action.PARTICIPANT_JOINED, found, after={"user": user.username})
+    return member
+
+
+def leave(*, member: CampaignMember, user: User, origin: Origin = SYSTEM) -> None:
+    """Take a person out of a team: the person, an owner of the team or an organiser may. After the team's first entry
+    the person stays on record and can join no other team, unless it is an organiser who does it.
+
+    Raise NotAllowed for anybody else, Conflict when teams can no longer change.
+    """
+    with transaction.atomic():
+        found = locked_participation(member.participation)
+        organiser = is_organiser(found.campaign, user)
+        if not (organiser or member.user_id == user.pk or _leads(user, found.team)):
+            raise NotAllowed(f"only owners of team {found.team} can remove others")
+        there = found.members.filter(pk=member.pk)
+        if found.entries.exists() and not organiser:
+            _check_roster(found)
+            there.update(left_at=clock.database_now())
+        else:
+            there.delete()
+        record(origin, _Action.PARTICIPANT_LEFT, found, before={"user": member.user.username})
+
+
+def sign(*, agreement: Agreement, user: User, typed_name: str, origin: Origin = SYSTEM) -> Signature:
+    """Sign an agreement. Return the signature, or the one that the person gave before.
+
+    Raise NotAllowed for whoever is in no team of the campaign.
+    """
+    with transaction.atomic():
+        member = CampaignMember.objects.filter(campaign=agreement.campaign_id, user=user, left_at=None).first()
+        if member is None:
+            raise NotAllowed("only members of participating teams sign; register or join a team first")
+        locked_participation(member.participation)
+        fields = {"participation": member.participation, "typed_name": typed_name, "signed_at": clock.database_now()}
+        made, new = Signature.objects.get_or_create(agreement=agreement, user=user, defaults=fields)
+        if new:
+            record(origin, _Action.AGREEMENT_SIGNED, agreement, after={"user": user.username, "name": typed_name})
+    return made
+
+
+def find_agreements(campaign: Campaign, digests: Iterable[str]) -> list[Agreement]:
+    """Return the agreements that these digests name, or their beginnings of 8 characters and more. Raise InvalidInput
+    for one that names none."""
+    known = list(campaign.agreements.all())
+    found = []
+    for digest in digests:
+        fitting = [one for one in known if len(digest) >= 8 and one.sha256.startswith(digest)]
+        if len(fitting) != 1:
+            message = f"campaign {campaign} has no agreement {digest[:64]!r}"
+            raise InvalidInput(message, code="unknown_agreement", pointer="/agreements")
+        found += fitting
+    return found
+
+
+def roster_closes_at(campaign: Campaign) -> datetime | None:
+    """Return when teams can no longer change: as the first evaluation phase closes. None if there is no such phase."""
+    closes = (
+        campaign.phases.filter(kind=Phase.Kind.EVALUATION).order_by("closes_at").values_list("closes_at", flat=True)
+    )
+    return closes.first()
+
+
+def _check_roster(participation: Participation) -> None:
+    closes = roster_closes_at(participation.campaign)
+    if closes and clock.database_now() >= closes:
+        message = f"teams stay as they were at {closes:%Y-%m-%d %H:%M:%S} UTC; ask an organiser"
+        raise Conflict(message, code="roster_closed")
+
+
+def _leads(user: User, team: Team) -> bool:
+    return bool(Team.objects.led_by(user).filter(pk=team.pk).exists())
+
+
+def locked_participation(participation: Participation) -> Participation:
+    """Return a participation as it is now; nobody else changes it, or enters for it, until the transaction ends."""
+    rows = Participation.objects.select_for_update(of=("self",)).select_related("campaign__team", "team")
+    return rows.get(pk=participation.pk)
