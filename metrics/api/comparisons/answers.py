@@ -99,7 +99,7 @@ class Omnibus(TypedDict):
     cautions: list[Caution]
 
 
-class Equivalence(TypedDict):
+class EquivalentPairs(TypedDict):
     correction: str
     family: Annotated[int, "number of pairs that p counts for"]
     equivalent: Annotated[int, "number of pairs that are"]
@@ -135,7 +135,7 @@ class ComparedMeasure(TypedDict):
     means: Annotated[list[ComparedMean], "best first"]
     omnibus: dict[str, Omnibus]
     tests: dict[str, Family]
-    equivalence: Annotated[Equivalence | None, "null without tost"]
+    equivalence: Annotated[EquivalentPairs | None, "null without tost"]
     disagreements: Annotated[
         Disagreements | None, "pairs on which tests of means and of ranks disagree; null for tests of one kind"
     ]
@@ -293,11 +293,11 @@ def _practical(query: ComparisonQuery) -> Practical | None:
     return Practical(tests=list(asked.tests), margin=asked.margin, rope=asked.rope) if asked.tests else None
 
 
-def _equivalence(answer: Answer, compared: Compared) -> Equivalence | None:
+def _equivalence(answer: Answer, compared: Compared) -> EquivalentPairs | None:
     found = compared.equivalence
     if found is None:
         return None
-    return Equivalence(
+    return EquivalentPairs(
         correction=found.correction,
         family=found.size,
         equivalent=int(np.count_nonzero(found.both.holds & visible_pairs(answer, compared))),
