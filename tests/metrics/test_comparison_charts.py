@@ -257,7 +257,7 @@ def verdicts(**significant: bool) -> ShownPair:
     said = [Verdict(name, 0, 0, 0, 0.5, 0.5, False, int(found), "", 1) for name, found in significant.items()]
     run = Run(tag="a")
     sizes, counts = [nothing] * 5, [0] * 5
-    return ShownPair(run, run, 0, 0, 0, 0, "none", *sizes, *counts, Fragile(None, None, []), said)
+    return ShownPair(run, run, 0, 0, 0, 0, "none", *sizes, *counts, Fragile(None, None, []), said, None, {})
 
 
 @pytest.mark.parametrize(
