@@ -21,6 +21,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
+
 from evalhub.client import Hub
 from evalhub.client.config import Config
 from tests.reliability.servers import ROOT, Server, embedded_server
@@ -91,6 +93,18 @@ def prepare(server: Server, folder: Path, topics: int, documents: int) -> Config
     return config
 
 
+def wait_until_free(url: str) -> None:
+    """The processes that answer requests notice within seconds that the one that started them is gone."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            httpx.get(f"{url}/healthz", timeout=2)
+        except httpx.TransportError:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{url} still answers 20 s after its server was killed")
+
+
 def send_under_kills(
     folder: Path, *, runs: int, topics: int, documents: int, kills: dict[int, str], parallel: int = 4
 ) -> Outcome:
@@ -129,6 +143,7 @@ def send_under_kills(
                 else:
                     os.killpg(server.processes[-1].pid, signal.SIGKILL)
                     server.processes[-1].wait()
+                    wait_until_free(server.url)
                     server.start("evalhub", "serve", "--bind", server.url.removeprefix("http://"))
                 done.append(f"{what} at {sent}")
             printed, _ = sending.communicate(timeout=PATIENCE)
