@@ -17,6 +17,7 @@ GUIDES = [
     "compare-two-systems",
     "lab-leaderboard",
     "blind-campaign",
+    "run-a-campaign",
     "sessions",
     "webhooks",
     "gate",
@@ -30,6 +31,8 @@ USERS = "from runs.models import User; [User.objects.create_user(name) for name 
 EXACT = (
     "| ",
     '"state"',
+    '"late"',
+    '"slots_left"',
     "AP: build-27",
     '{"username"',
     "undecided: ",

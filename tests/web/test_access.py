@@ -43,7 +43,8 @@ SUBMITTED = (
     "runs", "run", "run-metadata", "runs-metadata", "label", "session-sets", "session-set", "run-evaluations",
     "session-evaluations", "run-restore", "session-set-restore", "experiments", "experiment", "experiment-runs",
     "experiment-notes", "run-notes", "collection-notes", "note", "views", "view", "artifacts", "artifact",
-    "run-parents", "run-links",
+    "run-parents", "run-links", "agreement-sign", "participations", "participation", "participants", "participant",
+    "entries", "entry", "entry-withdraw", "priorities",
 )  # fmt: skip
 # How long a run has waited, in an answer and on a page.
 WAITED = re.compile(r'"seconds":[\d.e-]+|\d+(\.\d+)? (s|seconds?|minutes?|min)\b')
