@@ -15,7 +15,7 @@ _LOCAL: dict[str, str] = {
 _CLIENT = (
     "submit", "status", "watch", "wait", "values", "leaderboard", "compare", "diff", "pull", "login", "logout",
     "whoami", "open", "api", "collections", "qrels", "topics", "sessions", "completion", "mcp",
-    "gate", "label", "labels",
+    "gate", "label", "labels", "campaign",
 )  # fmt: skip
 _LOCAL |= dict.fromkeys(_CLIENT, "evalhub.client.cli:main")
 _SERVICE = "django.core.management:execute_from_command_line"
@@ -38,6 +38,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
   submit           submit runs to a server; also status, watch, wait, values, leaderboard, compare, diff,
                    pull, collections, qrels, topics, sessions, login, logout, whoami, open, api
   gate             fail if a run is worse than a baseline; also label, labels
+  campaign         take part in campaigns and enter runs: campaign list, show, register, sign, enter, ...
   sweep            delete data that is no longer needed (workers do this every hour)
 """
 

@@ -28,15 +28,18 @@ from .answers import (
     Values,
 )
 from .asynchronous import (
+    AsyncCampaign,
     AsyncCollection,
     AsyncExperiment,
     AsyncHub,
+    AsyncPhase,
     AsyncRun,
     AsyncSessions,
     AsyncSessionSet,
     connect_async,
 )
 from .batches import Batch
+from .campaigns import Campaign
 from .collection import Collection, Qrels
 from .display import Chart
 from .errors import (
@@ -62,6 +65,7 @@ from .errors import (
 from .experiments import Experiment
 from .hub import Hub, connect
 from .metadata import gather_metadata
+from .phases import Entries, Entry, Phase, PhaseInfo
 from .rules import Rule
 from .runs import Run
 from .sessions import Sessions, SessionSet
@@ -71,11 +75,68 @@ from .verdicts import Verdict
 __version__ = version.VERSION
 
 __all__ = [
-    "Ambiguous", "Answer", "AsyncCollection", "AsyncExperiment", "AsyncHub", "AsyncRun", "AsyncSessionSet",
-    "AsyncSessions", "BadConfig", "BadFile", "BadRule", "BadSignature", "BadSource", "Batch", "Blind", "Board",
-    "Chart", "Check", "Collection", "Comparison", "Configurations", "Conflict", "Coverage", "Curves", "Difference",
-    "Difficulty", "EvalHubError", "EvaluationFailed", "Experiment", "Frontier", "Hub", "Importance", "Listed", "Means",
-    "NotAllowed", "NotAuthenticated", "NotFound", "Qrels", "QuotaExceeded", "Refused", "Rule", "Run", "SessionBoard",
-    "SessionSet", "SessionValues", "Sessions", "Throttled", "TimedOut", "Topic", "Unavailable", "Values", "Verdict",
-    "__version__", "connect", "connect_async", "gather_metadata", "webhooks",
+    "Ambiguous",
+    "Answer",
+    "AsyncCampaign",
+    "AsyncCollection",
+    "AsyncExperiment",
+    "AsyncHub",
+    "AsyncPhase",
+    "AsyncRun",
+    "AsyncSessionSet",
+    "AsyncSessions",
+    "BadConfig",
+    "BadFile",
+    "BadRule",
+    "BadSignature",
+    "BadSource",
+    "Batch",
+    "Blind",
+    "Board",
+    "Campaign",
+    "Chart",
+    "Check",
+    "Collection",
+    "Comparison",
+    "Configurations",
+    "Conflict",
+    "Coverage",
+    "Curves",
+    "Difference",
+    "Difficulty",
+    "Entries",
+    "Entry",
+    "EvalHubError",
+    "EvaluationFailed",
+    "Experiment",
+    "Frontier",
+    "Hub",
+    "Importance",
+    "Listed",
+    "Means",
+    "NotAllowed",
+    "NotAuthenticated",
+    "NotFound",
+    "Phase",
+    "PhaseInfo",
+    "Qrels",
+    "QuotaExceeded",
+    "Refused",
+    "Rule",
+    "Run",
+    "SessionBoard",
+    "SessionSet",
+    "SessionValues",
+    "Sessions",
+    "Throttled",
+    "TimedOut",
+    "Topic",
+    "Unavailable",
+    "Values",
+    "Verdict",
+    "__version__",
+    "connect",
+    "connect_async",
+    "gather_metadata",
+    "webhooks",
 ]  # fmt: skip

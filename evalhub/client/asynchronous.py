@@ -10,10 +10,12 @@ from typing import Any
 
 import httpx
 
+from .campaigns import Campaign
 from .collection import Collection
 from .config import read_config
 from .experiments import Experiment
 from .hub import Hub
+from .phases import Phase
 from .runs import Run
 from .sending import AsyncSender
 from .sessions import Sessions, SessionSet
@@ -39,12 +41,21 @@ class AsyncCollection(Collection):
     """A collection whose methods are awaited: `run = await collection.submit(path)`."""
 
 
+class AsyncCampaign(Campaign):
+    """A campaign whose methods are awaited; `campaign.phase("task")` asks for nothing and is not."""
+
+
+class AsyncPhase(Phase):
+    """A phase whose methods are awaited."""
+
+
 class AsyncHub(Hub):
     """A server to be awaited: `await hub.me()`; `hub.collection("c")` asks for nothing and is not."""
 
     run_class, set_class = AsyncRun, AsyncSessionSet
     collection_class, sessions_class = AsyncCollection, AsyncSessions
     experiment_class = AsyncExperiment
+    campaign_class, phase_class = AsyncCampaign, AsyncPhase
 
     def _made_sender(self) -> Any:
         return AsyncSender(lambda: httpx.AsyncClient(**self._options))

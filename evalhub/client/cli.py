@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from . import (
     account_commands,
+    campaign_commands,
     collection_commands,
     commands,
     completion,
@@ -34,6 +35,7 @@ _ADVICE = {
     "not_authenticated": " Run evh login.",
     "authentication_failed": " Run evh login.",
     "tag_taken": ", or --if-taken suffix",
+    "agreement_missing": "; read it with evh campaign agreements, and sign it with evh campaign sign",
 }
 _RUN = "id, address, tag or team/tag"
 
@@ -96,6 +98,7 @@ def parser() -> Parser:
     _add_gate(add)
     experiment_commands.add_commands(add, _within, _RUN)
     study_commands.add_commands(add, _RUN)
+    campaign_commands.add_commands(add, _within)
     return top
 
 
@@ -346,7 +349,10 @@ def run(arguments: list[str]) -> int:
     try:
         status: int = args.function(args)
     except EvalHubError as error:
-        sys.stderr.write(f"evh: {error}{_ADVICE.get(getattr(error, 'code', ''), '')}\n")
+        code = getattr(error, "code", "")
+        # The tag of an entry may be taken, too, and `evh campaign enter` has no such option.
+        helps = "" if code == "tag_taken" and not hasattr(args, "if_taken") else _ADVICE.get(code, "")
+        sys.stderr.write(f"evh: {error}{helps}\n")
         return status_of(error)
     except BrokenPipeError:
         # Whoever read has enough; nothing is left to be written at the end.

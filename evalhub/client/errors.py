@@ -134,7 +134,8 @@ class Throttled(Refused):
 
 
 class QuotaExceeded(Refused):
-    """No more submissions of the team today; `wait` is the number of seconds until midnight UTC."""
+    """No more submissions of the team today, or no attempt in a phase; `wait` is the number of seconds until midnight
+    UTC, None where no day brings another one."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -146,7 +147,7 @@ class QuotaExceeded(Refused):
         return (self._seen + timedelta(seconds=self.wait or 0.0)).replace(microsecond=0)
 
     def __str__(self) -> str:
-        return f"{self.detail} ({self.resets_at:%Y-%m-%d %H:%M} UTC)"
+        return f"{self.detail} ({self.resets_at:%Y-%m-%d %H:%M} UTC)" if self.wait else self.detail
 
 
 class BadFile(Refused):
@@ -169,7 +170,10 @@ _KINDS: dict[int, type[Refused]] = {
     422: BadFile,
     429: Throttled,
 }
-_CODES: dict[str, type[Refused]] = {"blind": Blind, "quota_exceeded": QuotaExceeded, "idempotency_key_reused": Conflict}
+_CODES: dict[str, type[Refused]] = {
+    "blind": Blind, "quota_exceeded": QuotaExceeded, "attempts_exceeded": QuotaExceeded,
+    "idempotency_key_reused": Conflict,
+}  # fmt: skip
 
 
 def error_of(response: httpx.Response, source: str = "") -> Refused | Unavailable:

@@ -11,11 +11,13 @@ from typing import Any
 import httpx
 
 from .answers import Answer, Listed
+from .campaigns import Campaign
 from .collection import Collection
 from .config import Config, read_config
 from .display import Chart, check_form
 from .errors import Ambiguous, NotFound
 from .experiments import Experiment, create_experiment, find_experiment
+from .phases import Phase
 from .runs import Run, find_run
 from .sending import Call, Sender, Steps, Watcher, parameters_of, send
 from .sessions import Sessions, SessionSet
@@ -35,6 +37,7 @@ class Hub:
     run_class, set_class = Run, SessionSet
     collection_class, sessions_class = Collection, Sessions
     experiment_class = Experiment
+    campaign_class, phase_class = Campaign, Phase
 
     def __init__(
         self, config: Config, *, timeout: float = 30.0, retry_for: float = 300.0, transport: Any = None
@@ -131,6 +134,18 @@ class Hub:
         """Make an experiment of runs: `name`, `goal`, `team`, `visibility`."""
         return self._run(create_experiment(self, {"slug": slug, **fields}, runs))  # type: ignore[no-any-return]
 
+    def campaigns(self) -> Listed:
+        """Return the campaigns that the caller sees, newest first."""
+        return self._run(self._listed("campaigns/"))  # type: ignore[no-any-return]
+
+    def campaign(self, slug: str) -> Campaign:
+        """Return a campaign by its short name; nothing is asked for."""
+        return self.campaign_class(self, slug)
+
+    def create_campaign(self, slug: str, *, name: str = "", **fields: Any) -> Campaign:
+        """Make a draft of a campaign: `team`, `summary`, `guidelines`, `registration`, `contact`, ..."""
+        return self._run(self._made_campaign({"slug": slug, "name": name or slug, **fields}))  # type: ignore[no-any-return]
+
     def request(
         self,
         method: str,
@@ -185,6 +200,9 @@ class Hub:
     def _answer(self, path: str, params: dict[str, Any] | None = None) -> Steps[Answer]:
         return Answer((yield from self._json(path, params)))
 
+    def _told(self, call: Call) -> Steps[Answer]:
+        return Answer((yield from self._ask(call)).json())
+
     def _chart(self, path: str, name: str, form: str, parameters: dict[str, Any]) -> Steps[Chart]:
         call = Call("GET", f"{path}{name}.{check_form(form)}", parameters_of(parameters))
         return Chart((yield from self._ask(call)).content, form, f"{path}{name}")
@@ -236,6 +254,12 @@ class Hub:
     def _created(self, fields: dict[str, Any]) -> Steps[Collection]:
         yield from self._ask(Call("POST", "collections/", json=fields, key=uuid.uuid4().hex))
         return self.collection_class(self, fields["slug"])
+
+    def _made_campaign(self, fields: dict[str, Any]) -> Steps[Campaign]:
+        sent = {"team": self.config.team, **fields}
+        kept = {name: value for name, value in sent.items() if value != ""}
+        yield from self._ask(Call("POST", "campaigns/", json=kept, key=uuid.uuid4().hex))
+        return self.campaign_class(self, fields["slug"])
 
 
 def _numbers(version: str) -> list[int]:

@@ -267,7 +267,8 @@ def test_every_command_writes_what_its_schema_says(
     group_and_note(evh)
     read_sessions(evh)
     explain(evh, place[1])
-    assert checked == set(schemas["$defs"])
+    # Those of campaigns are checked with the people that they need, in test_campaigns.py.
+    assert checked == {name for name in schemas["$defs"] if not name.startswith("campaign ")}
     # And what writes files.
     assert cli.run(["pull", "told", "bm25", "--to", "pulled"]) == 0
     assert [one["tag"] for one in json.loads(Path("pulled/manifest.json").read_text())["runs"]] == ["bm25"]

@@ -17,9 +17,12 @@ TYPES = ast.parse((ROOT / "evalhub/client/asynchronous.pyi").read_text())
 TWINS = {
     "AsyncRun": evh.Run, "AsyncSessionSet": evh.SessionSet, "AsyncSessions": evh.Sessions, "AsyncQrels": Qrels,
     "AsyncCollection": evh.Collection, "AsyncExperiment": evh.Experiment, "AsyncHub": evh.Hub,
+    "AsyncCampaign": evh.Campaign, "AsyncPhase": evh.Phase,
 }  # fmt: skip
 # What asks for nothing is not awaited.
-AT_ONCE = {"AsyncHub.collection", "AsyncHub.watch", "AsyncCollection.qrels"}
+AT_ONCE = {
+    "AsyncHub.collection", "AsyncHub.campaign", "AsyncHub.watch", "AsyncCollection.qrels", "AsyncCampaign.phase",
+}  # fmt: skip
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

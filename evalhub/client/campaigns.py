@@ -1,0 +1,137 @@
+"""A campaign: what it says, its phases and agreements, and the teams that take part."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from .answers import Answer, Listed
+from .errors import Ambiguous, NotFound
+from .phases import Phase, PhaseInfo
+from .sending import Call, Steps
+
+# The fewest characters of a digest that name an agreement.
+_DIGITS = 8
+
+
+class Phases(Listed):
+    """The phases of a campaign, with what holds for the caller's team."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for one in self.raw["results"] for row in PhaseInfo(one).rows()]
+
+
+class Campaign:
+    """A campaign by its short name; nothing is asked for before a method is called."""
+
+    def __init__(self, hub: Any, slug: str) -> None:
+        self._hub, self.slug = hub, slug
+        self.path = f"campaigns/{slug}/"
+
+    def __repr__(self) -> str:
+        return f"Campaign({self.slug})"
+
+    def info(self) -> Answer:
+        """Return what it says, its phases in brief and the caller's team."""
+        return self._hub._run(self._hub._answer(self.path))  # type: ignore[no-any-return]
+
+    def change(self, **fields: Any) -> Answer:
+        """Change it, for organisers: `name`, `summary`, `guidelines`, `contact`, `registration`, ..."""
+        return self._hub._run(self._hub._told(Call("PATCH", self.path, json=fields)))  # type: ignore[no-any-return]
+
+    def publish(self) -> Answer:
+        """Show a draft to everybody, for organisers."""
+        return self._hub._run(self._hub._told(Call("POST", f"{self.path}publish/")))  # type: ignore[no-any-return]
+
+    def archive(self) -> Answer:
+        """End it, for organisers: it stays readable."""
+        return self._hub._run(self._hub._told(Call("POST", f"{self.path}archive/")))  # type: ignore[no-any-return]
+
+    def phases(self) -> Phases:
+        """Return its phases with their times, for the caller's team."""
+        return self._hub._run(self._phases())  # type: ignore[no-any-return]
+
+    def phase(self, slug: str) -> Phase:
+        """Return a phase by its short name; nothing is asked for."""
+        return self._hub.phase_class(self._hub, self.slug, slug)  # type: ignore[no-any-return]
+
+    def create_phase(self, slug: str, **fields: Any) -> PhaseInfo:
+        """Add a phase, for organisers: `name`, `collection`, `opens_at`, `closes_at`, `zone`, `slots`, `form`, ..."""
+        call = Call("POST", f"{self.path}phases/", json={"slug": slug, "name": slug, **fields})
+        return self._hub._run(self._made_phase(call))  # type: ignore[no-any-return]
+
+    def agreements(self) -> Listed:
+        """Return its agreements with their texts, and when the caller signed each."""
+        return self._hub._run(self._hub._listed(f"{self.path}agreements/"))  # type: ignore[no-any-return]
+
+    def add_agreement(self, title: str, text: str, *, required_of: str = "each_member") -> Answer:
+        """Add an agreement, for organisers: it is signed by `each_member`, or by `one_owner` of each team."""
+        call = Call("POST", f"{self.path}agreements/", json={"title": title, "text": text, "required_of": required_of})
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def sign(self, agreement: str, typed_name: str) -> Answer:
+        """Sign an agreement, given by its SHA-256 or the first eight characters of it."""
+        return self._hub._run(self._signed(agreement, typed_name))  # type: ignore[no-any-return]
+
+    def teams(self) -> Listed:
+        """Return the teams that take part: the caller's, of an organiser all."""
+        return self._hub._run(self._hub._listed(f"{self.path}teams/"))  # type: ignore[no-any-return]
+
+    def register(
+        self,
+        team: str | None = None,
+        *,
+        name: str = "",
+        affiliation: str = "",
+        agreements: Iterable[str] = (),
+        typed_name: str = "",
+    ) -> Answer:
+        """Register a team that the caller owns, by default the configured one or that of the caller alone.
+
+        `name` is how it is shown; `agreements` are the digests of those that are signed with it, under `typed_name`.
+        """
+        sent = {"team": team or self._hub.config.team, "name": name, "affiliation": affiliation}
+        sent |= {"agreements": list(agreements), "typed_name": typed_name}
+        kept = {field: value for field, value in sent.items() if value}
+        call = Call("POST", f"{self.path}teams/", json=kept, key=uuid.uuid4().hex)
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def change_team(self, team: str, **fields: Any) -> Answer:
+        """Change a team's `name` or `affiliation`, or its `state` with a `reason`: organisers accept, decline and
+        remove teams, owners withdraw theirs."""
+        call = Call("PATCH", f"{self.path}teams/{team}/", json=fields)
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def members(self, team: str) -> Listed:
+        """Return the people who take part in a team."""
+        return self._hub._run(self._hub._listed(f"{self.path}teams/{team}/members/"))  # type: ignore[no-any-return]
+
+    def join(self, team: str) -> Answer:
+        """Take part in a team of which the caller is a member."""
+        call = Call("POST", f"{self.path}teams/{team}/members/")
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def leave(self, team: str, username: str) -> None:
+        """Take a person out of a team: oneself, or as its owner or an organiser somebody else."""
+        return self._hub._run(self._left(team, username))  # type: ignore[no-any-return]
+
+    def _phases(self) -> Steps[Phases]:
+        return Phases((yield from self._hub._pages(f"{self.path}phases/", {"limit": 200})))
+
+    def _made_phase(self, call: Call) -> Steps[PhaseInfo]:
+        return PhaseInfo((yield from self._hub._ask(call)).json())
+
+    def _left(self, team: str, username: str) -> Steps[None]:
+        yield from self._hub._ask(Call("DELETE", f"{self.path}teams/{team}/members/{username}/"))
+
+    def _signed(self, agreement: str, typed_name: str) -> Steps[Answer]:
+        listed = (yield from self._hub._listed(f"{self.path}agreements/")).rows()
+        found = [one["sha256"] for one in listed if len(agreement) >= _DIGITS and one["sha256"].startswith(agreement)]
+        if len(found) > 1:
+            raise Ambiguous(f"several agreements begin with {agreement!r}; give more of the digest")
+        if not found:
+            detail = f"campaign {self.slug} has no agreement {agreement!r}; give at least 8 characters of its digest"
+            raise NotFound(404, {"code": "not_found", "detail": detail})
+        call = Call("POST", f"{self.path}agreements/{found[0]}/sign/", json={"typed_name": typed_name})
+        return (yield from self._hub._told(call))  # type: ignore[no-any-return]

@@ -1,0 +1,245 @@
+"""A phase of a campaign: its times, and the runs that a team enters into it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Literal, overload
+
+from .answers import Answer, Check, Listed
+from .errors import NotFound
+from .metadata import Metadata, metadata_of
+from .runs import Run, run_id_in
+from .sending import Call, Steps, parameters_of
+from .sources import read_source
+
+_SHOWN = ("phase", "name", "kind", "collection", "state", "opens_at", "closes_at", "late_closes_at", "zone")
+_OF_ENTRY = ("number", "team", "tag", "state", "late", "role", "run_type", "priority", "arrived_at", "run_sha256", "id")
+_LEFT = ("slots_left", "attempts_left_today", "attempts_left", "resets_at")
+
+
+class PhaseInfo(Answer):
+    """A phase as the server told of it: `closes` is the end for the caller's team, `countdown()` says what is left."""
+
+    @property
+    def closes(self) -> str:
+        """When it closes for the caller's team, as the server writes times."""
+        own: dict[str, Any] = self.raw["yours"] or self.raw
+        return str(own["closes_at"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{**{name: self.raw[name] for name in _SHOWN}, "closes_at": self.closes, **self.raw["limits"]}]
+
+    def countdown(self) -> str:
+        """Say how long an entry is in time yet, by the clock of the server, and what has to arrive until when."""
+        now, closes = _instant(self.raw["now"]), _instant(self.closes)
+        named, state = f"phase {self.raw['phase']} of {self.raw['campaign']}", self.raw["state"]
+        if state == "planned":
+            opens = _instant(self.raw["opens_at"])
+            return f"{named} opens in {_length(opens - now)}, at {_written(opens)}. Before, nothing is taken."
+        if state == "paused":
+            return f"{named} is paused: {self.raw['paused_reason']}. It closes at {_written(closes)} all the same."
+        if state == "late":
+            ends = _instant(self.raw["late_closes_at"])
+            taken = f"late entries are taken for {_length(ends - now)}, until {_written(ends)}, and stay marked as late"
+            return f"{named} closed at {_written(closes)}; {taken}."
+        if state == "closed":
+            return f"{named} closed at {_written(closes)}."
+        rule = "The last byte has to arrive before that instant, by the server's clock; the instant itself is late."
+        return f"{named} closes in {_length(closes - now)}, at {_written(closes)}. {rule}"
+
+
+class Entry(Answer):
+    """An entry; that which `enter` returns is the receipt, with what is left to the team."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        left = self.raw.get("allowance") or {}
+        return [{name: self.raw[name] for name in _OF_ENTRY} | {name: left[name] for name in _LEFT if name in left}]
+
+
+class Entries(Listed):
+    """Entries of a phase: those of one's team, of organisers all."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for one in self.raw["results"] for row in Entry(one).rows()]
+
+
+class Phase:
+    """A phase by its short name; nothing is asked for before a method is called."""
+
+    def __init__(self, hub: Any, campaign: str, slug: str) -> None:
+        self._hub, self.campaign, self.slug = hub, campaign, slug
+        self.path = f"campaigns/{campaign}/phases/{slug}/"
+
+    def __repr__(self) -> str:
+        return f"Phase({self.campaign}/{self.slug})"
+
+    def info(self) -> PhaseInfo:
+        """Return its times, limits and form, with the time of the server."""
+        return self._hub._run(self._info())  # type: ignore[no-any-return]
+
+    def change(self, **fields: Any) -> PhaseInfo:
+        """Change it, for organisers."""
+        return self._hub._run(self._told(Call("PATCH", self.path, json=fields)))  # type: ignore[no-any-return]
+
+    def extend(self, closes_at: str, reason: str, *, zone: str | None = None, team: str | None = None) -> PhaseInfo:
+        """Let it close later, for all or for one team, for organisers: a time with offset, or a day and its zone."""
+        sent = {"closes_at": closes_at, "reason": reason, "team": team, **({"zone": zone} if zone else {})}
+        return self._hub._run(self._told(Call("POST", f"{self.path}extend/", json=sent)))  # type: ignore[no-any-return]
+
+    def pause(self, reason: str) -> PhaseInfo:
+        """Take no entries until it is resumed, for organisers."""
+        call = Call("POST", f"{self.path}pause/", json={"reason": reason})
+        return self._hub._run(self._told(call))  # type: ignore[no-any-return]
+
+    def resume(self) -> PhaseInfo:
+        """Take entries again, for organisers."""
+        return self._hub._run(self._told(Call("POST", f"{self.path}resume/")))  # type: ignore[no-any-return]
+
+    @overload
+    def enter(
+        self,
+        source: Any,
+        *,
+        tag: str | None = None,
+        run_type: str = "",
+        priority: int | None = None,
+        answers: dict[str, Any] | None = None,
+        description: str = "",
+        metadata: Metadata = None,
+        on_behalf_of: str | None = None,
+        reason: str = "",
+        role: str = "",
+        label: str = "",
+        dry_run: Literal[False] = False,
+        key: str | None = None,
+    ) -> Entry: ...
+
+    @overload
+    def enter(
+        self,
+        source: Any,
+        *,
+        tag: str | None = None,
+        run_type: str = "",
+        priority: int | None = None,
+        answers: dict[str, Any] | None = None,
+        description: str = "",
+        metadata: Metadata = None,
+        on_behalf_of: str | None = None,
+        reason: str = "",
+        role: str = "",
+        label: str = "",
+        dry_run: Literal[True],
+        key: str | None = None,
+    ) -> Check: ...
+
+    def enter(
+        self,
+        source: Any,
+        *,
+        tag: str | None = None,
+        run_type: str = "",
+        priority: int | None = None,
+        answers: dict[str, Any] | None = None,
+        description: str = "",
+        metadata: Metadata = None,
+        on_behalf_of: str | None = None,
+        reason: str = "",
+        role: str = "",
+        label: str = "",
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> Any:
+        """Enter a run and return its receipt, or a Check with `dry_run`.
+
+        `source` is what `Collection.submit` takes, or a Run that the team has in the collection. `answers` are those to
+        the form of the phase. Organisers name a team with `on_behalf_of` and say why in `reason`; their own runs have
+        the `role` baseline, with a `label`, or out_of_competition. A request whose answer is lost is sent again with
+        the same key: it is entered once, and in time if its first try arrived in time. BadFile lists what is wrong with
+        the file, Conflict says why the phase does not take it, QuotaExceeded that no attempt is left.
+        """
+        form = {"run_type": run_type, "description": description, "on_behalf_of": on_behalf_of, "reason": reason}
+        fields: dict[str, Any] = {**form, "role": role, "label": label, "priority": priority, "answers": answers or {}}
+        kept = {name: value for name, value in fields.items() if value not in ("", None, {})}
+        return self._hub._run(self._entered(source, tag, kept, metadata_of(metadata), dry_run, key or uuid.uuid4().hex))
+
+    def entries(self) -> Entries:
+        """Return the entries of the caller's team, of an organiser those of all teams."""
+        return self._hub._run(self._entries())  # type: ignore[no-any-return]
+
+    def allowance(self, team: str | None = None) -> Answer:
+        """Return what the caller's team may still enter, or for organisers a `team`; None is no limit."""
+        return self._hub._run(self._hub._answer(f"{self.path}allowance/", {"team": team}))  # type: ignore[no-any-return]
+
+    def prioritise(self, tags: Iterable[str]) -> Answer:
+        """Order the entries of the caller's team: all their tags, the most wanted first."""
+        call = Call("PUT", f"{self.path}priorities/", json={"order": list(tags)})
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def withdraw(self, entry: str | Entry, reason: str = "") -> Entry:
+        """Withdraw an entry, given by its tag, its id or as it was returned."""
+        return self._hub._run(self._ended(entry, "withdraw", reason))  # type: ignore[no-any-return]
+
+    def disqualify(self, entry: str | Entry, reason: str) -> Entry:
+        """Disqualify an entry, for organisers; everybody who sees it reads the reason."""
+        return self._hub._run(self._ended(entry, "disqualify", reason))  # type: ignore[no-any-return]
+
+    def _info(self) -> Steps[PhaseInfo]:
+        return PhaseInfo((yield from self._hub._json(self.path)))
+
+    def _told(self, call: Call) -> Steps[PhaseInfo]:
+        return PhaseInfo((yield from self._hub._ask(call)).json())
+
+    def _entries(self) -> Steps[Entries]:
+        return Entries((yield from self._hub._pages(f"{self.path}entries/", {"limit": 200})))
+
+    def _entered(
+        self, given: Any, tag: str | None, fields: dict[str, Any], metadata: Any, dry_run: bool, key: str
+    ) -> Steps[Any]:
+        path = f"{self.path}entries/"
+        if isinstance(given, Run):
+            stored = {name: value for name, value in fields.items() if name != "description"}
+            call = Call("POST", path, json={"run": given.id, **stored}, key=key)
+            return Entry((yield from self._hub._ask(call)).json())
+        source = read_source(given, tag)
+        sent = {**fields, "tag": source.tag, "metadata": metadata, "dry_run": dry_run or None}
+        form = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in sent.items()}
+        call = Call("POST", path, fields=parameters_of(form), files={"file": source}, key=key)
+        found = (yield from self._hub._ask(call)).json()
+        return Check(found) if dry_run else Entry(found)
+
+    def _ended(self, entry: str | Entry, act: str, reason: str) -> Steps[Entry]:
+        found = str(entry.raw["id"]) if isinstance(entry, Entry) else (run_id_in(entry) or (yield from self._id(entry)))
+        call = Call("POST", f"entries/{found}/{act}/", json={"reason": reason} if reason else {})
+        return Entry((yield from self._hub._ask(call)).json())
+
+    def _id(self, tag: str) -> Steps[str]:
+        """Return the id of the entry with a tag."""
+        listed = (yield from self._entries()).raw["results"]
+        for one in listed:
+            if one["tag"] == tag:
+                return str(one["id"])
+        missing = NotFound(404, {"code": "not_found", "detail": f"phase {self.slug} has no entry {tag!r} of yours"})
+        raise missing.meant(tag, [one["tag"] for one in listed])
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))  # noqa: FURB162, because Python 3.10 reads no Z
+
+
+def _written(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _length(left: timedelta) -> str:
+    """Return a time in words, of its two largest units: 2 d 3 h, 14 min 5 s."""
+    seconds = max(0, int(left.total_seconds()))
+    parts: list[str] = []
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, seconds = divmod(seconds, length)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])

@@ -1,0 +1,155 @@
+"""Campaigns in the client: from the call to the receipt, and what their commands write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rest_framework.test import APIClient
+
+from evalhub.client import BadFile, Conflict, Hub, NotFound, QuotaExceeded, cli, commands
+from runs.models import Membership, Team, User
+from tests.campaigns.conftest import clock, people  # noqa: F401
+from tests.campaigns.worlds import CLOSES, LATE, OPENS, TICK, Clock, make_campaign, run_of
+from tests.client.conftest import problem
+from tests.client.inside import hub_inside
+from tests.reliability.servers import ROOT
+
+pytestmark = pytest.mark.sqlite
+SCHEMAS: dict[str, Any] = json.loads((ROOT / "docs/client.schema.json").read_text())["$defs"]
+Clients = dict[str, APIClient]
+
+
+@pytest.fixture
+def hubs(people: Clients) -> dict[str, Hub]:  # noqa: F811
+    """A campaign with an agreement and a phase of three slots, and the clients of an organiser and two teams."""
+    form = [{"key": "stages", "type": "number", "label": "Stages", "required": True}]
+    make_campaign(people["olga"], slots=3, attempts_total=3, form=form)
+    made = {name: hub_inside(User.objects.get(username=name)) for name in ("olga", "ann", "abe", "ben")}
+    made["olga"].campaign("cup").add_agreement("Data", "No redistribution.")
+    return made
+
+
+def test_a_team_takes_part_from_registration_to_receipt(hubs: dict[str, Hub], clock: Clock) -> None:  # noqa: F811
+    ann = hubs["ann"].campaign("cup")
+    (agreement,) = ann.agreements().rows()
+    assert ann.register("apples", affiliation="Orchard").state == "accepted"
+    assert [(row["team"], row["members"]) for row in hubs["olga"].campaign("cup").teams().rows()] == [("apples", 1)]
+    task = ann.phase("task")
+    assert task.info().countdown().startswith("phase task of cup opens in 1 d, at 2027-04-02")
+    clock.now = OPENS
+    with pytest.raises(Conflict, match="is not signed by you"):
+        task.enter(run_of("dense").encode(), answers={"stages": 2})
+    assert ann.sign(agreement["sha256"][:8], "Ann A.").signed_at
+    with pytest.raises(NotFound, match="at least 8 characters"):
+        ann.sign(agreement["sha256"][:7], "Ann A.")
+    with pytest.raises(BadFile, match="an answer is required"):
+        task.enter(run_of("dense").encode())
+    assert task.enter(run_of("dense").encode(), answers={"stages": 2}, dry_run=True).lines == 5
+    first = task.enter(run_of("dense").encode(), answers={"stages": 2}, description="two stages")
+    assert (first.tag, first.late, first.priority, first.rows()[0]["slots_left"]) == ("dense", False, 1, 2)
+    task.enter(run_of("sparse").encode(), answers={"stages": 1})
+    assert task.prioritise(["sparse", "dense"]).order == ["sparse", "dense"]
+    assert [(row["tag"], row["priority"]) for row in task.entries().rows()] == [("dense", 2), ("sparse", 1)]
+    assert task.withdraw("dense", "a bug").state == "withdrawn"
+    with pytest.raises(NotFound, match="did you mean 'sparse'"):
+        task.withdraw("spars")
+    task.enter(run_of("third").encode(), answers={"stages": 1})
+    assert task.allowance().raw | {"resets_at": ""} == {
+        "slots_left": 1, "attempts_left_today": None, "attempts_left": 0, "resets_at": "",
+    }  # fmt: skip
+    # Attempts in all: nothing is waited for.
+    with pytest.raises(QuotaExceeded, match=r"used its 3 attempts in phase task$"):
+        task.enter(run_of("fourth").encode(), answers={"stages": 1})
+
+
+def test_the_countdown_has_the_clock_of_the_server(hubs: dict[str, Hub], clock: Clock) -> None:  # noqa: F811
+    task, asked = hubs["ben"].campaign("cup").phase("task"), hubs["olga"].campaign("cup").phase("task")
+    rule = "The last byte has to arrive before that instant, by the server's clock; the instant itself is late."
+    for now, said in (
+        (CLOSES - timedelta(minutes=75), f"closes in 1 h 15 min, at 2027-05-02 12:00:00 UTC. {rule}"),
+        (CLOSES - TICK, f"closes in 0 s, at 2027-05-02 12:00:00 UTC. {rule}"),
+        (CLOSES, "late entries are taken for 7 d, until 2027-05-09 12:00:00 UTC, and stay marked as late."),
+        (LATE, "closed at 2027-05-02 12:00:00 UTC."),
+    ):
+        clock.now = now
+        assert task.info().countdown().endswith(said)
+    clock.now = OPENS
+    asked.pause("wrong topics")
+    assert "is paused: wrong topics" in task.info().countdown()
+    asked.resume()
+    asked.extend((CLOSES + timedelta(hours=1)).isoformat(), "storm")
+    assert task.info().closes == "2027-05-02T13:00:00Z"
+
+
+def test_an_entry_whose_answer_is_lost_is_sent_again_with_its_key(hub_of: Callable[..., Hub]) -> None:
+    keys = []
+
+    def answer(request: httpx.Request) -> Any:
+        keys.append(request.headers["Idempotency-Key"])
+        return httpx.ReadTimeout("lost") if len(keys) < 3 else httpx.Response(201, json={"tag": "dense"})
+
+    assert hub_of(answer).campaign("cup").phase("task").enter(b"1 Q0 d 1 1.0 dense\n").tag == "dense"
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_the_commands_of_a_participant_write_what_their_schema_says(
+    hubs: dict[str, Hub], clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path  # noqa: F811
+) -> None:  # fmt: skip
+    jsonschema = pytest.importorskip("jsonschema")
+    checked: set[str] = set()
+    Membership.objects.create(team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe"))
+
+    def evh(who: str, name: str, *options: str, status: int = 0) -> tuple[list[dict[str, Any]], str]:
+        monkeypatch.setattr(commands, "hub_of", lambda args: hub_inside(User.objects.get(username=who)))
+        words = [word for word in name.split() if not word.startswith("--")]
+        given = [word for word in name.split() if word.startswith("--")]
+        found = cli.run(["campaign", *words, *options, *given, "--format", "json"])
+        out, err = capsys.readouterr()
+        assert found == status, err
+        if not out:
+            return [], err
+        definition = {"$defs": SCHEMAS, **SCHEMAS[f"campaign {name}"]}
+        jsonschema.Draft202012Validator(definition, format_checker=jsonschema.FormatChecker()).validate(json.loads(out))
+        checked.add(f"campaign {name}")
+        return json.loads(out), err
+
+    assert [row["slug"] for row in evh("ann", "list")[0]] == ["cup"]
+    assert evh("ann", "show", "cup")[0][0]["phases"] == ["task"]
+    (agreement,), text = evh("ann", "agreements", "cup")
+    assert "No redistribution." in text
+    evh("ann", "register", "cup", "--team", "apples")
+    assert "--typed-name" in evh("ben", "register", "cup", "--agreement", agreement["sha256"], status=2)[1]
+    evh("ben", "register", "cup", "--team", "berries", "--agreement", agreement["sha256"], "--typed-name", "Ben")
+    assert [row["team"] for row in evh("olga", "teams", "cup")[0]] == ["apples", "berries"]
+    assert evh("abe", "join", "cup", "berries")[0][0]["team"] == "berries"
+    clock.now = OPENS
+    (tmp_path / "dense").write_text(run_of("dense"))
+    enter = ("cup", "task", str(tmp_path / "dense"), "--answer", "stages=2")
+    assert "evh campaign sign" in evh("ann", "enter", *enter, status=9)[1]
+    evh("ann", "sign", "cup", agreement["sha256"][:8], "--name", "Ann A.")
+    assert evh("ann", "enter --dry-run", *enter)[0][0]["lines"] == 5
+    assert evh("ann", "enter --dry-run", *enter[:3], status=5)[0][0]["error"].endswith("an answer is required")
+    (receipt,), said = evh("ann", "enter", *enter)
+    assert said.startswith("Phase task of cup closes in 30 d, at 2027-05-02 12:00:00 UTC. The last byte has to arrive")
+    assert (receipt["tag"], receipt["late"], receipt["slots_left"]) == ("dense", False, 2)
+    assert evh("ann", "entries", "cup", "task")[0][0]["id"] == receipt["id"]
+    assert evh("olga", "allowance", "cup", "task", "--team", "apples")[0][0]["attempts_left"] == 2
+    assert evh("ann", "priorities", "cup", "task", "dense")[0] == [{"priority": 1, "tag": "dense"}]
+    hubs["olga"].campaign("cup").phase("task").extend((CLOSES + TICK).isoformat(), "storm")
+    (phase,), told = evh("ann", "phases", "cup")
+    assert (phase["slots"], "storm" in told) == (3, True)
+    assert evh("ann", "withdraw", "cup", "task", "dense")[0][0]["state"] == "withdrawn"
+    assert checked == {name for name in SCHEMAS if name.startswith("campaign ")}
+
+
+def test_a_tag_that_is_taken_in_a_campaign_is_told_without_an_option_that_there_is_not(evh: Any) -> None:
+    refused = problem(409, "tag_taken")
+    status, _, err = evh(lambda request: refused, "campaign", "withdraw", "cup", "task", "dense")
+    assert (status, "--if-taken" in err) == (9, False)
