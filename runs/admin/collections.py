@@ -31,11 +31,18 @@ class CollectionAdmin(AuditedAdmin):
         "daily_submissions", "simulated", "created_at",
     )  # fmt: skip
     list_select_related = ("team",)
-    list_filter = ("visibility", "blind", ("released_at", admin.EmptyFieldListFilter), "simulated", "scores")
+    list_filter = (
+        "visibility",
+        "blind",
+        "shown_to",
+        ("released_at", admin.EmptyFieldListFilter),
+        "simulated",
+        "scores",
+    )
     search_fields = ("slug", "name", "description", "team__slug")
     date_hierarchy = "created_at"
     autocomplete_fields = ("team",)
-    readonly_fields = ("blind", "released_at", "measures", "scores", "created_at")
+    readonly_fields = ("blind", "shown_to", "released_at", "measures", "scores", "created_at")
     actions = ("release",)
 
     def get_queryset(self, request: HttpRequest) -> Any:
@@ -54,7 +61,7 @@ class CollectionAdmin(AuditedAdmin):
     @admin.display(description="scores", ordering="blind")
     def scores_are(self, collection: Collection) -> str:
         if collection.blind:
-            return "blind"
+            return f"shown to {collection.disclosure.label}" if collection.shown_to else "blind"
         return f"released {collection.released_at:%Y-%m-%d}" if collection.released_at else "open"
 
     @admin.display(description="active qrels", ordering="active_version")

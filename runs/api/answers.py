@@ -25,7 +25,8 @@ class Collection(TypedDict):
     description: str
     team: str
     visibility: Annotated[str, OneOf(models.Collection.Visibility.choices)]
-    blind: Annotated[bool, "only the organisers see anything that depends on the judgements"]
+    blind: Annotated[bool, "not everybody sees what depends on the judgements"]
+    disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom what depends on the judgements is shown"]
     released_at: datetime | None
     daily_submissions: Annotated[int | None, "submissions of a team per day (UTC)"]
     simulated: Annotated[bool, "simulated data; labelled as such wherever it is listed"]
@@ -203,6 +204,7 @@ def collection(counted: Any) -> Collection:
         team=counted.team.slug,
         visibility=counted.visibility,
         blind=counted.blind,
+        disclosure=counted.disclosure.label,
         released_at=counted.released_at,
         daily_submissions=counted.daily_submissions,
         simulated=counted.simulated,

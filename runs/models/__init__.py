@@ -24,6 +24,7 @@ from runs.models.campaigns import (
     Signature,
 )
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores, document_address
+from runs.models.disclosure import Disclosure, sees_own_results
 from runs.models.entries import Entry
 from runs.models.experiments import Experiment, ExperimentRun
 from runs.models.install import Install
@@ -51,6 +52,7 @@ __all__ = [
     "CampaignMember",
     "Collection",
     "Delivery",
+    "Disclosure",
     "Entry",
     "Experiment",
     "ExperimentRun",
@@ -89,4 +91,5 @@ __all__ = [
     "Webhook",
     "can_see_scores",
     "document_address",
+    "sees_own_results",
 ]

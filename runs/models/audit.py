@@ -33,6 +33,7 @@ class AuditEvent(models.Model):
     class Action(models.TextChoices):
         COLLECTION_CREATED = "collection.created"
         COLLECTION_CHANGED = "collection.changed"
+        COLLECTION_DISCLOSED = "collection.disclosed"
         COLLECTION_RELEASED = "collection.released"
         COLLECTION_DELETED = "collection.deleted"
         TOPICS_REPLACED = "topics.replaced"

@@ -17,6 +17,7 @@ from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON, TopicIds
+from runs.models.disclosure import Disclosure, is_staff, led_by, sees_everything
 from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
@@ -74,26 +75,18 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
 
     def visible_to(self, user: Any) -> CollectionQuerySet:
         """Public collections, those of the user's teams, private ones of the teams the user owns; staff see all."""
-        if _is_staff(user):
+        if is_staff(user):
             return self
         shared = Q(visibility=Collection.Visibility.TEAM, team__in=Team.objects.of(user))
-        return self.filter(Q(visibility=Collection.Visibility.PUBLIC) | shared | _led_by(user))
+        return self.filter(Q(visibility=Collection.Visibility.PUBLIC) | shared | led_by(user))
 
     def managed_by(self, user: Any) -> CollectionQuerySet:
         """Collections whose organiser the user is: an owner of the collection's team, or staff."""
-        return self if _is_staff(user) else self.filter(_led_by(user))
+        return self if is_staff(user) else self.filter(led_by(user))
 
     def scored_for(self, user: Any) -> CollectionQuerySet:
-        """Collections of which the user may see what depends on the judgements: the blind ones only as organiser."""
-        return self if _is_staff(user) else self.filter(Q(blind=False) | _led_by(user))
-
-
-def _is_staff(user: Any) -> bool:
-    return bool(user.is_authenticated and user.is_staff)
-
-
-def _led_by(user: Any) -> Q:
-    return Q(team__in=Team.objects.led_by(user))
+        """Collections of which the user may see everything that depends on the judgements."""
+        return self.filter(sees_everything(user))
 
 
 class Collection(models.Model):
@@ -117,8 +110,16 @@ class Collection(models.Model):
     description = models.TextField(blank=True, max_length=20_000, validators=[check_text])
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="collections")
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.PUBLIC)
-    blind = models.BooleanField(
-        default=False, help_text="only the organisers see anything that depends on the judgements"
+    # Until it is public. While it is blind, `shown_to` says who sees results besides the organisers; `disclosure` is
+    # the two as one number, which a trigger of the database keeps from becoming smaller.
+    blind = models.BooleanField(default=False, help_text="not everybody sees what depends on the judgements")
+    shown_to = models.PositiveSmallIntegerField(
+        choices=Disclosure.choices[: Disclosure.PUBLIC],
+        default=Disclosure.ORGANISERS,
+        # Processes of the release before go on creating collections while it is replaced.
+        db_default=Disclosure.ORGANISERS,
+        editable=False,
+        help_text="who sees results while it is blind",
     )
     released_at = models.DateTimeField(null=True, blank=True, editable=False)
     daily_submissions = models.PositiveIntegerField(
@@ -150,6 +151,7 @@ class Collection(models.Model):
         ordering = ("slug",)
         constraints = (
             models.CheckConstraint(condition=Q(blind=False) | Q(released_at=None), name="never_blind_again"),
+            models.CheckConstraint(condition=Q(shown_to__lt=Disclosure.PUBLIC), name="public_is_not_blind"),
         )
 
     def __str__(self) -> str:
@@ -157,6 +159,11 @@ class Collection(models.Model):
 
     def clean(self) -> None:
         check_measures(self.measures, self.documents)
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """To whom what depends on the judgements is shown."""
+        return Disclosure(self.shown_to) if self.blind else Disclosure.PUBLIC
 
     @property
     def active_qrels(self) -> Qrels | None:
@@ -170,8 +177,8 @@ def document_address(collection: Collection, doc_id: str) -> str:
 
 
 def can_see_scores(viewer: Any, collection: Collection) -> bool:
-    """Return whether the viewer may see anything that depends on the collection's judgements. This is the only rule of
-    blindness."""
+    """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
+    `runs.models.disclosure.sees_everything`."""
     return not collection.blind or Collection.objects.scored_for(viewer).filter(pk=collection.pk).exists()
 
 

@@ -16,7 +16,7 @@ from runs.errors import Conflict, FileReport
 from runs.formats.compression import open_file
 from runs.formats.topics.definition import TopicText
 from runs.formats.topics.reading import read_topics
-from runs.models import AuditEvent, Collection, Qrels
+from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns.guards import check_phases_over
 from runs.services.files import upload_limits
@@ -76,25 +76,44 @@ def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def release_collection(*, collection: Collection, origin: Origin = SYSTEM) -> None:
-    """Make a blind collection permanently open. Raise Conflict if it is not blind, has no active judgements, or
-    is used by a phase of a campaign that is not over."""
+    """Make a blind collection permanently open. Raise the errors of `disclose`."""
+    disclose(collection=collection, to=Disclosure.PUBLIC, origin=origin)
+
+
+def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM) -> Qrels:
+    """Show what depends on the judgements to more people, permanently. Return the judgements that are shown.
+
+    Raise Conflict if it is not blind, is shown to them already, has no active judgements, or is used by an evaluation
+    phase that is not over.
+    """
     with transaction.atomic():
         # The row lock of PostgreSQL blocks a simultaneous activation; the conditional update decides.
         locked = Collection.objects.select_for_update().get(pk=collection.pk)
-        qrels, now = locked.active_qrels, timezone.now()
+        qrels, now, before = locked.active_qrels, timezone.now(), locked.disclosure
         check_phases_over(locked)
         if locked.blind and qrels is None:
             raise Conflict(
                 f"collection {locked} has no active judgements, so there is nothing to release",
                 code="nothing_to_release",
             )
-        if not Collection.objects.filter(pk=locked.pk, blind=True).update(blind=False, released_at=now) or not qrels:
+        public = to == Disclosure.PUBLIC
+        fields: dict[str, Any] = {"blind": False, "released_at": now} if public else {"shown_to": to}
+        rows = Collection.objects.filter(pk=locked.pk, blind=True, shown_to__lt=to)
+        if not rows.update(**fields) or not qrels:
+            if locked.blind:
+                message = f"collection {locked} is shown to {before.label} already"
+                raise Conflict(message, code="already_released")
             raise Conflict(f"collection {locked} is not blind", code="not_blind")
-        after = {"blind": False, "released_at": now, "qrels": qrels.version, "sha256": qrels.sha256}
-        action = AuditEvent.Action.COLLECTION_RELEASED
-        record(origin, action, locked, collection=locked, before={"blind": True}, after=after)
-        locked.blind, qrels.collection = False, locked
-        collection_released(qrels, origin.request_id)
+        told = {**fields, "disclosure": to.label, "qrels": qrels.version, "sha256": qrels.sha256}
+        action = AuditEvent.Action.COLLECTION_RELEASED if public else AuditEvent.Action.COLLECTION_DISCLOSED
+        of_before = {"blind": True, "disclosure": before.label}
+        record(origin, action, locked, collection=locked, before=of_before, after=told)
+        for name, value in fields.items():
+            setattr(locked, name, value)
+        qrels.collection = locked
+        if public:
+            collection_released(qrels, origin.request_id)
+    return qrels
 
 
 def _check_blind(collection: Collection, wanted: bool) -> None:

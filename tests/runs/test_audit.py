@@ -201,7 +201,7 @@ ADMINISTRATION = {
 
 
 # tests/campaigns/test_trail.py tries them.
-OF_CAMPAIGNS = ("campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.")
+OF_CAMPAIGNS = ("campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.", "collection.disclosed")
 
 
 def webhook_address() -> str:

@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 from metrics.models import Evaluation
 from metrics.services.queue.notices import announce_done
 from runs.api.parameters import parameters_read
-from runs.models import AuditEvent, Collection, Delivery, Qrels, Run, Team, Webhook
+from runs.models import AuditEvent, Collection, Delivery, Disclosure, Qrels, Run, Team, Webhook
 from tests.conftest import GOOD, POOR, QRELS, client_of, evaluate_all, upload
 from tests.metrics.webhooks import make_webhook
 from tests.test_architecture import MODULES, imports
@@ -255,6 +255,24 @@ def test_worlds_with_different_judgements_look_the_same(people: People, settings
     for other in others:
         assert other.keys() == first.keys()
         assert [asked for asked in first if first[asked] != other[asked]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.words
+def test_worlds_look_the_same_while_teams_see_their_own_results(people: People) -> None:
+    """The general addresses open nothing to the members of a team, of whom the participant is one; to participants they
+    open everything."""
+    for make in (run_world_a, run_world_b):
+        make(people, 9)
+    Collection.objects.update(shown_to=Disclosure.TEAMS)
+    first, second = (views_of(people, slug, QUERIES[:1], ("participant",)) for slug in ("world-a", "world-b"))
+    assert first.keys() == second.keys()
+    assert [asked for asked in first if first[asked] != second[asked]] == []
+    Collection.objects.update(shown_to=Disclosure.PARTICIPANTS)
+    board = "/api/v1/collections/world-b/leaderboard/"
+    assert {role: people.api[role].get(board).status_code for role in OUTSIDERS} == {
+        "anonymous": 403, "participant": 200, "member": 403, "other": 403,
+    }  # fmt: skip
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from runs.services.webhooks.events import comparison_compared, evaluations_done,
 
 # What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of something else must
 # not keep a job from ending.
-_OF_COLLECTION = ("slug", "blind", "visibility", "team")
+_OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:

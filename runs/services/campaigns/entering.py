@@ -17,6 +17,7 @@ from runs.models import (
     Campaign,
     CampaignMember,
     Collection,
+    Disclosure,
     Entry,
     Membership,
     Participation,
@@ -206,9 +207,10 @@ def _check_time(asked: Asked, phase: Phase) -> bool:
     if state == PhaseState.CLOSED and not asked.on_behalf:
         message = f"phase {phase.slug} is closed; the last byte of your run arrived at {said(asked.arrived_at)}"
         raise Conflict(message, code="phase_closed")
-    blind = Collection.objects.filter(pk=phase.collection_id, blind=True)
-    if phase.kind == Phase.Kind.EVALUATION and not blind.exists():
-        raise Conflict("the judgements of the collection are open", code="evaluation_needs_blind")
+    # Organisers may still enter for a team that forgot, until participants see everything.
+    hidden = Collection.objects.filter(pk=phase.collection_id, blind=True, shown_to__lt=Disclosure.PARTICIPANTS)
+    if phase.kind == Phase.Kind.EVALUATION and not hidden.exists():
+        raise Conflict("results on the collection are disclosed", code="evaluation_needs_blind")
     return state in (PhaseState.LATE, PhaseState.CLOSED)
 
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
-from runs.models import AuditEvent, Campaign, Collection, Extension, Participation, Phase, User
+from runs.models import AuditEvent, Campaign, Collection, Disclosure, Extension, Participation, Phase, User
 from runs.models.collections import check_measures
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
@@ -29,8 +29,8 @@ _FIXED = ("collection", "kind")
 
 def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM) -> Phase:
     """Return a new phase. Raise Conflict if its short name is taken, if the campaign is archived, or if it is an
-    evaluation and its collection is not blind; InvalidInput for times, a form or measures that do not fit; NotAllowed
-    for a collection of which the user is no organiser."""
+    evaluation and results on its collection are disclosed; InvalidInput for times, a form or measures that do not fit;
+    NotAllowed for a collection of which the user is no organiser."""
     slug = fields["slug"]
     try:
         with transaction.atomic():
@@ -97,8 +97,8 @@ def extend_phase(
         state, old = phase_state(found, participation, now), closing_time(found, participation)
         if found.campaign.state == Campaign.State.ARCHIVED or state == PhaseState.CLOSED:
             raise Conflict(f"phase {found.slug} is closed and cannot be extended", code="phase_closed")
-        if found.kind == Phase.Kind.EVALUATION and not collection.blind:
-            raise Conflict(f"the judgements of {collection} are open", code="evaluation_needs_blind")
+        if found.kind == Phase.Kind.EVALUATION and collection.disclosure != Disclosure.ORGANISERS:
+            raise Conflict(f"results on {collection} are disclosed", code="evaluation_needs_blind")
         if until <= old:
             message = f"phase {found.slug} closes at {said(old)}; an extension is later than that"
             raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
@@ -172,9 +172,15 @@ def _check(phase: Phase, user: User) -> None:
         raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
     if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
         raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")
-    if phase.kind == Phase.Kind.EVALUATION and not phase.collection.blind:
+    hidden = phase.collection.disclosure == Disclosure.ORGANISERS
+    if phase.kind == Phase.Kind.EVALUATION and not hidden and not _is_over(phase):
         message = f"collection {phase.collection} is not blind: entries of an evaluation would see their scores"
         raise Conflict(message, code="evaluation_needs_blind", pointer="/collection")
+
+
+def _is_over(phase: Phase) -> bool:
+    """Return whether a stored phase has closed for every team; then its collection may be disclosed."""
+    return phase.pk is not None and clock.database_now() >= clock.last_closing_time(phase)
 
 
 def _check_published(phase: Phase, after: Mapping[str, Any]) -> None:

@@ -14,6 +14,8 @@ from runs.models import (
     AuditEvent,
     Campaign,
     CampaignMember,
+    Collection,
+    Disclosure,
     Membership,
     Participation,
     Phase,
@@ -54,6 +56,9 @@ def register_team(
             raise Conflict(f"campaign {found} takes no registrations", code="registration_closed")
         if closes and now >= closes:
             raise Conflict(f"registration closed at {closes:%Y-%m-%d %H:%M:%S} UTC", code="registration_closed")
+        if shown := _disclosed(found):
+            message = f"results on {shown} are disclosed to teams of this campaign, so that no others can join it now"
+            raise Conflict(message, code="registration_closed")
         if not Team.objects.led_by(user).filter(pk=team.pk).exists():
             raise NotAllowed(f"only owners of team {team} can register it")
         if found.participations.filter(team=team).exists():
@@ -202,10 +207,20 @@ def roster_closes_at(campaign: Campaign) -> datetime | None:
     return closes.first()
 
 
+def _disclosed(campaign: Campaign) -> Collection | None:
+    """Return a collection of the campaign's phases whose results its teams see, and not everybody: whoever joins a team
+    then would see them."""
+    shown = (Disclosure.TEAMS, Disclosure.PARTICIPANTS)
+    return Collection.objects.filter(phases__campaign=campaign, blind=True, shown_to__in=shown).first()
+
+
 def _check_roster(participation: Participation) -> None:
     closes = roster_closes_at(participation.campaign)
     if closes and clock.database_now() >= closes:
         message = f"teams stay as they were at {closes:%Y-%m-%d %H:%M:%S} UTC; ask an organiser"
+        raise Conflict(message, code="roster_closed")
+    if shown := _disclosed(participation.campaign):
+        message = f"results on {shown} are disclosed to the teams as they are; ask an organiser"
         raise Conflict(message, code="roster_closed")
 
 

@@ -1,0 +1,69 @@
+"""Who sees what depends on judgements. This is the only place that decides it.
+
+`sees_everything` opens every general address: values, boards, comparisons, judgements. `sees_own_results` opens none of
+them: only the results of a team in a phase, at the addresses that ask for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.db import models
+from django.db.models import Q
+
+from runs.models.accounts import Team
+
+if TYPE_CHECKING:
+    from runs.models.campaigns import Phase
+
+_ACCEPTED = "accepted"
+
+
+class Disclosure(models.IntegerChoices):
+    """To whom what depends on the judgements of a collection is shown; it only grows."""
+
+    ORGANISERS = 0, "organisers"
+    TEAMS = 1, "teams"
+    PARTICIPANTS = 2, "participants"
+    PUBLIC = 3, "public"
+
+
+def is_staff(user: Any) -> bool:
+    return bool(user.is_authenticated and user.is_staff)
+
+
+def led_by(user: Any) -> Q:
+    """Return the condition of collections whose team the user owns."""
+    return Q(team__in=Team.objects.led_by(user))
+
+
+def sees_everything(user: Any) -> Q:
+    """Return the condition of collections of which the user sees everything that depends on their judgements: public
+    ones, those of which the user is an organiser, and those that are shown to participants, of whom the user is one:
+    a member of an accepted team of a campaign with a phase on the collection. For staff there is no condition.
+    """
+    if is_staff(user):
+        return Q()
+    public = Q(blind=False)
+    if not user.is_authenticated:
+        return public
+    shown = Q(shown_to=Disclosure.PARTICIPANTS, pk__in=_takes_part_in(user))
+    return public | led_by(user) | shown
+
+
+def _takes_part_in(user: Any) -> models.QuerySet[Any]:
+    """Return the collections of the phases of campaigns in which the user takes part with an accepted team."""
+    member = {"user": user, "left_at": None, "participation__state": _ACCEPTED}
+    of_member = {f"campaign__members__{name}": value for name, value in member.items()}
+    rows: models.QuerySet[Any] = apps.get_model("runs", "Phase").objects.filter(**of_member)
+    return rows.order_by().values("collection")
+
+
+def sees_own_results(user: Any, phase: Phase) -> bool:
+    """Return whether the user sees the results of the user's own team in a phase: as a member of an accepted team, once
+    the collection is disclosed to teams. It says nothing about the results of others."""
+    if not user.is_authenticated or phase.collection.disclosure < Disclosure.TEAMS:
+        return False
+    members = phase.campaign.members.filter(user=user, left_at=None, participation__state=_ACCEPTED)
+    return bool(members.exists())
