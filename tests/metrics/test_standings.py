@@ -273,7 +273,8 @@ def test_a_board_of_one_run_has_no_statistics_and_says_so(anonymous: APIClient, 
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_runs"]
     assert (body["statistics"]["tiers"], body["statistics"]["ranks"], body["statistics"]["topics"]) == (None,) * 3
     row = body["results"][0]
-    assert row["statistics"] == dict.fromkeys(("tier", "groups", "rank_set", "rank", "expected", "baseline"))
+    parts = ("tier", "groups", "rank_set", "rank", "expected", "chance_best", "baseline")
+    assert row["statistics"] == dict.fromkeys(parts)
     assert row["values"]["AP"]["low"] is not None
     submit(POOR)
     body = anonymous.get(small, {"statistics": "all", "measures": "AP,NumRelRet,nDCG(norm='average')@3"}).json()
@@ -288,3 +289,36 @@ def test_a_board_of_one_topic_says_so(anonymous: APIClient, alice: User) -> None
     make_board(alice.personal_team, {"AP": np.array([[1.0, np.nan, np.nan], [0.5, np.nan, np.nan]])})
     body = anonymous.get(BOARD, {"statistics": "all"}).json()
     assert [caution["code"] for caution in body["statistics"]["cautions"]] == ["too_few_topics"]
+
+
+def test_a_board_counts_all_runs_that_ever_came(
+    anonymous: APIClient, api: APIClient, submit: Callable[..., Run], alice: User
+) -> None:
+    small = "/api/v1/collections/small/leaderboard/"
+    first, second = submit(GOOD), submit(POOR)
+    tagged = anonymous.get(small, {"statistics": "tiers"})
+    received = tagged.json()["statistics"]["received"]
+    assert received["since"] == min(first.created_at, second.created_at).isoformat().replace("+00:00", "Z")
+    assert (received["runs"], received["teams"], received["withdrawn"]) == (2, 1, 0)
+    assert api.delete(f"/api/v1/runs/{second.pk}/").status_code == 204
+    left = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": tagged["ETag"]})
+    assert [left.json()["statistics"]["received"][name] for name in ("runs", "withdrawn")] == [2, 1]
+    # A run that came and went between two requests leaves the leaderboard as it was, but not what it has received.
+    gone = submit(GOOD.replace("good", "gone"))
+    Run.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
+    again = anonymous.get(small, {"statistics": "tiers"}, headers={"If-None-Match": left["ETag"]})
+    assert again.json()["statistics"]["received"]["runs"] == 3
+
+
+def test_chances_to_be_the_best_on_other_topics(anonymous: APIClient, alice: User) -> None:
+    values = simulated(12, TOPICS)
+    make_board(alice.personal_team, {"AP": values, "SearchLength": 1 - values})
+    for measure, order in (("AP", "desc"), ("AP", "asc"), ("SearchLength", "asc")):
+        body = anonymous.get(
+            BOARD, {"statistics": "expected", "sort": measure, "order": order, "confidence": 0.9}
+        ).json()
+        chances = {row["run"]["tag"]: row["statistics"]["chance_best"] for row in body["results"]}
+        assert sum(chances.values()) == pytest.approx(1)
+        assert max(chances, key=lambda tag: chances[tag]) == f"r{values.mean(axis=1).argmax()}"
+        held = np.sort([*chances.values()])[::-1].cumsum()
+        assert body["statistics"]["expected"]["holding"] == int((held < 0.9).sum()) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from rest_framework import serializers
@@ -47,9 +48,20 @@ class Ranks(TypedDict):
 
 
 class Outlook(TypedDict):
+    holding: Annotated[int, "runs, those of the greatest chances, that hold the best with the confidence"]
     kept: Annotated[float, "share of a run's distance from the mean of all runs that is expected to remain"]
     luck: Annotated[float, "how much better than it is the best of so many equal runs would look"]
     cautions: list[Caution]
+
+
+class Received(TypedDict):
+    """What the collection has ever received, withdrawn runs included: each was tested with all others, and may follow
+    what earlier ones showed. No p accounts for that."""
+
+    runs: int
+    teams: int
+    withdrawn: int
+    since: Annotated[datetime | None, "when the first one came"]
 
 
 class Contrast(TypedDict):
@@ -78,6 +90,7 @@ class BoardStatistics(TypedDict):
     tiers: Tiering | None
     ranks: Ranks | None
     expected: Outlook | None
+    received: Received | None
     baseline: Contrast | None
     cautions: list[Caution]
 
@@ -115,6 +128,7 @@ class Standing(TypedDict):
     ]
     rank: RankInterval | None
     expected: Annotated[float | None, "the mean that is expected on other topics"]
+    chance_best: Annotated[float | None, "to be the best of these runs on other topics"]
     baseline: AgainstBaseline | None
 
 
@@ -279,8 +293,13 @@ def _standing(standing: standing_parts.Standing) -> Standing:
         rank_set=standing.rank_set and list(standing.rank_set),
         rank=rank,
         expected=standing.expected,
+        chance_best=standing.chance_best,
         baseline=baseline,
     )
+
+
+def _received(found: standing_parts.Received) -> Received:
+    return Received(runs=found.runs, teams=found.teams, withdrawn=found.withdrawn, since=found.since)
 
 
 def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
@@ -297,7 +316,7 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
         )
     if found.expected:
         seen, said = found.expected, cautions_of(found.expected.cautions)
-        outlook = Outlook(kept=seen.kept, luck=seen.luck, cautions=said)
+        outlook = Outlook(holding=seen.holding, kept=seen.kept, luck=seen.luck, cautions=said)
     if found.baseline and query.baseline:
         baseline = Contrast(
             run=query.baseline,
@@ -320,6 +339,7 @@ def _board_statistics(found: standing_parts.Standings) -> BoardStatistics:
         tiers=tiering,
         ranks=Ranks(resamples=query.rank_resamples) if found.ranks else None,
         expected=outlook,
+        received=_received(found.received) if found.received else None,
         baseline=baseline,
         cautions=cautions_of(found.cautions),
     )

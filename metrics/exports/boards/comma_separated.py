@@ -105,7 +105,7 @@ def _standing(row: Row, standings: Standings | None) -> dict[str, Any]:
         for name in ("rank_low", "rank_high", "share_first"):
             found[name] = standing and getattr(standing, name)
     if standings.expected:
-        found["expected"] = standing and standing.expected
+        found |= {"expected": standing and standing.expected, "chance_best": standing and standing.chance_best}
     if standings.baseline:
         against = asdict(standing.baseline) if standing and standing.baseline else {}
         found |= {f"baseline_{name}": against.get(name) for name in _AGAINST}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from metrics.engine.errors import StatisticsError
 from metrics.engine.significance.pairs import Caution
 from metrics.engine.significance.verdicts import MIN_TOPICS
+from metrics.exports.boards.words import outlook_sentence, received_sentence
 from metrics.exports.comparisons.words import TEST_NAMES, best_sentence, corrected_over
 from metrics.pages.parts import Query
 from metrics.questions.boards import standings_query
@@ -20,7 +21,6 @@ from metrics.services.boards.standing_parts import PARTS, Contrast, Standings, S
 from metrics.services.boards.standings import MAX_RUNS, read_standings
 from metrics.services.boards.versions import BEST
 from metrics.services.values.effort import seconds_of_ranks, seconds_of_test
-from metrics.tables import figure
 
 NONE = "none"
 _COMPARED = ("tiers", "ranks", "expected")
@@ -48,14 +48,13 @@ class BoardStatistics:
     @property
     def expected(self) -> str:
         """Return what the means are worth on other topics."""
-        found = self.standings.expected
-        if found is None:
-            return ""
-        return (
-            f"{100 * found.kept:.0f}% of the differences between the means are expected to remain; of "
-            f"{len(self.standings.places):,} equal runs the best would be {figure(self.standings.measure, found.luck)} "
-            "ahead of the others by chance"
-        )
+        found, runs = self.standings.expected, len(self.standings.places)
+        return outlook_sentence(found, self.standings.query.confidence, runs, self.standings.measure) if found else ""
+
+    @property
+    def received(self) -> str:
+        """Return how many runs the leaderboard has been tested on, and what that means."""
+        return received_sentence(self.standings.received) if self.standings.received else ""
 
     @property
     def baseline_tested(self) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from uuid import UUID
 
 from metrics.engine.grammar import Measure
+from metrics.exports.boards.words import percent
 from metrics.pages.boards.cells import (
     Against,
     Bar,
@@ -99,7 +100,11 @@ class BoardLine:
         share = self.standing.share_first if self.standing else None
         if share is None:
             return ""
-        return f"ranked first, tied or alone, in {100 * share:.0f}% of the resamples; not its chance to be the best"
+        said = f"ranked first, tied or alone, in {100 * share:.0f}% of the resamples"
+        chance = self.standing.chance_best if self.standing else None
+        if chance is None:
+            return f"{said}; not its chance to be the best"
+        return f"{said}; its chance to be the best on other topics is {percent(chance)}"
 
     @property
     def tier_note(self) -> str:

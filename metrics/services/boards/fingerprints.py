@@ -43,7 +43,8 @@ _CODE = ("*.py", "*.html", "*.css", "*.js", "*.svg")
 
 
 class RunGroups(tuple[Any, ...]):
-    """Hold the part of a leaderboard's fingerprint that changes while runs arrive: the rows of `_groups`."""
+    """Hold the part of a leaderboard's fingerprint that changes while runs arrive: the rows of `_groups`, and how many
+    runs ever came."""
 
     @property
     def under_way(self) -> bool:
@@ -58,19 +59,27 @@ def of_boards(collection: Collection) -> Fingerprint:
     with connection.cursor() as cursor:
         cursor.execute(sql, [collection.pk if value == _NO_COLLECTION else value for value in parameters])
         groups = sorted(cursor.fetchall(), key=repr)
-    return _code(), _row(collection), _of_active(collection), RunGroups(groups)
+    active, received = _of_active(collection)
+    return _code(), _row(collection), active, RunGroups((*groups, ("received", received)))
 
 
-def _of_active(collection: Collection) -> Fingerprint:
-    """Return the fingerprint of the active version and of the labels, in one query."""
+def _of_active(collection: Collection) -> tuple[Fingerprint, int | None]:
+    """Return the fingerprint of the active version and of the labels, and how many runs ever came, in one query.
+
+    Without an active version there are no results that the number is part of.
+    """
     labels = Label.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
     active = Qrels.objects.filter(collection=collection, active=True).order_by()
+    runs = Run.objects.filter(collection=OuterRef("collection")).order_by().values("collection")
     found = active.annotate(
+        received=Subquery(runs.annotate(n=Count("pk")).values("n")),
         labels=Subquery(labels.annotate(n=Count("pk")).values("n")),
         moved=Subquery(labels.annotate(n=Max("moved_at")).values("n")),
     )
-    known = found.values_list("pk", "version", "labels", "moved").first()
-    return known or tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values())
+    known = found.values_list("received", "pk", "version", "labels", "moved").first()
+    if known is None:
+        return tuple(collection.labels.aggregate(Count("pk"), Max("moved_at")).values()), None
+    return known[1:], known[0]
 
 
 @functools.cache

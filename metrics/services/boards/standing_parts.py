@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from metrics.engine.grammar import Measure
 from metrics.engine.significance import TESTS
@@ -65,13 +66,17 @@ class RankSpread:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The mean that each run is expected to have on other topics, in the order of the leaderboard.
+    """The mean that each run is expected to have on other topics, and its chance to be the best there, in the order of
+    the leaderboard.
 
     `kept` is the share of its distance from the mean of all runs that is expected to remain, and `luck` how much the
-    best of so many equal runs would be ahead of them by chance.
+    best of so many equal runs would be ahead of them by chance. `holding` is how many runs, those of the greatest
+    chances, hold the best with the confidence of the query.
     """
 
     means: list[float]
+    chances: list[float]
+    holding: int
     kept: float
     luck: float
     cautions: list[Caution]
@@ -122,7 +127,18 @@ class Standing:
     rank_high: int | None
     share_first: float | None
     expected: float | None
+    chance_best: float | None
     baseline: AgainstBaseline | None
+
+
+@dataclass(frozen=True)
+class Received:
+    """The runs that a collection has ever received, withdrawn ones included: what its leaderboard was tested on."""
+
+    runs: int
+    teams: int
+    withdrawn: int
+    since: datetime | None
 
 
 @dataclass(frozen=True)
@@ -140,6 +156,7 @@ class Standings:
     ranks: RankSpread | None = None
     expected: Outlook | None = None
     baseline: Contrast | None = None
+    received: Received | None = None
     intervals: dict[tuple[int, str], Ends] = field(default_factory=dict)
     cautions: list[Caution] = field(default_factory=list)
 
@@ -158,5 +175,6 @@ class Standings:
             ranks.high[at] if ranks else None,
             ranks.share_first[at] if ranks else None,
             self.expected.means[at] if self.expected else None,
+            self.expected.chances[at] if self.expected else None,
             self.baseline.rows[at] if self.baseline else None,
         )

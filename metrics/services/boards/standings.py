@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 from django.core.cache import cache
+from django.db.models import Count, Min, Q
 
 from metrics.engine.agreement.intervals import rank_intervals
 from metrics.engine.differences import differences
@@ -25,7 +26,7 @@ from metrics.engine.significance.effect_sizes import relative_difference
 from metrics.engine.significance.families import Pairs, Rule, compare_family
 from metrics.engine.significance.pairs import ROUNDING, Caution, Options
 from metrics.engine.significance.rank_sets import holds_for_ranks, rank_sets
-from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means
+from metrics.engine.significance.shrinkage import MIN_RUNS, expected_means, hold_the_best
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import MIN_TOPICS, REASONS
 from metrics.models import Evaluation
@@ -36,6 +37,7 @@ from metrics.services.boards.standing_parts import (
     Contrast,
     Outlook,
     RankSpread,
+    Received,
     Standings,
     StandingsQuery,
     Tiering,
@@ -51,6 +53,7 @@ from metrics.services.values.common_values import (
 )
 from metrics.services.values.effort import check_values, seconds_of_ranks, seconds_of_test
 from metrics.services.work import begin
+from runs.models import Run
 
 _MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
@@ -58,7 +61,7 @@ MAX_RUNS = 1000
 MAX_GROUPED_RUNS = 200
 _CACHE_SECONDS = 3600
 # Increased when the cached results are computed or stored differently, because a cache outlives an update.
-_SHAPE = 3
+_SHAPE = 4
 # The advice for a part that takes too long, and the parameter concerned.
 _NARROW = {
     "tiers": ("use fewer resamples, another test, or leave it out of statistics=", "test"),
@@ -126,7 +129,19 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
         standings.cautions.extend(without_interval(board.measures))
-    return standings
+    return replace(standings, received=_received(board.qrels.collection_id))
+
+
+def _received(collection: int) -> Received:
+    runs, no_longer = Run.objects.filter(collection=collection).order_by(), Q(deleted_at__isnull=False)
+    return Received(
+        **runs.aggregate(
+            runs=Count("pk"),
+            teams=Count("team", distinct=True),
+            withdrawn=Count("pk", filter=no_longer),
+            since=Min("created_at"),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -206,7 +221,9 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
         seconds = seconds_of_ranks(runs, entrants.topics, query.rank_resamples)
         spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds)
     if enough and "expected" in query.parts and runs >= MIN_RUNS:
-        outlook = entrants.remembered("expected", (), _outlook)
+        # The best is best whatever the order of the leaderboard.
+        asked = (query.confidence, measure.definition.lower_is_better)
+        outlook = entrants.remembered("expected", asked, lambda common: _outlook(common, *asked))
     if against is not None:
         contrast = entrants.remembered(
             "baseline", (*tested, against), lambda common: _contrast(common, query, options, measure, against),
@@ -254,9 +271,10 @@ def _rank_spread(common: CommonValues, options: Options, lower_is_better: bool) 
     return RankSpread(found.low.tolist(), found.high.tolist(), found.share_first.tolist())
 
 
-def _outlook(common: CommonValues) -> Outlook:
-    found = expected_means(common.values)
-    return Outlook(found.means.tolist(), found.kept, found.luck, [*found.cautions])
+def _outlook(common: CommonValues, confidence: float, lower_is_better: bool) -> Outlook:
+    found = expected_means(common.values, lower_is_better=lower_is_better)
+    holding = hold_the_best(found.chances, confidence)
+    return Outlook(found.means.tolist(), found.chances.tolist(), holding, found.kept, found.luck, [*found.cautions])
 
 
 def _contrast(
