@@ -32,7 +32,7 @@ LAYERS = (
     (("metrics.engine",), "the numeric core: NumPy and SciPy only"),
 )  # fmt: skip
 # In every layer of `metrics` that has packages.
-PACKAGES = {"values", "boards", "comparisons", "sessions"}
+PACKAGES = {"values", "boards", "campaigns", "comparisons", "sessions"}
 UNDER_SERVICES = {"queue", "upkeep"}
 DOCUMENTED = ROOT / "docs" / "architecture.md"
 INTERFACES = ("runs.api", "runs.pages", "runs.views", "runs.urls", "runs.admin")

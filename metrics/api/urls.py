@@ -6,6 +6,7 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, configurations, frontier, importance, saved_views, systems, what_if
 from metrics.api.boards import views as boards
+from metrics.api.campaigns import results
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
@@ -182,6 +183,7 @@ urlpatterns = [
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
     path("systems/", systems.SystemList.as_view(), name="systems"),
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
+    path("campaigns/<slug:campaign>/phases/<slug:phase>/results/", results.ResultsView.as_view(), name="phase-results"),
     path("measures/", measures.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),
 ]

@@ -1,0 +1,1 @@
+"""The API of what depends on the values of entries."""

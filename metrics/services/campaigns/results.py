@@ -1,0 +1,102 @@
+"""The results of one team in a phase: its own values beside the figures of the reference sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from metrics.engine.depth import judged_depth
+from metrics.engine.grammar import Measure, parse_measure
+from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
+from metrics.services.campaigns.reference import ALL, EntryValues, ReferenceSet, read_entry_values, reference_sets
+from metrics.services.values.judged_views import Mean, means_of, views_of
+from runs.models import Entry, Participation, Phase, Qrels
+
+JUDGED = parse_measure("Judged@10")
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class OwnEntry:
+    """An evaluated entry of the team: its place among all that were read, its means with 95 % intervals (none where a
+    mean is not one of topics' values, or has fewer than two), the share of its first ten documents that are judged, and
+    its judged depth.
+
+    `of` is the place of the reference set of its type, None if there is none; `counts` says whether it is in that set.
+    """
+
+    row: int
+    entry: Entry
+    means: dict[str, Mean]
+    intervals: dict[str, Ends]
+    judged: float | None
+    depth: int
+    of: int | None
+    counts: bool
+
+
+@dataclass(frozen=True)
+class OwnResults:
+    """What a team is told of a phase; `sees_all` says that its reader may see the values of others as well."""
+
+    read: EntryValues
+    reference: str
+    sets: list[ReferenceSet]
+    entries: list[OwnEntry]
+    participation: Participation
+    sees_all: bool
+
+
+def phase_measures(phase: Phase) -> list[Measure]:
+    """Return the measures of a phase, the primary one first; the collection's own where it names none."""
+    collection = phase.collection
+    return [parse_measure(name, collection.documents) for name in phase.measures or collection.measures]
+
+
+def read_own_results(
+    *,
+    phase: Phase,
+    participation: Participation,
+    qrels: Qrels,
+    sees_all: bool,
+    reference: str = ALL,
+    as_of: datetime | None = None,
+) -> OwnResults:
+    """Return the results of a team's evaluated entries under these judgements.
+
+    Whoever may not see the values of others gets the figures of the reference sets as `reference_sets` says.
+    """
+    read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of)
+    sets = reference_sets(read, reference=reference, sees_all=sees_all)
+    own = [row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk]
+    return OwnResults(read, reference, sets, described_entries(read, sets, own), participation, sees_all)
+
+
+def described_entries(read: EntryValues, sets: list[ReferenceSet], rows: list[int]) -> list[OwnEntry]:
+    """Return these entries with what is told of each."""
+    keys = [read.evaluations[row] for row in rows]
+    ends: dict[str, Mapping[int, Ends]] = {}
+    intervals = intervals_of(keys, read.measures, CONFIDENCE, read.qrels.topics)
+    for measure in read.measures:
+        ends[measure.name] = within_range(intervals, measure)
+    judged = means_of(keys, [JUDGED], {JUDGED.name}, read.qrels.pk)
+    depths = {pk: judged_depth(view) for pk, _, view in views_of(keys)}
+    places = {one.run_type: place for place, one in enumerate(sets)}
+    found = []
+    for row, pk in zip(rows, keys, strict=True):
+        entry = read.entries[row]
+        of = places.get(read.type_of(entry))
+        found.append(
+            OwnEntry(
+                row,
+                entry,
+                {name: means[pk] for name, means in read.means.items()},
+                {name: by_run[pk] for name, by_run in ends.items() if pk in by_run},
+                judged[pk, JUDGED.name][0],
+                depths[pk],
+                of,
+                of is not None and row in sets[of].rows,
+            )
+        )
+    return found

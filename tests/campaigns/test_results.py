@@ -1,0 +1,116 @@
+"""A team's results in a phase: its own values, and figures that give no other run's values away."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from runs.models import Collection, Disclosure
+from runs.services.collections import disclose
+from tests.campaigns.worlds import CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, make_team, register
+from tests.conftest import GOOD, POOR, evaluate_all
+
+pytestmark = pytest.mark.sqlite
+
+
+def content(tag: str, text: str = GOOD) -> str:
+    return text.replace("good", tag).replace("poor", tag)
+
+
+def figures(answer: Any, place: int = 0) -> Any:
+    return answer.json()["reference_sets"][place]["by_topic"]["nDCG@10"]
+
+
+def test_the_reference_set_has_competing_runs_that_were_in_time(people: dict[str, APIClient], clock: Clock) -> None:
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    types = [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "Manual"}]
+    make_campaign(olga, run_types=types)
+    register(ann, "apples")
+    register(ben, "berries")
+    clock.now = OPENS
+    for client, tag, text, kind in (
+        (ann, "a1", GOOD, "automatic"),
+        (ann, "a2", POOR, "automatic"),
+        (ann, "a3", POOR, "manual"),
+        (ben, "b1", GOOD, "automatic"),
+        (ben, "b2", POOR, "automatic"),
+    ):
+        assert enter(client, tag, content(tag, text), run_type=kind).status_code == 201
+    made = enter(olga, "bm25", content("bm25"), role="baseline", label="BM25", run_type="automatic")
+    assert made.status_code == 201
+    clock.now = CLOSES
+    assert enter(ben, "b3", content("b3", POOR + "9 Q0 q 1 1.0 poor\n"), run_type="automatic").json()["late"]
+    evaluate_all()
+    clock.now = LATE + timedelta(days=1)
+
+    answer = olga.get(f"{PHASE}results/?team=apples")
+    assert answer.status_code == 200, answer.content
+    automatic, manual = answer.json()["reference_sets"]
+    assert [(one["run_type"], one["runs"], one["withheld"]) for one in (automatic, manual)] == [
+        ("automatic", 4, False),
+        ("manual", 1, False),
+    ]
+    entries = {one["tag"]: one for one in answer.json()["entries"]}
+    assert set(entries) == {"a1", "a2", "a3"}
+    assert all(one["in_reference"] for one in entries.values())
+    good, poor = (entries[tag]["values"]["nDCG@10"] for tag in ("a1", "a2"))
+    found = automatic["by_topic"]["nDCG@10"]
+    assert (found["max"], found["min"], found["median_upper"]) == (good, poor, good)
+    assert found["median"] == [(high + low) / 2 for high, low in zip(good, poor, strict=True)]
+    assert entries["a1"]["means"]["nDCG@10"]["mean"] == pytest.approx(sum(good) / 3)
+
+    best = olga.get(f"{PHASE}results/?team=apples&reference=best_of_team")
+    assert best.json()["reference_sets"][0]["runs"] == 2
+    assert figures(best)["min"] == figures(best)["max"] == good
+    late = olga.get(f"{PHASE}results/?team=berries").json()["entries"]
+    assert [(one["tag"], one["late"], one["in_reference"]) for one in late][2] == ("b3", True, False)
+
+    # What leaves the phase leaves the set.
+    olga.post(f"/api/v1/entries/{entries['a1']['entry']}/disqualify/", {"reason": "x"}, format="json")
+    assert figures(olga.get(f"{PHASE}results/?team=berries"))["n"] == [3, 3, 3]
+    assert olga.get(f"{PHASE}results/?team=eves").status_code == 404
+    assert olga.get(f"{PHASE}results/").status_code == ann.get(f"{PHASE}results/?team=berries").status_code == 403
+    blind = ann.get(f"{PHASE}results/")
+    assert (blind.status_code, blind.json()["code"]) == (403, "blind")
+    assert make_team("x", "xu")["xu"].get(f"{PHASE}results/").json()["code"] == "not_allowed"
+
+
+def test_at_the_first_step_few_runs_give_nothing_of_others_away(people: dict[str, APIClient], clock: Clock) -> None:
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    make_campaign(olga)
+    register(ann, "apples")
+    register(ben, "berries")
+    clock.now = OPENS
+    for client, tag in ((ann, "a1"), (ben, "b1"), (ben, "b2"), (ben, "b3")):
+        assert enter(client, tag, content(tag, POOR if tag == "b1" else GOOD)).status_code == 201
+    clock.now = CLOSES + timedelta(days=8)
+    evaluate_all()
+    dark = Collection.objects.get(slug="dark")
+    disclose(collection=dark, to=Disclosure.TEAMS)
+
+    def seen(by: APIClient, path: str = "") -> Any:
+        answer = by.get(f"{PHASE}results/{path}")
+        assert answer.status_code == 200, answer.content
+        return answer.json()["reference_sets"][0]
+
+    nothing = [None, None, None]
+    found = seen(ann)
+    assert (found["runs"], found["withheld"]) == (4, True)
+    assert found["by_topic"]["nDCG@10"] == {
+        **dict.fromkeys(("min", "q1", "median", "median_upper", "q3", "max"), nothing),
+        "n": [4, 4, 4],
+    }
+    assert [one["tag"] for one in ann.get(f"{PHASE}results/").json()["entries"]] == ["a1"]
+    assert None not in seen(olga, "?team=apples")["by_topic"]["nDCG@10"]["min"]
+    # It opens no other address, and nobody else's results.
+    assert ann.get("/api/v1/collections/dark/leaderboard/").json()["code"] == "blind"
+    assert ann.get(f"{PHASE}results/?team=berries").status_code == 403
+    assert people["eve"].get(f"{PHASE}results/").status_code == 403
+
+    disclose(collection=dark, to=Disclosure.PARTICIPANTS)
+    found = seen(ann)
+    assert not found["withheld"]
+    assert None not in found["by_topic"]["nDCG@10"]["q1"]

@@ -1,0 +1,86 @@
+"""Round 1 of TREC-COVID replayed as a campaign: entries of its teams, their results, and what NIST published."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
+from tests.conftest import evaluate_all, upload
+
+pytestmark = [pytest.mark.real_data, pytest.mark.django_db]
+HALF_A_DIGIT = 0.00005 + 1e-12
+# Columns of the published leaderboard.
+MEASURES = {"nDCG@10": "ndcg@10", "P@5": "p@5", "AP": "MAP", "RBP(p=0.5)": "RBP(p=.5)"}
+Published = dict[str, dict[str, str]]
+
+
+def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
+    """Enter the 40 runs for their teams, those that contributed judgements first; return the organiser and the
+    published rows by tag."""
+    with (folder / "published/leaderboard.csv").open() as file:
+        published = {row["run"]: row for row in csv.DictReader(file)}
+    olga = make_team("lab", "olga")["olga"]
+    made = {"slug": "covid", "name": "Round 1", "team": "lab", "blind": True, "scores": "float32"}
+    assert olga.post("/api/v1/collections/", made, format="json").status_code == 201
+    assert upload(olga, "collections/covid/qrels/", (folder / "qrels/qrels-rnd1.txt").read_text()).status_code == 201
+    fields = {"slug": "cup", "name": "TREC-COVID", "team": "lab", "registration": "open"}
+    assert olga.post("/api/v1/campaigns/", fields, format="json").status_code == 201
+    phase = {"slug": "task", "name": "Round 1", "collection": "covid", "measures": list(MEASURES)}
+    times = {"opens_at": OPENS.isoformat(), "closes_at": CLOSES.isoformat()}
+    answer = olga.post(f"{CAMPAIGN}phases/", {**phase, **times, "slots": 4}, format="json")
+    assert answer.status_code == 201, answer.content
+    olga.post(f"{CAMPAIGN}publish/")
+    clock.now = OPENS
+    teams: dict[str, list[str]] = defaultdict(list)
+    for tag, row in sorted(published.items(), key=lambda pair: pair[1]["contributed judgments"], reverse=True):
+        teams[row["team"]].append(tag)
+    for name, tags in teams.items():
+        slug = re.sub(r"[^a-z0-9]+", "-", f"team-{name}".lower())
+        owner = make_team(slug, f"of-{slug}")[f"of-{slug}"]
+        assert register(owner, slug).status_code == 201
+        for tag in tags:
+            file = SimpleUploadedFile("run.gz", (folder / f"runs/{tag}.gz").read_bytes())
+            answer = owner.post(f"{PHASE}entries/", {"file": file, "tag": tag}, format="multipart")
+            assert answer.status_code == 201, answer.content
+    clock.now = CLOSES
+    assert evaluate_all() == len(published) == 40
+    return olga, published
+
+
+def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: Clock) -> None:
+    olga, published = replay(real_data / "trec-covid-round1", clock)
+    teams = [row["team"] for row in olga.get(f"{CAMPAIGN}teams/?limit=200").json()["results"]]
+    entries = []
+    for team in teams:
+        answer = olga.get(f"{PHASE}results/", {"team": team})
+        assert answer.status_code == 200, answer.content
+        entries += answer.json()["entries"]
+    assert {one["tag"] for one in entries} == set(published)
+    for one in entries:
+        for measure, column in MEASURES.items():
+            theirs = float(published[one["tag"]][column])
+            assert abs(one["means"][measure]["mean"] - theirs) <= HALF_A_DIGIT, (one["tag"], measure)
+    # Judgements were made of the first seven documents of these runs.
+    depths = {one["tag"]: one["judged_depth"] for one in entries}
+    pooled = {tag for tag, row in published.items() if row["contributed judgments"] == "yes"}
+    assert {depths[tag] for tag in pooled} == {7}
+    assert len(pooled) == 14
+    assert sum(depths[tag] < 2 for tag in depths.keys() - pooled) == 24
+
+    (of_all,) = answer.json()["reference_sets"]
+    figures = {name: np.array(row, float) for name, row in of_all["by_topic"]["nDCG@10"].items()}
+    assert of_all["runs"] == 40
+    assert set(figures["n"]) == {40}
+    values = np.array([one["values"]["nDCG@10"] for one in entries])
+    np.testing.assert_array_equal(figures["median_upper"], np.sort(values, axis=0)[20])
+    np.testing.assert_allclose(figures["median"], np.median(values, axis=0), rtol=1e-15)
+    np.testing.assert_allclose(figures["q1"], np.quantile(values, 0.25, axis=0), rtol=1e-12)
+    assert np.count_nonzero(figures["median"] != figures["median_upper"]) == 26
