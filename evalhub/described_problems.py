@@ -41,6 +41,7 @@ CODES = {
     "too_many_teams not_empty last_owner personal_team too_many_webhooks webhooks_off webhook_disabled "
     "unsigned_webhook secret_unreadable "
     "phase_planned phase_paused phase_closed phase_not_open phase_not_paused phase_has_opened phase_has_entries "
+    "feedback_would_leak nothing_to_choose too_many_chosen "
     "phase_not_over deadline_only_moves_later evaluation_needs_blind enter_through_phase entered_in_phase "
     "agreement_missing no_slot_left tag_is_team_name priority_taken not_withdrawable team_not_accepted "
     "already_in_campaign already_registered organiser_takes_part registration_closed roster_closed team_is_full "

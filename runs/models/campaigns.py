@@ -96,6 +96,17 @@ class Phase(models.Model):
         EVALUATION = "evaluation"
         AFTERWARDS = "afterwards"
 
+    class Feedback(models.TextChoices):
+        NONE = "none"
+        OWN = "own"
+        BOARD = "board"
+
+    class Selection(models.TextChoices):
+        ALL = "all"
+        BEST = "best"
+        LATEST = "latest"
+        CHOSEN = "chosen"
+
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="phases")
     slug = models.CharField(max_length=64, validators=[_SLUG])
     name = models.CharField(max_length=200, validators=[check_line])
@@ -115,6 +126,21 @@ class Phase(models.Model):
     attempts_total = models.PositiveIntegerField(null=True, blank=True)
     run_types = StoredJSON(default=list, blank=True, help_text="a list of {key, label}; empty: not asked")
     form = StoredJSON(default=list, blank=True, help_text="the fields that an entry answers")
+    feedback = models.CharField(
+        max_length=5,
+        choices=Feedback.choices,
+        default=Feedback.NONE,
+        db_default=Feedback.NONE,
+        help_text="what teams see at once: nothing, their own values, or the board too",
+    )
+    selection = models.CharField(
+        max_length=6,
+        choices=Selection.choices,
+        default=Selection.ALL,
+        db_default=Selection.ALL,
+        help_text="which entries of a team stand on the official board",
+    )
+    chosen_max = models.PositiveIntegerField(default=1, db_default=1, help_text="entries that a team may choose")
     must_answer_all = models.BooleanField(default=False, help_text="refuse a run without an answer to a topic")
 
     class Meta:
@@ -126,7 +152,10 @@ class Phase(models.Model):
                 condition=Q(late_closes_at=None) | Q(late_closes_at__gte=F("closes_at")),
                 name="phase_ends_late_after_it_closes",
             ),
-            *(_at_least_one(name) for name in ("slots", "attempts_daily", "attempts_total")),
+            *(_at_least_one(name) for name in ("slots", "attempts_daily", "attempts_total", "chosen_max")),
+            models.CheckConstraint(
+                condition=~Q(kind="evaluation") | Q(feedback="none"), name="no_feedback_in_an_evaluation"
+            ),
         )
         indexes = (models.Index(fields=("collection", "kind", "opens_at"), name="phases_of_collection"),)
 

@@ -62,8 +62,42 @@ def _takes_part_in(user: Any) -> models.QuerySet[Any]:
 
 def sees_own_results(user: Any, phase: Phase) -> bool:
     """Return whether the user sees the results of the user's own team in a phase: as a member of an accepted team, once
-    the collection is disclosed to teams. It says nothing about the results of others."""
-    if not user.is_authenticated or phase.collection.disclosure < Disclosure.TEAMS:
+    the collection is disclosed to teams or where the phase gives feedback. It says nothing about the results of
+    others."""
+    shown = phase.collection.disclosure >= Disclosure.TEAMS or gives_feedback(phase, "own", "board")
+    return shown and is_participant(user, phase)
+
+
+def sees_board(user: Any, phase: Phase) -> bool:
+    """Return whether the user sees the board of a phase: whoever sees everything, and members of accepted teams where
+    its feedback is the board. Names may be hidden on it."""
+    everything = type(phase.collection).objects.filter(sees_everything(user), pk=phase.collection_id)
+    if everything.exists():
+        return True
+    return gives_feedback(phase, "board") and is_participant(user, phase)
+
+
+def gives_feedback(phase: Phase, *kinds: str) -> bool:
+    """Return whether a phase gives feedback of one of these kinds now. It never does while its judgements decide an
+    evaluation, whatever it says."""
+    return phase.feedback in kinds and leaks_to(phase) is None
+
+
+def leaks_to(phase: Phase) -> Phase | None:
+    """Return an evaluation phase whose results nobody sees yet, and whose judgements are those of this phase: it is on
+    the same collection, or both collections have the same file of judgements. Values of this phase would tell them: one
+    run with values by topic reveals a dozen judgements of each."""
+    phases, qrels = apps.get_model("runs", "Phase").objects, apps.get_model("runs", "Qrels").objects
+    same = qrels.filter(collection=phase.collection_id).order_by().values("sha256")
+    shared = Q(collection=phase.collection_id) | Q(collection__qrels__sha256__in=same)
+    hidden = {"collection__blind": True, "collection__shown_to": Disclosure.ORGANISERS, "kind": "evaluation"}
+    found: Phase | None = phases.filter(shared, **hidden).exclude(pk=phase.pk).select_related("campaign").first()
+    return found
+
+
+def is_participant(user: Any, phase: Phase) -> bool:
+    """Return whether the user is a member of an accepted team of the phase's campaign."""
+    if not user.is_authenticated:
         return False
     members = phase.campaign.members.filter(user=user, left_at=None, participation__state=_ACCEPTED)
     return bool(members.exists())

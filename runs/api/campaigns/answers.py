@@ -88,6 +88,10 @@ class Phase(TypedDict):
     paused_reason: str
     yours: Yours | None
     measures: Annotated[list[str], "the first one is the primary one"]
+    feedback: Annotated[str, OneOf(models.Phase.Feedback.choices), "what teams see at once"]
+    selection: Annotated[str, OneOf(models.Phase.Selection.choices), "which entries stand on the official board"]
+    chosen_max: Annotated[int, "entries that a team may choose"]
+    disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom results on the collection are shown"]
     limits: Limits
     run_types: list[RunType]
     form: list[FormField]
@@ -185,6 +189,7 @@ class Entry(TypedDict):
     label: str
     run_type: str
     priority: int | None
+    chosen: Annotated[bool, "by its team, for the official board"]
     answers: JSONObject
     status: RunStatus
     warnings: FileReport
@@ -257,6 +262,10 @@ def phase_answer(
         paused_reason=found.paused_reason,
         yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at) if own else None,
         measures=found.measures,
+        feedback=found.feedback,
+        selection=found.selection,
+        chosen_max=found.chosen_max,
+        disclosure=found.collection.disclosure.label,
         limits=Limits(slots=found.slots, attempts_daily=found.attempts_daily, attempts_total=found.attempts_total),
         run_types=found.run_types,
         form=found.form,
@@ -334,6 +343,7 @@ def entry_answer(request: Request, found: models.Entry, known: status.RunStatus)
         label=found.label,
         run_type=found.run_type,
         priority=found.priority,
+        chosen=found.chosen,
         answers=found.answers,
         status=run_status(known),
         warnings=grouped(found.run.warnings),

@@ -100,6 +100,9 @@ class PhaseChangeSerializer(TimesSerializer):
     form = serializers.JSONField(
         required=False, help_text='[{"key": "first_stage", "type": "text", "label": "First stage", "required": true}]'
     )
+    feedback = ChoiceField(choices=Phase.Feedback.choices, required=False)
+    selection = ChoiceField(choices=Phase.Selection.choices, required=False)
+    chosen_max = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
     must_answer_all = serializers.BooleanField(required=False)
 
     def validate_collection(self, found: Collection) -> Collection:
@@ -199,6 +202,7 @@ class EntryChangeSerializer(KnownFields, serializers.Serializer[Any]):
     answered = answers.Entry
     run_type = serializers.CharField(max_length=31, required=False, allow_blank=True)
     answers = JSONObjectField(required=False)
+    chosen = serializers.BooleanField(required=False, help_text="for the official board, where teams choose")
 
 
 class PrioritiesSerializer(KnownFields, serializers.Serializer[Any]):

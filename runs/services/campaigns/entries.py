@@ -117,8 +117,9 @@ def order_priorities(
 
 
 def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
-    """Change the answers or the run type of an entry. Raise Conflict unless it is entered and its phase open,
-    Unprocessable for answers that do not fit the form."""
+    """Change the answers or the run type of an entry, or choose it for the official board. Raise Conflict unless it is
+    entered and its phase open, or if the team has chosen as many as it may; Unprocessable for answers that do not fit
+    the form."""
     with transaction.atomic():
         found = locked_entry(entry)
         check_open(found.phase, found.participation, clock.database_now())
@@ -129,10 +130,24 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
             wanted["answers"] = read_answers(found.phase.form, wanted["answers"])
         if "run_type" in wanted:
             wanted["run_type"] = read_run_type(found.phase.run_types, wanted["run_type"])
+        if wanted.get("chosen") and not found.chosen:
+            _check_choice(found)
         before, after = changed(found, wanted)
         Entry.objects.filter(pk=found.pk).update(**after)
         if after:
             record(origin, _Action.ENTRY_CHANGED, found, before=before, after=after)
+
+
+def _check_choice(entry: Entry) -> None:
+    """Raise Conflict if the phase has nothing to choose, or the team, whose row is locked, has chosen enough."""
+    phase = entry.phase
+    if phase.selection != Phase.Selection.CHOSEN or entry.role != _Role.COMPETING:
+        message = f"the official board of phase {phase.slug} takes entries by the rule {phase.selection}"
+        raise Conflict(message, code="nothing_to_choose", pointer="/chosen")
+    own = {"phase": phase, "participation": entry.participation_id, "state": _State.ENTERED, "chosen": True}
+    if Entry.objects.filter(**own).count() >= phase.chosen_max:
+        message = f"the team has chosen {phase.chosen_max:,} already; take the choice of another entry back first"
+        raise Conflict(message, code="too_many_chosen", pointer="/chosen")
 
 
 def check_may_withdraw(entry: Entry, user: User, now: datetime) -> None:
@@ -169,7 +184,13 @@ def locked_entry(entry: Entry) -> Entry:
 def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
     """Take an entry out, and close up the priorities behind it. Its team and phase are locked."""
     freed = entry.priority
-    fields = {"state": state, "priority": None, "state_reason": reason, "state_changed_at": clock.database_now()}
+    fields = {
+        "state": state,
+        "priority": None,
+        "chosen": False,
+        "state_reason": reason,
+        "state_changed_at": clock.database_now(),
+    }
     Entry.objects.filter(pk=entry.pk).update(**fields)
     if freed is not None and entry.participation is not None:
         # By way of numbers below zero, so that no two have the same in between.

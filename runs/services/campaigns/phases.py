@@ -8,10 +8,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, Campaign, Collection, Disclosure, Extension, Participation, Phase, User
 from runs.models.collections import check_measures
+from runs.models.disclosure import leaks_to
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
@@ -24,7 +26,7 @@ SHORT_NOTICE = timedelta(hours=24)
 _Action = AuditEvent.Action
 # What entries were made under.
 _OF_ENTRIES = ("run_types", "form")
-_FIXED = ("collection", "kind")
+_FIXED = ("collection", "kind", "selection")
 
 
 def create_phase(*, campaign: Campaign, user: User, fields: Mapping[str, Any], origin: Origin = SYSTEM) -> Phase:
@@ -172,10 +174,32 @@ def _check(phase: Phase, user: User) -> None:
         raise InvalidInput("; ".join(error.messages), pointer="/measures") from error
     if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
         raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")
+    _check_feedback(phase)
     hidden = phase.collection.disclosure == Disclosure.ORGANISERS
     if phase.kind == Phase.Kind.EVALUATION and not hidden and not _is_over(phase):
         message = f"collection {phase.collection} is not blind: entries of an evaluation would see their scores"
         raise Conflict(message, code="evaluation_needs_blind", pointer="/collection")
+
+
+def _check_feedback(phase: Phase) -> None:
+    """Raise InvalidInput for feedback in an evaluation, Conflict (`feedback_would_leak`) for feedback on judgements
+    that decide an evaluation, and for an evaluation by judgements on which another phase gives feedback."""
+    none = Phase.Feedback.NONE
+    if phase.kind == Phase.Kind.EVALUATION:
+        if phase.feedback != none:
+            raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")
+        others = Phase.objects.exclude(feedback=none).exclude(pk=phase.pk).select_related("campaign", "collection")
+        same = phase.collection.qrels.order_by().values("sha256")
+        leaking = others.filter(Q(collection=phase.collection) | Q(collection__qrels__sha256__in=same)).first()
+        if leaking:
+            message = f"phase {leaking} gives feedback on the judgements of {phase.collection}, which would leak them"
+            raise Conflict(message, code="feedback_would_leak", pointer="/collection")
+    elif phase.feedback != none and (decided := leaks_to(phase)):
+        message = (
+            f"phase {decided} is an evaluation by the same judgements. Values shown at once would reveal them: "
+            "one run with values by topic tells a dozen judgements of each. Use another collection, or feedback none"
+        )
+        raise Conflict(message, code="feedback_would_leak", pointer="/feedback")
 
 
 def _is_over(phase: Phase) -> bool:
