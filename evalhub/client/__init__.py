@@ -39,7 +39,7 @@ from .asynchronous import (
     connect_async,
 )
 from .batches import Batch
-from .campaigns import Campaign
+from .campaigns import Campaign, ConfigChanges
 from .collection import Collection, Qrels
 from .display import Chart
 from .errors import (
@@ -98,7 +98,7 @@ __all__ = [
     "Check",
     "Collection",
     "Comparison",
-    "Configurations",
+    "ConfigChanges", "Configurations",
     "Conflict",
     "Coverage",
     "Curves",

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from . import commands
+from . import commands, organiser_commands
 from .commands import metadata_in, say, show
 from .errors import BadFile, BadSource, WrongOption
 from .statuses import DONE, REFUSED
@@ -176,6 +176,7 @@ def add_commands(add: Any, within: Any) -> None:
         ("teams", list_teams, "the teams that take part: yours, as an organiser all"),
     ):
         made(name, function, does).add_argument("campaign")
+    organiser_commands.add_commands(made, within)
     _add_people(made)
     _add_entries(made)
 

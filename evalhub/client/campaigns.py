@@ -10,6 +10,7 @@ from .answers import Answer, Listed
 from .errors import Ambiguous, NotFound
 from .phases import Phase, PhaseInfo
 from .sending import Call, Steps
+from .sources import read_as_it_is
 
 # The fewest characters of a digest that name an agreement.
 _DIGITS = 8
@@ -20,6 +21,10 @@ class Phases(Listed):
 
     def rows(self) -> list[dict[str, Any]]:
         return [row for one in self.raw["results"] for row in PhaseInfo(one).rows()]
+
+
+class ConfigChanges(Listed):
+    """What a file changes: a row for each place in it, with `allowed` and `why` not."""
 
 
 class Campaign:
@@ -47,6 +52,33 @@ class Campaign:
     def archive(self) -> Answer:
         """End it, for organisers: it stays readable."""
         return self._hub._run(self._hub._told(Call("POST", f"{self.path}archive/")))  # type: ignore[no-any-return]
+
+    def config(self, form: str = "yaml") -> bytes:
+        """Return what its organisers set, as a file in `yaml` or `json`."""
+        return self._hub._run(self._hub._bytes(f"{self.path}config/?format={form}"))  # type: ignore[no-any-return]
+
+    def put_config(self, source: Any, *, dry_run: bool = False) -> ConfigChanges:
+        """Make it what a file says, all or nothing; return the changes, with `dry_run` those that there would be.
+
+        `source` is a path, bytes or an open file of YAML or JSON, or a dictionary. Without `dry_run` a change
+        that is not allowed is a Refused, whose `errors` have its place in the file.
+        """
+        return self._hub._run(self._configured(source, dry_run))  # type: ignore[no-any-return]
+
+    def copy(
+        self,
+        slug: str,
+        *,
+        name: str = "",
+        shift_days: int = 0,
+        collections: dict[str, str] | None = None,
+        **fields: Any,
+    ) -> Campaign:
+        """Make a draft with its configuration, forms and agreements, its times moved by so many days, without people
+        and runs. `collections` has by short name those that take the place of others; `fields` are as of a new one."""
+        sent = {"slug": slug, "name": name or slug, "collections": collections or {}, **fields}
+        asked = {"from": self.slug, "shift_days": shift_days}
+        return self._hub._run(self._hub._made_campaign(sent, asked))  # type: ignore[no-any-return]
 
     def phases(self) -> Phases:
         """Return its phases with their times, for the caller's team."""
@@ -118,6 +150,15 @@ class Campaign:
 
     def _phases(self) -> Steps[Phases]:
         return Phases((yield from self._hub._pages(f"{self.path}phases/", {"limit": 200})))
+
+    def _configured(self, given: Any, dry_run: bool) -> Steps[ConfigChanges]:
+        path, params = f"{self.path}config/", {"dry_run": "true"} if dry_run else {}
+        if isinstance(given, dict):
+            call = Call("PUT", path, params, json=given)
+        else:
+            # JSON is YAML, too.
+            call = Call("PUT", path, params, content=read_as_it_is(given, "config"), content_type="application/yaml")
+        return ConfigChanges((yield from self._hub._ask(call)).json(), "changes")
 
     def _made_phase(self, call: Call) -> Steps[PhaseInfo]:
         return PhaseInfo((yield from self._hub._ask(call)).json())

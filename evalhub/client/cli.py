@@ -109,9 +109,10 @@ def _measures(made: argparse.ArgumentParser) -> None:
 
 
 def _within(made: Parser, run: Any) -> Any:
-    """Return what adds commands within a command, which by itself is `run`."""
-    made.set_defaults(function=run)
-    adders = made.add_subparsers(metavar="ACTION")
+    """Return what adds commands within a command, which by itself is `run`, or needs one of them if that is None."""
+    if run:
+        made.set_defaults(function=run)
+    adders = made.add_subparsers(metavar="ACTION", required=run is None)
 
     def add(name: str, function: Any, help: str) -> Parser:
         inner = adders.add_parser(name, help=help, parents=[_common(argparse.SUPPRESS)])

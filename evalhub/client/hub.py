@@ -255,10 +255,10 @@ class Hub:
         yield from self._ask(Call("POST", "collections/", json=fields, key=uuid.uuid4().hex))
         return self.collection_class(self, fields["slug"])
 
-    def _made_campaign(self, fields: dict[str, Any]) -> Steps[Campaign]:
+    def _made_campaign(self, fields: dict[str, Any], asked: dict[str, Any] | None = None) -> Steps[Campaign]:
         sent = {"team": self.config.team, **fields}
-        kept = {name: value for name, value in sent.items() if value != ""}
-        yield from self._ask(Call("POST", "campaigns/", json=kept, key=uuid.uuid4().hex))
+        kept = {name: value for name, value in sent.items() if value not in ("", {})}
+        yield from self._ask(Call("POST", "campaigns/", asked or {}, json=kept, key=uuid.uuid4().hex))
         return self.campaign_class(self, fields["slug"])
 
 

@@ -48,6 +48,9 @@ class Call:
     fields: dict[str, str] = field(default_factory=dict)
     files: dict[str, Source] = field(default_factory=dict)
     key: str = ""
+    # A body of its own, which is no form and not JSON.
+    content: Source | None = None
+    content_type: str = ""
 
     @property
     def repeatable(self) -> bool:
@@ -55,7 +58,7 @@ class Call:
 
     @property
     def source(self) -> str:
-        return next((source.name for source in self.files.values()), "")
+        return next((source.name for source in (*self.files.values(), self.content) if source), "")
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,9 @@ def _arguments(call: Call, stack: ExitStack, watcher: Watcher | None) -> dict[st
                 file = Counted(file, partial(watcher.sent, source.name, size_of(source)))
             opened[name] = (source.name, file)
         sent["files"], sent["data"] = opened, call.fields
+    elif call.content is not None:
+        sent["content"] = stack.enter_context(call.content.open()).read()
+        sent["headers"]["Content-Type"] = call.content_type
     elif call.json is not None:
         sent["json"] = call.json
     return sent

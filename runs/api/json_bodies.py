@@ -9,6 +9,7 @@ from typing import IO, Any
 from rest_framework import parsers
 
 from runs.errors import InvalidInput
+from runs.formats.yaml_values import MAX_BYTES, UnusableYaml, read_yaml
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # All except tab and line ends. A field refuses NUL in its value, as in a form.
@@ -24,22 +25,7 @@ class JSONParser(parsers.JSONParser):
     ) -> Any:
         """Return the decoded body. Raise InvalidInput, which points to the text with a forbidden character."""
         decoded = super().parse(stream, media_type, dict(parser_context or {}))
-        rest = [("", decoded)]
-        while rest:
-            pointer, value = rest.pop()
-            if isinstance(value, dict):
-                if any(map(_SURROGATE.search, value)):
-                    _refuse(pointer, "the name of a field")
-                if any(map(_IN_NAMES.search, value)):
-                    raise InvalidInput("the name of a field has a control character", pointer=pointer[:200] or None)
-                rest += ((f"{pointer}/{name}", inner) for name, inner in reversed(value.items()))
-            elif isinstance(value, list):
-                rest += ((f"{pointer}/{place}", inner) for place, inner in reversed([*enumerate(value)]))
-            elif isinstance(value, str) and _SURROGATE.search(value):
-                _refuse(pointer, "the text")
-            elif isinstance(value, str) and (found := _CONTROL.search(value)):
-                message = f"the text has the control character {found[0]!r}; leave it out"
-                raise InvalidInput(message, pointer=pointer[:200] or None)
+        _check_text(decoded)
         return decoded
 
 
@@ -47,6 +33,45 @@ class MergePatchParser(JSONParser):
     """The same as a patch of RFC 7396."""
 
     media_type = "application/merge-patch+json"
+
+
+class YAMLParser(parsers.BaseParser):
+    """YAML as plain data, with the same rules for its texts."""
+
+    media_type = "application/yaml"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Return the decoded body. Raise InvalidInput for YAML that cannot be used, and where `JSONParser` does."""
+        try:
+            decoded = read_yaml(stream.read(MAX_BYTES + 1))
+        except UnusableYaml as error:
+            raise InvalidInput(f"the YAML cannot be used: {error}", code="parse_error") from error
+        if not isinstance(decoded, dict):
+            raise InvalidInput("the file is a mapping of names to values", code="parse_error")
+        _check_text(decoded)
+        return decoded
+
+
+def _check_text(decoded: Any) -> None:
+    """Raise InvalidInput for a text with a character that no encoding of an answer could contain."""
+    rest = [("", decoded)]
+    while rest:
+        pointer, value = rest.pop()
+        if isinstance(value, dict):
+            if any(map(_SURROGATE.search, value)):
+                _refuse(pointer, "the name of a field")
+            if any(map(_IN_NAMES.search, value)):
+                raise InvalidInput("the name of a field has a control character", pointer=pointer[:200] or None)
+            rest += ((f"{pointer}/{name}", inner) for name, inner in reversed(value.items()))
+        elif isinstance(value, list):
+            rest += ((f"{pointer}/{place}", inner) for place, inner in reversed([*enumerate(value)]))
+        elif isinstance(value, str) and _SURROGATE.search(value):
+            _refuse(pointer, "the text")
+        elif isinstance(value, str) and (found := _CONTROL.search(value)):
+            message = f"the text has the control character {found[0]!r}; leave it out"
+            raise InvalidInput(message, pointer=pointer[:200] or None)
 
 
 def _refuse(pointer: str, what: str) -> None:

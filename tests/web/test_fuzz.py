@@ -77,6 +77,7 @@ WHOLE_ANSWERS = (
     ("experiments/{experiment}/notes/", {}),
     ("campaigns/", {}),
     ("campaigns/cup-one/", {}),
+    ("campaigns/cup-one/config/", {"format": "yaml"}),
     ("campaigns/cup-one/phases/", {}),
     ("campaigns/cup-one/phases/task/", {}),
     ("campaigns/cup-one/teams/", {}),

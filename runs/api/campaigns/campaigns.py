@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Any, cast
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,8 +26,10 @@ from runs.api.campaigns.inputs import (
 )
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
+from runs.errors import InvalidInput
 from runs.models import Agreement, Campaign, Scope, Signature, Team, User
 from runs.services.campaigns import clock
+from runs.services.campaigns.config import copy_campaign
 from runs.services.campaigns.managing import (
     add_agreement,
     archive_campaign,
@@ -36,6 +40,8 @@ from runs.services.campaigns.managing import (
 )
 from runs.services.campaigns.teams import sign
 
+# Ten years.
+_MOST_DAYS = 3_660
 _PARTS = ("phases__collection", "phases__extensions")
 
 
@@ -48,9 +54,18 @@ def _answer(request: Request, slug: str) -> Any:
     return campaign_answer(request, found, clock.database_now())
 
 
+def _shift_in(request: Request) -> timedelta:
+    """Return by how much the times of a copy move. Raise InvalidInput for what is no number of days."""
+    text = request.query_params.get("shift_days", "0")
+    if not re.fullmatch(r"[+-]?[0-9]{1,4}", text) or abs(int(text)) > _MOST_DAYS:
+        message = f"shift_days={text[:40]}: shift_days is a whole number of days, at most {_MOST_DAYS:,}"
+        raise InvalidInput(message, code="bad_parameter", pointer="shift_days")
+    return timedelta(days=int(text))
+
+
 class CampaignList(AnswerList[Campaign]):
     """Published campaigns, and drafts of which the caller is an organiser, newest first; POST creates a draft of one of
-    the teams that the caller owns."""
+    the teams that the caller owns, or with `from` a copy of a campaign."""
 
     serializer_class = SHAPES["campaign"]
     scopes = {"POST": Scope.MANAGE}
@@ -65,15 +80,31 @@ class CampaignList(AnswerList[Campaign]):
         now = clock.database_now()
         return self.get_paginated_response([campaign_answer(request, one, now) for one in page])
 
-    @extend_schema(request=CampaignSerializer, responses={201: SHAPES["campaign"]}, parameters=[idempotency.PARAMETER])
+    @extend_schema(
+        request=CampaignSerializer,
+        responses={201: SHAPES["campaign"]},
+        parameters=[
+            OpenApiParameter("from", description="copy this campaign, of which the caller is an organiser"),
+            OpenApiParameter("shift_days", int, description="with `from`: move every time by so many days; default: 0"),
+            idempotency.PARAMETER,
+        ],
+    )
     @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
+        slug, shift = request.query_params.get("from"), _shift_in(request)
+        source = organised_campaign(request, slug) if slug else None
         serializer = CampaignSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
         fields = dict(serializer.validated_data)
-        team, user = fields.pop("team"), cast(User, request.user)
+        team, collections = fields.pop("team"), fields.pop("collections", {})
+        if collections and source is None:
+            raise InvalidInput("collections belongs to a copy: add ?from=", pointer="/collections")
+        whose: dict[str, Any] = {"team": team, "user": cast(User, request.user), "origin": origin_of(request)}
         with transaction.atomic():
-            made = create_campaign(team=team, user=user, fields=fields, origin=origin_of(request))
+            if source:
+                made = copy_campaign(source=source, fields=fields, collections=collections, shift=shift, **whose)
+            else:
+                made = create_campaign(fields=fields, **whose)
             data = _answer(request, made.slug)
             response = Response(data, status.HTTP_201_CREATED, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)

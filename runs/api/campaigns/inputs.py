@@ -75,6 +75,18 @@ class CampaignSerializer(CampaignChangeSerializer):
 
     slug = _slug()
     team = TeamField(default=PersonalTeam(), as_owner=True)
+    collections = serializers.DictField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        help_text="with `from`: by short name, the collections that take the place of those of the phases",
+    )
+
+    def validate_collections(self, given: dict[str, str]) -> dict[str, Collection]:
+        seen = Collection.objects.visible_to(self.context["request"].user).filter(slug__in=list(given.values())[:100])
+        found = {one.slug: one for one in seen}
+        if missing := [slug for slug in given.values() if slug not in found]:
+            raise serializers.ValidationError(f"there is no collection {missing[0]!r}", code="invalid")
+        return {old: found[new] for old, new in given.items()}
 
 
 class PhaseChangeSerializer(TimesSerializer):
