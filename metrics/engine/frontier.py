@@ -59,8 +59,8 @@ def frontier(values: Matrix, costs: Costs, groups: Ints, *, lower_is_better: boo
     adjusted = adjust(p_values, holm)
     by, least = np.full(len(means), -1), np.full(len(means), np.nan)
     # The strongest pair of each run last: it is what stays.
-    order = np.argsort(-np.where(np.isnan(p_values), 2.0, p_values), kind="stable")
-    tested = order[beaten[first[order], second[order]]]
+    tested = np.flatnonzero(beaten[first, second])
+    tested = tested[np.argsort(-np.where(np.isnan(p_values[tested]), 2.0, p_values[tested]), kind="stable")]
     by[second[tested]], least[second[tested]] = first[tested], adjusted[tested]
     # Where costs overlap nothing was tested; the best of the runs that beat it by the means is named.
     best = np.where(beaten, means[:, None], -np.inf).argmax(axis=0)
@@ -83,7 +83,7 @@ def _one_sided(values: Matrix, first: Ints, second: Ints) -> Floats:
     """Return the p of the paired t test that the first run of each pair is better; NaN without spread."""
     if not len(first):
         return np.zeros(0)
-    difference, error = paired_t.mean_and_error(values, first, second)
-    statistic, p_value = paired_t.t_test(difference, error, values.shape[1] - 1)
-    one_sided: Floats = special.stdtr(values.shape[1] - 1, -statistic)
-    return np.where(np.isnan(p_value), np.nan, one_sided)
+    # The statistic is NaN without spread, and so is its p.
+    statistic = paired_t.statistic_of(*paired_t.mean_and_error(values, first, second))
+    p_value: Floats = special.stdtr(values.shape[1] - 1, -statistic)
+    return p_value

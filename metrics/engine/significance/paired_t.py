@@ -32,7 +32,7 @@ def compare(values: Matrix, first: Ints, second: Ints, options: Options = DEFAUL
 
 def mean_interval(values: Matrix, first: Ints, second: Ints, confidence: float) -> tuple[Floats, Floats, Floats]:
     """Return the mean difference of each pair and both ends of its t interval."""
-    difference, error, _ = moments(values, first, second)
+    difference, error = mean_and_error(values, first, second)
     margin = margin_of(difference, error, values.shape[1] - 1, confidence)
     return difference, difference - margin, difference + margin
 
@@ -46,29 +46,44 @@ def margin_of(difference: Floats, error: Floats, freedom: int | Floats, confiden
 def mean_and_error(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats]:
     """Return the mean difference of each pair and its standard error, 0 where the differences agree but for
     rounding."""
-    difference, error, _ = moments(values, first, second)
+    largest = np.abs(values).max(axis=1)
+    parts = [_scaled_moments(values, largest, *chunk)[:2] for chunk in chunks(first, second, values.shape[1])]
+    difference, error = (np.concatenate(part) for part in zip(*parts, strict=True))
     return difference, error
 
 
 def t_test(difference: Floats, error: Floats, freedom: int | Floats) -> tuple[Floats, Floats]:
     """Statistic and two-sided p of each pair; without spread 0 and 1 for no difference, else NaN."""
+    spread, statistic = error > 0, statistic_of(difference, error)
+    p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
+    return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, np.nan))
+
+
+def statistic_of(difference: Floats, error: Floats) -> Floats:
+    """Student's t of each pair; without spread 0 for no difference, else NaN."""
     spread = error > 0
     statistic = np.full(len(difference), np.nan)
     np.divide(difference, error, out=statistic, where=spread)
     statistic[~spread & (difference == 0)] = 0.0
-    p_value = 2 * special.stdtr(freedom, -np.abs(statistic))
-    return statistic, np.where(spread, p_value, np.where(difference == 0, 1.0, np.nan))
+    return statistic
 
 
 def moments(values: Matrix, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
     """Mean, standard error and skewness of each pair's differences."""
     largest = np.abs(values).max(axis=1)
-    parts = [_moments_at_once(values, largest, *chunk) for chunk in chunks(first, second, values.shape[1])]
+    parts = []
+    for chunk in chunks(first, second, values.shape[1]):
+        difference, error, squares, centred = _scaled_moments(values, largest, *chunk)
+        parts.append((difference, error, skewness(squares, centred)))
     difference, error, asymmetry = (np.concatenate(part) for part in zip(*parts, strict=True))
     return difference, error, asymmetry
 
 
-def _moments_at_once(values: Matrix, largest: Floats, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
+def _scaled_moments(
+    values: Matrix, largest: Floats, first: Ints, second: Ints
+) -> tuple[Floats, Floats, Matrix, Matrix]:
+    """Mean and standard error of each pair's differences, and the squares of what is left of them without the mean, and
+    this itself, both on a scale of their own."""
     # Divided by the largest first: squares of huge gains would overflow.
     scale = np.maximum(largest[first], largest[second])
     scale[scale == 0] = 1.0
@@ -83,4 +98,4 @@ def _moments_at_once(values: Matrix, largest: Floats, first: Ints, second: Ints)
     high, low = differences.max(axis=1), differences.min(axis=1)
     mean = np.where(np.maximum(high, -low) <= noise, 0.0, mean)
     error = np.where(high - low <= noise, 0.0, error)
-    return mean * scale, error * scale, skewness(squares, centred)
+    return mean * scale, error * scale, squares, centred

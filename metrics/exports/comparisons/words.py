@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -84,8 +84,9 @@ def without_correction(found: OmnibusResult) -> str:
     return f"p {equal}{plain} uncorrected, epsilon {found.sphericity.greenhouse_geisser:.2f}"
 
 
-def withheld_pairs(reasons: Iterable[str | None]) -> list[str]:
-    """Return a sentence with the number of pairs for each reason why they have no verdict."""
+def withheld_pairs(reasons: Iterable[str | None] | Mapping[str, int]) -> list[str]:
+    """Return a sentence with the number of pairs for each reason why they have no verdict, from the reason of each pair
+    or from these numbers."""
     counts = Counter(reasons)
     said = {
         NO_SPREAD: "could not be tested, as the differences do not vary",

@@ -122,7 +122,7 @@ def pair_lines(answer: Answer, compared: Compared, pairs: list[ShownPair]) -> li
     """Return some pairs of a comparison; every interval is drawn on the same scale, which contains zero and all
     pairs."""
     result = compared.families[0].result
-    low, high = (float(choose([0.0, *end])) for choose, end in ((np.nanmin, result.low), (np.nanmax, result.high)))
+    low, high = float(np.fmin.reduce(result.low, initial=0.0)), float(np.fmax.reduce(result.high, initial=0.0))
     scale = 200 / ((high - low) or 1.0)
     names = names_of([run_of(answer, compared, row) for row in rows_of(answer, compared)])
     lines = []

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import Family
 from metrics.engine.significance.verdicts import MIN_TOPICS, NO_SPREAD, OTHER_DIRECTION, REASONS, TOO_FEW_TOPICS
@@ -248,8 +250,8 @@ def _outcome(answer: Answer, compared: Compared, family: Family, pair: ShownPair
         return too_few(compared.topics)
     if pair is None:
         counted = f"{int(family.significant.sum()):,} of {compared.pairs.number:,} differences are significant."
-        reasons = [REASONS[reason] for reason in family.verdicts.withheld.tolist()]
-        return " ".join([counted, *withheld_pairs(reasons)])
+        counts = np.bincount(family.verdicts.withheld, minlength=len(REASONS)).tolist()
+        return " ".join([counted, *withheld_pairs(dict(zip(REASONS, counts, strict=True)))])
     verdict = next(verdict for verdict in pair.verdicts if verdict.test == family.test)
     names = names_of([pair.a, pair.b])
     mean_a, mean_b = (figure(compared.measure, mean) for mean in (pair.mean_a, pair.mean_b))

@@ -87,7 +87,8 @@ def ask_what_if(*, collection: Collection, query: WhatIfQuery) -> WhatIf:
     evaluations = _evaluations(collection, qrels, scores, query)
     ids = [evaluation.pk for evaluation in evaluations]
     columns, orders = _orders(collection, qrels, ids, measures)
-    ranks = np.array([[order.rank_of.get(pk, np.nan) for pk in ids] for order in orders]).reshape(len(orders), len(ids))
+    ranked = [order.rank_of for order in orders]
+    ranks = np.array([[of.get(pk, np.nan) for pk in ids] for of in ranked]).reshape(len(orders), len(ids))
     tau = rank_correlations(ranks)
     runs = {evaluation.pk: evaluation.run for evaluation in evaluations}
     boards = []
