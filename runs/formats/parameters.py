@@ -50,6 +50,8 @@ class Flat:
 
 def split_name(name: str) -> list[str]:
     r"""Return the parts of a dotted name; \. is a dot and \\ a backslash inside a part."""
+    if "\\" not in name:
+        return name.split(".")
     parts, at = [""], 0
     while at < len(name):
         escaped = name[at] == "\\" and name[at + 1 : at + 2] in (".", "\\")

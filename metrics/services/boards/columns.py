@@ -116,6 +116,7 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
     if not wanted:
         return {}
     found: dict[UUID, dict[str, Cell]] = {}
+    named = [(column.name, (column.space, column.key)) for column in wanted]
     with_parameters = any(column.space == PARAM for column in wanted)
     runs = list(runs)
     labels = labels_of(runs) if any(column.space == LABEL for column in wanted) else {}
@@ -127,7 +128,7 @@ def read_cells(columns: Iterable[ShownColumn], runs: Iterable[UUID]) -> dict[UUI
         if with_parameters:
             values |= {(PARAM, leaf.name): leaf.value for leaf in flatten(metadata).leaves}
         values |= {(COST, leaf.name): leaf.value for leaf in cost_leaves(costs)}
-        found[pk] = {column.name: values.get((column.space, column.key)) for column in wanted}
+        found[pk] = {name: values.get(key) for name, key in named}
     return found
 
 

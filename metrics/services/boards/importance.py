@@ -141,7 +141,7 @@ def read_importance(*, collection: Collection, query: ImportanceQuery) -> Import
     names = sorted({name for given in described.values() for name in given})
     _begin(len(described), qrels.topics, names)
     settings = [encode(name, [given.get(name) for given in described.values()]) for name in names]
-    (common,) = read_common_values(list(described), [query.measure])
+    (common,) = read_common_values(list(described), [query.measure], qrels)
     found = explain(common.values, settings, seed=query.seed, watch=keep_going)
     return Importance(
         query,

@@ -79,7 +79,7 @@ def read_progress_of(
     check_files(Evaluation, ((one.pk, one.same_files) for one in found))
     check_values(len(found), qrels.topics, 1)
     try:
-        (common,) = read_common_values([one.pk for one in found], [measure])
+        (common,) = read_common_values([one.pk for one in found], [measure], qrels)
     except StatisticsError as error:
         if error.code == "too_few_topics":
             return None

@@ -53,7 +53,7 @@ from metrics.services.values.common_values import (
 )
 from metrics.services.values.effort import check_values, seconds_of_ranks, seconds_of_test
 from metrics.services.work import begin
-from runs.models import Run
+from runs.models import Qrels, Run
 
 _MARKS = {1: "better", -1: "worse", 0: None}
 MAX_RUNS = 1000
@@ -124,7 +124,7 @@ def _read_standings(board: Leaderboard, query: StandingsQuery) -> Standings:
     else:
         check_values(len(places), board.qrels.topics, 1)
         means = np.array([mean for _, mean in ranked])
-        entrants = _Entrants([*places], means, board.sort, board.descending, board.qrels.topics)
+        entrants = _Entrants([*places], means, board.sort, board.descending, board.qrels)
         standings = _compare(entrants, query, places, against)
     if "intervals" in query.parts:
         standings.intervals.update(mean_intervals(board, query.confidence))
@@ -152,11 +152,11 @@ class _Entrants:
     means: Floats
     measure: Measure
     descending: bool
-    topics: int
+    qrels: Qrels
 
     @cached_property
     def common(self) -> CommonValues:
-        return read_common_values(self.ids, [self.measure])[0]
+        return read_common_values(self.ids, [self.measure], self.qrels)[0]
 
     @cached_property
     def identity(self) -> str:
@@ -208,7 +208,7 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
     runs = len(entrants.ids)
 
     def seconds_of_pairs(pairs: int) -> float:
-        return seconds_of_test(query.test, runs, entrants.topics, pairs, query.resamples)
+        return seconds_of_test(query.test, runs, entrants.qrels.topics, pairs, query.resamples)
 
     if enough and "tiers" in query.parts:
         seconds = seconds_of_pairs(runs * (runs - 1) // 2)
@@ -218,7 +218,7 @@ def _compare(entrants: _Entrants, query: StandingsQuery, places: dict[int, int],
         cautions += untiered
     if enough and "ranks" in query.parts:
         drawn = Options(confidence=query.confidence, resamples=query.rank_resamples, seed=query.seed)
-        seconds = seconds_of_ranks(runs, entrants.topics, query.rank_resamples)
+        seconds = seconds_of_ranks(runs, entrants.qrels.topics, query.rank_resamples)
         spread = entrants.remembered("ranks", (drawn,), lambda common: _rank_spread(common, drawn, lower), seconds)
     if enough and "expected" in query.parts and runs >= MIN_RUNS:
         # The best is best whatever the order of the leaderboard.

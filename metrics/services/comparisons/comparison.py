@@ -28,7 +28,7 @@ from metrics.models import Evaluation
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.values.common_values import cautions_of as cautions_of_values
 from metrics.services.values.common_values import refuse_pooled
-from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.judged_views import matrix_of
 from metrics.services.values.selection import select_evaluations
 from runs.attention import keep_going
 from runs.models import Collection, Qrels
@@ -181,8 +181,7 @@ def compare_entrants(entrants: Entrants, query: ComparisonQuery, told: Told | No
     """
     for measure in query.measures:
         keep_going()
-        vectors = vectors_of([evaluation.pk for evaluation in entrants.evaluations], [measure])
-        values = np.vstack([vectors[evaluation.pk, measure.name].values for evaluation in entrants.evaluations])
+        values, _ = matrix_of([evaluation.pk for evaluation in entrants.evaluations], measure, entrants.qrels)
         without = np.isnan(values).sum(axis=0)
         topics = int(np.count_nonzero(without == 0))
         if topics < 2:

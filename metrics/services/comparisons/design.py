@@ -137,7 +137,7 @@ def read_design(*, collection: Collection, query: DesignQuery) -> Design:
         message = f"a design needs at least two evaluated runs; found {len(evaluations)}"
         raise StatisticsError(message, code="too_few_runs")
     _check_work(query, len(evaluations), qrels.topics)
-    values = read_common_values([evaluation.pk for evaluation in evaluations], query.measures)
+    values = read_common_values([evaluation.pk for evaluation in evaluations], query.measures, qrels)
     designs = [_design(measure, common, query, qrels) for measure, common in zip(query.measures, values, strict=True)]
     return Design(query, qrels, scores, [evaluation.run for evaluation in evaluations], designs)
 

@@ -16,7 +16,7 @@ from metrics.engine.ranking import Flags
 from metrics.engine.significance import TESTS
 from metrics.engine.significance.families import check_known
 from metrics.engine.significance.pairs import Caution, Matrix
-from metrics.services.values.judged_views import vectors_of
+from metrics.services.values.judged_views import matrices_of
 from runs.models import Qrels
 
 
@@ -32,10 +32,9 @@ class CommonValues:
         return int(self.values.shape[1])
 
 
-def read_common_values(evaluation_ids: list[int], measures: list[Measure]) -> list[CommonValues]:
-    """Return for each measure the values of these evaluations of one qrels version."""
-    found = vectors_of(evaluation_ids, measures)
-    return [common_values(np.vstack([found[pk, measure.name].values for pk in evaluation_ids])) for measure in measures]
+def read_common_values(evaluation_ids: list[int], measures: list[Measure], qrels: Qrels) -> list[CommonValues]:
+    """Return for each measure the values of these evaluations by these judgements."""
+    return [common_values(values) for values, _ in matrices_of(evaluation_ids, measures, qrels)]
 
 
 def common_values(values: Matrix) -> CommonValues:

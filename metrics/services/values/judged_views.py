@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import zstandard
@@ -61,9 +62,17 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
             found[row.evaluation_id, row.measure] = row
         else:
             damaged.add((row.evaluation_id, row.measure))
-    _check_engine(damaged)
     missing = {pk: [m for m in measures if (pk, m.name) not in found] for pk in evaluation_ids}
+    return found | _make_vectors(missing, damaged)
+
+
+def _make_vectors(
+    missing: dict[int, list[Measure]], damaged: set[tuple[int, str]]
+) -> dict[tuple[int, str], MetricVector]:
+    """Compute the measures that are missing of each evaluation, and replace those that are stored and damaged."""
+    _check_engine(damaged)
     begin_values(missing)
+    found: dict[tuple[int, str], MetricVector] = {}
     for pk, qrels, view in views_of(pk for pk, wanted in missing.items() if wanted):
         fresh = [make_vector(pk, measure, view) for measure in _watched(missing[pk])]
         replace_vectors([row.seal(qrels) for row in fresh if (pk, row.measure) in damaged])
@@ -72,26 +81,47 @@ def vectors_of(evaluation_ids: list[int], measures: list[Measure]) -> dict[tuple
 
 
 def matrix_of(evaluation_ids: list[int], measure: Measure, qrels: Qrels) -> tuple[Matrix, dict[int, Mean]]:
-    """Return one measure's values of evaluations by these judgements, shape (evaluations, topics), and their means.
+    """Return one measure's values of evaluations by these judgements, shape (evaluations, topics), and their means."""
+    (found,) = matrices_of(evaluation_ids, [measure], qrels)
+    return found
+
+
+def matrices_of(
+    evaluation_ids: list[int], measures: list[Measure], qrels: Qrels
+) -> list[tuple[Matrix, dict[int, Mean]]]:
+    """Return the same of several measures.
 
     What is stored is read in one query, without an object for each row; the rest is computed as by `vectors_of`.
     """
-    begin_vectors(len(evaluation_ids))
-    columns = ("evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
-    stored = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure=measure.name).values_list(*columns)
-    read = list(stored)
-    _, _, _, averages, counts, mean_digests = zip(*read, strict=True) if read else ((),) * 6
-    made = digests_of_means([row[0] for row in read], qrels.pk, measure_seed(measure.name), averages, counts).tolist()
-    vectors: dict[int, Floats] = {}
-    means: dict[int, Mean] = {}
-    for (pk, content, digest, mean, topics, _), known, expected in zip(read, mean_digests, made, strict=True):
-        if known in (None, expected) and digest in (None, digest_of_vector(pk, qrels.pk, measure.name, content)):
-            vectors[pk], means[pk] = np.frombuffer(content, np.dtype("<f8")), (mean, topics)
-    missing = [pk for pk in evaluation_ids if pk not in vectors]
-    for (pk, _), row in (vectors_of(missing, [measure]) if missing else {}).items():
-        vectors[pk], means[pk] = row.values, (row.mean, row.topics)
-    values = np.vstack([vectors[pk] for pk in evaluation_ids]) if evaluation_ids else np.zeros((0, qrels.topics))
-    return values, {pk: means[pk] for pk in evaluation_ids}
+    begin_vectors(len(evaluation_ids) * len(measures))
+    columns = ("measure", "evaluation_id", "content", "digest", "mean", "topics", "mean_digest")
+    names = [measure.name for measure in measures]
+    rows = MetricVector.objects.filter(evaluation__in=evaluation_ids, measure__in=names).values_list(*columns)
+    stored: dict[str, list[Any]] = {name: [] for name in names}
+    for name, *row in rows:
+        stored[name].append(row)
+    vectors: dict[tuple[int, str], Floats] = {}
+    means: dict[tuple[int, str], Mean] = {}
+    damaged = set()
+    for name, found in stored.items():
+        keys, _, _, averages, covered, _ = zip(*found, strict=True) if found else ((),) * 6
+        made = digests_of_means(keys, qrels.pk, measure_seed(name), averages, covered).tolist()
+        for (pk, content, digest, mean, topics, known), expected in zip(found, made, strict=True):
+            if known in (None, expected) and digest in (None, digest_of_vector(pk, qrels.pk, name, content)):
+                vectors[pk, name], means[pk, name] = np.frombuffer(content, np.dtype("<f8")), (mean, topics)
+            else:
+                damaged.add((pk, name))
+    missing = {pk: [measure for measure in measures if (pk, measure.name) not in vectors] for pk in evaluation_ids}
+    for key, vector in _make_vectors(missing, damaged).items():
+        vectors[key], means[key] = vector.values, (vector.mean, vector.topics)
+    none = np.zeros((0, qrels.topics))
+    return [
+        (
+            np.vstack([vectors[pk, name] for pk in evaluation_ids]) if evaluation_ids else none,
+            {pk: means[pk, name] for pk in evaluation_ids},
+        )
+        for name in names
+    ]
 
 
 def replace_vectors(rows: list[MetricVector]) -> None:

@@ -10,7 +10,8 @@ from metrics.models import Evaluation
 from metrics.services.queue.damage import check_files
 from runs.models import Collection, Qrels
 
-_LONG = ("traceback", "run__warnings", "run__metadata", "run__ir_metadata", "run__description")
+_LONG = ("traceback", *(f"run__{name}" for name in ("warnings", "known_warnings", "metadata", "ir_metadata", "costs",
+                                                    "description")))  # fmt: skip
 
 
 def select_evaluations(
