@@ -163,7 +163,7 @@ class Studied:
     def _parameters(self, parameters: dict[str, Any]) -> Steps[Listed]:
         asked = {**_given(parameters), "limit": _PARAMETERS_OF_A_PAGE}
         body = yield from self._hub._json(f"{self.path}parameters/", asked)
-        # This list counts its rows and has no address of the next page.
+        # Servers of earlier releases count the rows and give no address of the next page.
         while len(body["results"]) < body["count"]:
             page = yield from self._hub._json(f"{self.path}parameters/", {**asked, "offset": len(body["results"])})
             if not page["results"]:

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
 from metrics.services.boards.conditions import visible_board, visible_keys
@@ -19,7 +20,7 @@ from runs.api.access import managed_collection, visible_collection
 from runs.api.origin import origin_of
 from runs.api.parameters import MAX_OFFSET, integer_in, text_of
 from runs.api.serializers import ParameterKeySerializer
-from runs.api.shapes import Kind, OneOf, shape
+from runs.api.shapes import Kind, OneOf, Url, shape
 from runs.formats.parameters import MAX_KEY
 from runs.models import ParameterKey, Scope
 from runs.services.parameters import change_key
@@ -53,6 +54,8 @@ class Parameters(TypedDict):
 
     count: Annotated[int, "keys on all pages"]
     runs: Annotated[int, "those that the filter selects"]
+    next: Url | None
+    previous: Url | None
     results: list[KeyWithFacets]
 
 
@@ -76,18 +79,28 @@ class ParameterList(APIView):
     def get(self, request: Request, collection: str) -> Response:
         found = visible_collection(request, collection)
         asked = text_of(request.query_params)
+        offset = integer_in(asked, "offset", 0, 0, MAX_OFFSET)
+        limit = integer_in(asked, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
         facets = read_in_snapshot(
             lambda: read_facets(
                 collection=found,
                 reader=request.user,
                 filter=asked.get("filter", ""),
                 name=asked.get("q", "")[:MAX_KEY],
-                offset=integer_in(asked, "offset", 0, 0, MAX_OFFSET),
-                limit=integer_in(asked, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT),
+                offset=offset,
+                limit=limit,
             )
         )
-        results = [_with_facets(facet, facets.runs) for facet in facets.results]
-        return Response(Parameters(count=facets.count, runs=facets.runs, results=results))
+        url, after = request.build_absolute_uri(), offset + limit
+        return Response(
+            Parameters(
+                count=facets.count,
+                runs=facets.runs,
+                next=replace_query_param(url, "offset", after) if after < facets.count else None,
+                previous=replace_query_param(url, "offset", max(0, offset - limit)) if offset else None,
+                results=[_with_facets(facet, facets.runs) for facet in facets.results],
+            )
+        )
 
 
 class ParameterDetail(APIView):
