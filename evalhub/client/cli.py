@@ -253,8 +253,8 @@ def _add_runs(add: Any) -> None:
     made.add_argument("--follow", action="store_true", help="go on with files that appear in the folder")
     made.add_argument("--journal", default=".evh-journal.jsonl", help="what was sent, for the next call")
     made.add_argument("--stop", action="store_true", help="stop at the first file that is refused")
-    made.add_argument("--label", help="let a label of the team name the run, with --wait once it is evaluated; with"
-                      " --follow the latest one")  # fmt: skip
+    made.add_argument("--label", help="let a label of the team name the run as it is submitted, with --wait once it"
+                      " is evaluated; with --follow the latest one")  # fmt: skip
     made.add_argument("--experiment", help="of the team, by its short name or id: the runs are put into it")
     for name, run, does in (
         ("status", commands.status, "the states of runs, or of all of a collection"),

@@ -62,6 +62,7 @@ class Collection(Studied):
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: Literal[False] = False,
@@ -82,6 +83,7 @@ class Collection(Studied):
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: Literal[True],
@@ -101,6 +103,7 @@ class Collection(Studied):
         description: str = "",
         metadata: Metadata = None,
         system: str | None = None,
+        label: str | None = None,
         lineage: dict[str, Any] | None = None,
         known: Any = None,
         dry_run: bool = False,
@@ -117,13 +120,13 @@ class Collection(Studied):
         versions of Python and packages, and the command line. Where another run of the team has the tag, `if_taken` is
         `fail` (Conflict), `skip` (return that run if it has the same file), `suffix` (bm25-2) or `version` (the next
         version of its system, bm25-v2). With `system` the run is the next version of it, with `experiment`, a short
-        name or id, in that of its team; `lineage` has its `parents` and `links`. BadFile lists what is wrong with the
-        file. `wait_for_quota` sleeps until midnight UTC where the team's quota is used up. `drop_identical` leaves out
-        documents that have the id of their topic, as BEIR does, and notes their number in the metadata; else there is a
-        warning.
+        name or id, in that of its team; `label` is a name of the team that is moved to it at once, and `lineage` has
+        its `parents` and `links`. BadFile lists what is wrong with the file. `wait_for_quota` sleeps until midnight UTC
+        where the team's quota is used up. `drop_identical` leaves out documents that have the id of their topic, as
+        BEIR does, and notes their number in the metadata; else there is a warning.
         """
         fields = {"description": description, "metadata": metadata_of(metadata), "dry_run": dry_run, "system": system}
-        fields |= {"experiment": experiment, **named_in(lineage)}
+        fields |= {"experiment": experiment, "label": label, **named_in(lineage)}
         how: dict[str, Any] = {"team": team, "fields": fields, "key": key, "if_taken": _checked(if_taken)}
         how |= {"wait_for_quota": wait_for_quota, "drop_identical": drop_identical}
         return self._hub._run(submitted(self, source, tag=tag, known=known, **how))

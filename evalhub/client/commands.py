@@ -104,13 +104,14 @@ def submit(args: argparse.Namespace) -> int:
         if args.dry_run:
             if len(files) > 1:
                 check_files(files)
-            how |= {"tag": args.tag, "known": args.known, "system": args.system}
+            how |= {"tag": args.tag, "known": args.known, "system": args.system, "label": args.label}
             return dry_run(args, hub, [(str(path), collection, path, how) for path in files])
         runs: list[Run] = []
         errors: dict[str, EvalHubError] = {}
         with progress(hub, len(files), args.quiet):
             if len(files) == 1:
-                runs.append(collection.submit(files[0], tag=args.tag, known=args.known, system=args.system, **how))
+                how |= {"tag": args.tag, "known": args.known, "system": args.system, "label": label_at_once(args)}
+                runs.append(collection.submit(files[0], **how))
             else:
                 sending: dict[str, Any] = {"parallel": args.parallel, "journal": args.journal, "stop": args.stop}
                 batch = collection.submit_all(files, **how, **sending, timeout=0.0)
@@ -129,9 +130,14 @@ def wait_and_report(args: argparse.Namespace, hub: Hub, runs: list[Run], errors:
         except TimedOut as error:
             say(f"evh: {error}")
             late = LATE
-    if not late:
+    if waits and not late:
         _label(args, hub, runs)
     return _report(args, hub, runs, errors, means=waits) or late
+
+
+def label_at_once(args: argparse.Namespace) -> str | None:
+    """Return the label that moves with the submission: one for which nobody waits until the run is evaluated."""
+    return None if args.wait else args.label
 
 
 def _label(args: argparse.Namespace, hub: Hub, runs: list[Run]) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from . import commands
-from .commands import dry_run, say, wait_and_report
+from .commands import dry_run, label_at_once, say, wait_and_report
 from .errors import EvalHubError, QuotaExceeded, Unavailable, WrongOption
 from .hub import Hub
 from .predictions import Prediction, read_map, read_mteb, read_sentence_transformers
@@ -51,7 +51,7 @@ def _submit_predictions(args: argparse.Namespace, hub: Hub, how: dict[str, Any])
         raise WrongOption(f"--label is of one run, and these are {len(predictions)}")
     sending = []
     for one in predictions:
-        about = {**how, "tag": one.tag, "drop_identical": args.drop_identical}
+        about = {**how, "tag": one.tag, "drop_identical": args.drop_identical, "label": label_at_once(args)}
         about["metadata"] = {**one.metadata, **how["metadata"]}
         sending.append((one.name, hub.collection(one.collection), one.results, about))
     if args.dry_run:

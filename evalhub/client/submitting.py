@@ -46,8 +46,9 @@ def submitted(
     if if_taken == "version":
         fields = {**fields, "if_taken": if_taken}
     # Where the team is not named, the server finds the run by the file that it is sent.
-    # And the server puts a run that is there into the experiment, too.
-    if if_taken == "skip" and base and source.sha256 and team and not fields.get("experiment"):
+    # And the server puts a run that is there into the experiment, too, and moves the label to it.
+    beside = fields.get("experiment") or fields.get("label")
+    if if_taken == "skip" and base and source.sha256 and team and not beside:
         for run in (yield from collection._runs({"sha256": source.sha256, "team": team})):
             if run.tag == base:
                 run.there = True
@@ -87,7 +88,7 @@ def _submission(
     path: str, files: dict[str, Source], tag: str | None, team: str | None, fields: dict[str, Any], key: str
 ) -> Call:
     """Describe the request that submits a run."""
-    names = ("description", "experiment", "system", "if_taken")
+    names = ("description", "experiment", "system", "label", "if_taken")
     form = {"tag": tag, "team": team, **{name: fields.get(name) for name in names}}
     sent = {name: str(value) for name, value in form.items() if value}
     for name in ("metadata", *_LINEAGE):
