@@ -25,26 +25,28 @@ from runs.api.views import upload_fields
 from runs.errors import ClientLeft, InvalidInput
 from runs.models import Collection, Experiment, Run, Scope, Team, User
 from runs.pages.forms import FormPage, OfForm, Refusal, refusal_of, see
-from runs.pages.metadata import metadata_in
+from runs.pages.metadata import lines_in
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit
 
 # The endings of the names of run files, which are no part of a tag.
 _ENDINGS = {"gz", "zst", "run", "txt", "trec", "res", "tsv"}
-_TEXTS = ("tag", "tags", "team", "description", "metadata", "experiment", "system", "label")
+_TEXTS = ("tag", "tags", "team", "description", "metadata", "costs", "experiment", "system", "label")
 # In the choice of an experiment.
 _OFFERED = 200
 
 
 class RunFormSerializer(OfForm, RunUploadSerializer):
-    """The same fields as a form sends them: metadata as lines, and `tags`, which may take a tag from a file's name."""
+    """The same fields as a form sends them: metadata and costs as lines, and `tags`, which may take a tag from a file's
+    name."""
 
     def to_internal_value(self, data: Any) -> Any:
         fields = dict(data.items())
         if fields.pop("tags", "") == "name" and not fields.get("tag") and fields.get("file"):
             fields["tag"] = tag_of_name(fields["file"].name)
-        if fields.get("metadata"):
-            fields["metadata"] = metadata_in(fields["metadata"])
+        for name in ("metadata", "costs"):
+            if fields.get(name):
+                fields[name] = lines_in(fields[name], name)
         return super().to_internal_value(fields)
 
 
@@ -107,6 +109,7 @@ def _upload(request: Request, collection: Collection, fields: dict[str, Any]) ->
         tag=fields["tag"],
         description=fields["description"],
         metadata=fields["metadata"],
+        costs=fields["costs"],
         experiment=fields["experiment"],
         label=fields["label"],
         system=fields["system"],

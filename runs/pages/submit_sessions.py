@@ -19,7 +19,7 @@ from runs.api.views import upload_fields
 from runs.formats.sessions.reading import FORMATS
 from runs.models import Collection, Scope, SessionSet, Team, User
 from runs.pages.forms import FormPage, OfForm, Refusal, refusal_of, see
-from runs.pages.metadata import metadata_in
+from runs.pages.metadata import lines_in
 from runs.services.session_sets import SessionSetUpload
 from runs.services.submissions import submit
 
@@ -37,7 +37,7 @@ class SessionsFormSerializer(OfForm, SessionUploadSerializer):
     def to_internal_value(self, data: Any) -> Any:
         fields = dict(data.items())
         if fields.get("metadata"):
-            fields["metadata"] = metadata_in(fields["metadata"])
+            fields["metadata"] = lines_in(fields["metadata"], "metadata")
         return super().to_internal_value(fields)
 
 

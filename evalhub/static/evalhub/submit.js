@@ -87,7 +87,7 @@ function proposeTags() {
 }
 
 // `key = value` lines, as the form's own way reads them.
-function metadataOf(text) {
+function valuesOf(text) {
   if (text.trim().startsWith("{")) return text;
   const found = Object.create(null);
   for (const [number, line] of text.split(/\r?\n/).entries()) {
@@ -108,7 +108,7 @@ function metadataOf(text) {
 
 // Those of the form and, of the same key instead, those of the file beside the run.
 async function settingsOf(row) {
-  const common = metadataOf(form.elements.metadata.value);
+  const common = valuesOf(form.elements.metadata.value);
   if (!row.beside) return common;
   const own = JSON.parse(await row.beside.text());
   if (own === null || typeof own !== "object" || Array.isArray(own)) throw new Error("not a JSON object");
@@ -170,7 +170,7 @@ async function send(row, dryRun) {
   }
   const fields = { tag: row.tag.value, team: value("team"), description: value("description"),
     experiment: form.querySelector("#experiment")?.value ?? "",
-    metadata, system: value("system"), dry_run: dryRun ? "true" : "" };
+    metadata, costs: valuesOf(value("costs")), system: value("system"), dry_run: dryRun ? "true" : "" };
   row.bar.hidden = false;
   for (let attempt = 1; ; attempt++) {
     tell(row, "evaluating", "sending");
@@ -201,14 +201,15 @@ function report(dryRun) {
 }
 
 async function sendAll(dryRun) {
-  const text = form.querySelector("#metadata");
-  try {
-    metadataOf(text.value);
-    text.setCustomValidity("");
-  } catch (error) {
-    text.setCustomValidity(error.message);
-    text.reportValidity();
-    return;
+  for (const text of form.querySelectorAll("#metadata, #costs")) {
+    try {
+      valuesOf(text.value);
+      text.setCustomValidity("");
+    } catch (error) {
+      text.setCustomValidity(error.message);
+      text.reportValidity();
+      return;
+    }
   }
   const most = Number(form.dataset.most);
   const left = rows.filter((row) => row.state !== "evaluated" && !row.alone && row.file.size <= most);
@@ -226,7 +227,9 @@ async function sendAll(dryRun) {
 
 chosen.addEventListener("change", showRows);
 form.querySelector("#tags").addEventListener("change", proposeTags);
-form.querySelector("#metadata").addEventListener("input", ({ target }) => target.setCustomValidity(""));
+for (const text of form.querySelectorAll("#metadata, #costs")) {
+  text.addEventListener("input", () => text.setCustomValidity(""));
+}
 // Before htmx, which sends a single file.
 form.addEventListener("submit", (event) => {
   if (!rows.length) return;
