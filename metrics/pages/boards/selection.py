@@ -70,7 +70,8 @@ def read_selection(board: Leaderboard, query: Query) -> Selection:
     ranked = {board.runs[pk] for pk, _ in board.order}
     chosen = [run for run in _named(query, shorts) if run in ranked]
     kept = chosen[:MOST_CHOSEN]
-    here = {row.run.pk: row.run.tag for row in board.rows if row.rank is not None}
+    rows = [*board.rows, *([board.held] if board.held else [])]
+    here = {row.run.pk: row.run.tag for row in rows if row.rank is not None}
     away = [run for run in kept if run not in here]
     tags = {**here, **(dict(Run.objects.filter(pk__in=away).values_list("pk", "tag")) if away else {})}
 

@@ -54,7 +54,7 @@ from metrics.services.queue.status import detailed_statuses
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.curves_together import read_curves_together
 from metrics.services.values.rankings import Ranking, read_ranking
-from metrics.services.values.values import RunValues, find_evaluation, read_values, runs_beside
+from metrics.services.values.values import RunValues, find_evaluation, is_beside, read_values, runs_beside
 from metrics.tables import (
     Paging,
     columns_of,
@@ -116,9 +116,10 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     )
     if "evaluation" in context:
         evaluation: Evaluation = context["evaluation"]
+        query["other"] = _other(run, evaluation, query)
         context |= {
             "stale": evaluation.is_stale,
-            "others": runs_beside(evaluation, _OTHERS_NAMED),
+            "others": runs_beside(evaluation, _OTHERS_NAMED, query["other"]),
             "value_exports": _value_exports(run, query),
             "share": share_address("run", run=str(run.pk), query=changed({"measures": query.get("measures", "")})[1:]),
         }
@@ -130,6 +131,18 @@ def run_page(request: HttpRequest, run_id: UUID) -> HttpResponse:
             fill(context, "summary", read_summary, run, evaluation, _kept(query, qrels=evaluation.qrels.version)),
         )
     return render(request, "metrics/run.html", context, status=status)
+
+
+def _other(run: Run, evaluation: Evaluation, query: Query) -> str:
+    """Return the run whose values stand beside those of this one: the chosen one, or else the baseline with which the
+    page was opened, if it is evaluated in the same way."""
+    baseline = query.get("baseline", "")
+    if "other" in query or not baseline or baseline == str(run.pk):
+        return query.get("other", "")
+    try:
+        return baseline if is_beside(evaluation, UUID(baseline)) else ""
+    except ValueError:
+        return ""  # the part that says what changed since the baseline says what is wrong with it
 
 
 def _value_exports(run: Run, query: Query) -> list[tuple[str, str]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
 
 from metrics.engine.grammar import Measure
 from metrics.engine.ranking import Floats
-from metrics.models import Evaluation
+from metrics.models import Evaluation, EvaluationQuerySet
 from metrics.services.queue.damage import check_files
 from metrics.services.values.judged_views import Mean, load_view, vectors_of
 from runs.errors import NotFound
@@ -64,13 +66,29 @@ def read_reasons(values: RunValues) -> dict[str, list[str | None]]:
     return {measure.name: measure.why_undefined(view, values.vectors[measure.name]) for measure in lacking}
 
 
-def runs_beside(evaluation: Evaluation, most: int) -> list[tuple[str, str, str]]:
-    """Return id, tag and team of other runs evaluated in the same way, by tag; none for a stale one."""
+def runs_beside(evaluation: Evaluation, most: int, chosen: str = "") -> list[tuple[str, str, str]]:
+    """Return id, tag and team of other runs evaluated in the same way, by tag: the first `most` and the chosen one. A
+    stale run has none."""
     if evaluation.is_stale:
         return []
-    others = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated().exclude(run=evaluation.run_id)
-    rows = others.order_by("run__tag", "run__team__slug").values_list("run_id", "run__tag", "run__team__slug")
-    return [(str(run), tag, team) for run, tag, team in rows[:most]]
+    rows = _beside(evaluation).order_by("run__tag", "run__team__slug")
+    columns = rows.values_list("run_id", "run__tag", "run__team__slug")
+    found = {str(run): (str(run), tag, team) for run, tag, team in columns[:most]}
+    if chosen and chosen not in found and len(found) == most:
+        # What is no id is refused by the chart.
+        with suppress(ValueError):
+            found |= {str(run): (str(run), tag, team) for run, tag, team in columns.filter(run=UUID(chosen))}
+    return list(found.values())
+
+
+def is_beside(evaluation: Evaluation, run: UUID) -> bool:
+    """Return whether another run is evaluated in the same way; none is as a stale run."""
+    return not evaluation.is_stale and _beside(evaluation).filter(run=run).exists()
+
+
+def _beside(evaluation: Evaluation) -> EvaluationQuerySet:
+    current = Evaluation.objects.current(evaluation.qrels, evaluation.scores).evaluated()
+    return current.exclude(run=evaluation.run_id)
 
 
 def _why_not(run: Run, scores: str | None, version: int | None) -> str:
