@@ -61,7 +61,7 @@ def test_an_errand(place: tuple[Server, Config]) -> None:
         assert tiny.submit(BM25, tag="bm25", if_taken="skip").id == bm25.id
         assert tiny.submit(DENSE, tag="bm25", if_taken="suffix").tag == "bm25-2"
         assert tiny.run("dense").metadata == {"k1": 0.9}
-        tiny.label("main", dense, expected=None)
+        assert tiny.submit(DENSE, tag="dense", label="main", if_taken="skip").id == dense.id
         verdict = tiny.gate(bm25, "label:main", ["AP no-worse-than 0.01", "AP no-drop"])
         assert [rule["verdict"] for rule in verdict.rules] == ["undecided", "worse"]
         assert tiny.run("label:main").labels == ["main"]
@@ -161,7 +161,8 @@ def read_sessions(evh: Any) -> None:
 
 def label_gate_and_import(evh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels, the gate, and an import from what stands in for ir_datasets."""
-    evh("label", "label", "told", "main", "dense", "--expected", "none")
+    evh("label", "label", "told", "main", "bm25", "--expected", "none")
+    evh("submit", "submit", "told", "runs/dense.run", "--label", "main")
     assert [(row["name"], row["tag"]) for row in evh("labels", "labels", "told")] == [("main", "dense")]
     rules = ("--rule", "AP no-worse-than 0.01", "--rule", "AP at-least 0.3")
     assert evh("gate", "gate", "told", "bm25", "--baseline", "label:main", *rules)["verdict"] == "undecided"

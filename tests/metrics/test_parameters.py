@@ -161,7 +161,13 @@ def test_keys_are_listed_with_their_values(anonymous: APIClient, board: Collecti
     assert (models["distinct"], models["values"][0]) == (3, {"value": "bm25", "runs": 2})
     assert facets(anonymous, q="K1", filter="param:model")["results"][0]["missing"] == 1
     assert facets(anonymous, limit=1, offset=4)["results"][0]["space"] == "cost"
-    assert facets(anonymous, q="zzz") == {"count": 0, "runs": 7, "results": []}
+    assert facets(anonymous, q="zzz") == {"count": 0, "runs": 7, "next": None, "previous": None, "results": []}
+    pages = [facets(anonymous, limit=2, offset=offset) for offset in (0, 2, 4)]
+    assert [[page[way] and page[way].rpartition("&")[2] for way in ("next", "previous")] for page in pages] == [
+        ["offset=2", None],
+        ["offset=4", "offset=0"],
+        [None, "offset=2"],
+    ]
 
 
 def test_withdrawn_runs_are_not_counted(api: APIClient, anonymous: APIClient, board: Collection) -> None:

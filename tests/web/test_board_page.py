@@ -18,6 +18,7 @@ from runs.models import Collection, Qrels, Run, User
 from tests.conftest import GOOD, POOR
 from tests.metrics.boards import make_board, simulated
 from tests.web.board_parts import BOARD, PIECE, SMALL, Submit, board, browser, links_of, rows_of, statistics_of
+from tests.web.test_board_selection import form_of
 from tests.web.test_pages import SCRIPT_OR_STYLE, new_qrels, page, text_of
 
 pytestmark = pytest.mark.words
@@ -99,6 +100,10 @@ def test_the_baseline_of_another_page_has_its_name(browser: Client, board: Colle
     assert text_of(held).split()[0] == "12"
     assert "95% interval" in held
     assert 'held">' in page(browser, BOARD, baseline=last["id"], filter="r1 OR r2")
+    # Its run has no other row here: it is chosen in this one, and no hidden field names it, too.
+    (short,) = re.findall(r'name="select" value="(\w+)"', held)
+    chosen = form_of(page(browser, BOARD, baseline=last["id"], limit="3", select=short))
+    assert [field for field in chosen if field[0] == "select"] == [("select", short)]
 
 
 def test_a_baseline_that_is_none_leaves_the_board(browser: Client, board: Collection) -> None:

@@ -58,6 +58,15 @@ def test_a_bad_measure_leaves_the_other_parts_alone(browser: Client, pair: tuple
     assert "Topic by topic" in html
 
 
+def test_a_baseline_stands_beside_the_run_until_another_is_chosen(browser: Client, pair: tuple[Run, Run]) -> None:
+    run, baseline = pair
+    address, selected = f"/runs/{run.pk}/", f'<option value="{baseline.pk}" selected>'
+    beside = page(browser, address, baseline=str(baseline.pk))
+    assert (selected in beside, "minus that of" in beside) == (True, True)
+    for query in ({"baseline": str(baseline.pk), "other": ""}, {"baseline": str(run.pk)}, {}):
+        assert selected not in page(browser, address, **query)
+
+
 def test_precision_over_recall_by_level(browser: Client, pair: tuple[Run, Run]) -> None:
     html = page(browser, f"/runs/{pair[0].pk}/", rel="all")
     assert "level 1 and above" in html

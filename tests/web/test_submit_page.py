@@ -120,6 +120,19 @@ def test_a_form_without_a_file_says_so(browser: Client, collection: str) -> None
     assert (answer.status_code, "Choose a file first" in answer.content.decode()) == (400, True)
 
 
+def test_costs_are_lines_or_json_and_a_wrong_one_is_named(browser: Client, collection: str) -> None:
+    wrong = send(browser, GOOD, costs="latency_ms = fast")
+    assert (wrong.status_code, Run.objects.count()) == (422, 0)
+    assert "atency_ms: value is not a finite number from 0 on" in text_of(wrong.content.decode())
+    assert "osts, line 1" in text_of(send(browser, GOOD, costs="12.1").content.decode())
+    lines = 'latency_ms = {"value": 12.1, "low": 11, "high": 14}\nindex_bytes = 5000000\n'
+    assert send(browser, GOOD, costs=lines).status_code == 303
+    costs = {"latency_ms": {"value": 12.1, "low": 11, "high": 14}, "index_bytes": 5000000}
+    assert Run.objects.get().costs == costs
+    assert send(browser, POOR, tag="other", costs='{"energy_j": 40}').status_code == 303
+    assert Run.objects.get(tag="other").costs == {"energy_j": 40}
+
+
 def test_an_empty_second_file_is_no_file(browser: Client, collection: str) -> None:
     """As browsers send it where nobody chose one."""
     assert send(browser, GOOD, known="", team="", description="").status_code == 303
