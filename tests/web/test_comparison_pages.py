@@ -200,7 +200,7 @@ def test_many_runs_have_tiers_ranks_a_heat_map_and_pairs(browser: Client, many: 
     for run, group in zip(answer["runs"], family["groups"], strict=True):
         row = re.search(rf'<tr><td class="number rank">\d+</td><th[^>]*><a href="/runs/{run["id"]}/">.*?</tr>', html)
         assert row
-        assert f'<td class="number">{group["tier"]}</td><td>{group["letters"]}</td>' in row[0]
+        assert f'<td class="number">{group["tier"]}</td><td class="groups">{group["letters"]}</td>' in row[0]
         assert re.search(r"\d to \d</td>", row[0])
     pairs = re.search(r'<table class="pairs".*?</table>', html, re.DOTALL)
     assert pairs

@@ -43,7 +43,7 @@ def frontier_figure(found: Frontier) -> Figure:
     said = ", ".join(f"{count} {STATUS_NAMES[status]}" for status, count in counts.items() if count)
     apart = f" Runs on {len(found.hardware)} kinds of hardware are compared apart." if len(found.hardware) > 1 else ""
     caption = (
-        f"Mean {measure} against {cost}: {len(found.runs)} of {found.total} runs on {found.topics} topics; "
+        f"Mean {measure} against {cost}: {len(found.runs):,} of {found.total:,} runs on {found.topics} topics; "
         f"{said}. The line joins the runs that no other one beats by the means at no higher "
         f"cost.{apart}"
     )
@@ -119,7 +119,7 @@ def _draw(found: Frontier, names: dict[Run, str], look: Look) -> Any:
         [*_lines(found, across, x, y, look), dots, *named],
         look,
         f"{measure} against {cost}",
-        f"{len(points)} of {found.total} runs",
+        f"{len(points):,} of {found.total:,} runs",
     )
 
 

@@ -36,6 +36,8 @@ _PRESETS = {
 }  # fmt: skip
 # At most this many levels have a slider.
 _MOST_LEVELS = 6
+# Of the table, as of the chart.
+_ROWS = 200
 _GAIN_TOP = 20.0
 
 
@@ -180,6 +182,7 @@ def _answer(collection: Collection, controls: Controls) -> dict[str, Any]:
         "measure": measure,
         "official": answer.official.measure,
         "lines": _lines(answer, combination),
+        "runs": len(combination.places),
         "tau": None if combination.tau is None else f"{combination.tau:.3f}",
         "coefficient": "tau-b" if answer.official.ties or combination.ties else "tau",
         "qrels": answer.qrels,
@@ -200,5 +203,5 @@ def _lines(answer: WhatIf, combination: Combination) -> list[MovedLine]:
             place, before[place.run.pk], text(combination.measure, place),
             text(answer.official.measure, before[place.run.pk]),
         )
-        for place in combination.places
+        for place in combination.places[:_ROWS]
     ]  # fmt: skip

@@ -42,10 +42,13 @@ def many_runs_parts(shown: Shown) -> tuple[dict[str, Any], int]:
     answer, compared, family = shown.answer, shown.compared, shown.family
     where = pair_address(answer, compared)
     spread = read_rank_intervals(compared, answer.query.options)
+    lines = run_lines(answer, compared, family, spread)
     context = common_parts(shown) | {
-        "runs": run_lines(answer, compared, family, spread),
+        "runs": lines,
         "runs_shown": RUNS_SHOWN,
         "tiered": family.tiers is not None,
+        # Of many runs there are more groups than letters.
+        "lettered": any(line.letters for line in lines),
         "ranked": spread is not None,
         "first_on": first_on_note(spread) if spread else "",
         "families": family_lines(answer, compared),
