@@ -27,11 +27,9 @@ def outlook_sentence(found: Outlook, confidence: float, runs: int, measure: Meas
 
 def received_sentence(found: Received) -> str:
     """Return how many runs of how many teams were tested, and that no p accounts for them."""
-    if found.since is None:
-        return ""
     runs = f"{found.runs:,} run{'s' * (found.runs != 1)} of {found.teams:,} team{'s' * (found.teams != 1)}"
     withdrawn = f", {found.withdrawn:,} of them withdrawn" if found.withdrawn else ""
     return (
-        f"{runs} came since {found.since.date().isoformat()}{withdrawn}. All are tested anew with each new one, which "
+        f"{runs} came since {found.since:%Y-%m-%d}{withdrawn}. All are tested anew with each new one, which "
         "may follow what was shown before: p accounts for the pairs of today, not for the looks."
     )

@@ -54,7 +54,8 @@ class BoardStatistics:
     @property
     def received(self) -> str:
         """Return how many runs the leaderboard has been tested on, and what that means."""
-        return received_sentence(self.standings.received) if self.standings.received else ""
+        found = self.standings.received
+        return received_sentence(found) if found and found.runs else ""
 
     @property
     def baseline_tested(self) -> str:

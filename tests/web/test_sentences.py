@@ -1,0 +1,176 @@
+"""docs/sentences.md: every example makes its sentence, and the table has every sentence that the code can say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from html import unescape
+from inspect import CO_NEWLOCALS
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from metrics.engine.grammar import parse_measure
+from metrics.engine.significance.pairs import Matrix
+from metrics.exports.boards import words as board_words
+from metrics.exports.comparisons import words as table_words
+from metrics.models import MetricVector
+from metrics.pages.comparisons import many_runs, two_runs
+from metrics.pages.comparisons import words as page_words
+from runs.models import Qrels, Run, User
+from tests.metrics.boards import make_board, simulated
+from tests.web.test_pages import text_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.words]
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\| `(?P<said>[^`]+)`(?: \(`(?P<code>\w+)`\))? \| [^|]+ \| `(?P<example>[^`]+)` \|$", re.MULTILINE)
+RANDOM = re.compile(r"random\((\d+), (\d+)(?:, spread=([\d.]+))?\)")
+COMPARISON, BOARD = "/collections/board/comparison/", "/collections/board/"
+# Said of other data: sessions (docs/sessions.md), costs and parameters (docs/api/importance.md), versions of systems
+# and runs withdrawn from a stored comparison.
+ELSEWHERE = {
+    "best_of_versions", "dependent_cells", "dependent_sessions", "different_hardware", "different_in_every_run",
+    "few_degrees_of_freedom", "ignored", "no_pairs", "often_together", "parameters_left_out", "rare_values",
+    "runs_deleted", "runs_without_cost", "runs_without_parameters", "too_few_systems", "unknown_hardware",
+}  # fmt: skip
+
+
+def tables() -> list[list[dict[str, str]]]:
+    """The rows of each table."""
+    text = (ROOT / "docs/sentences.md").read_text()
+    parts = re.split(r"^\| sentence \| when \| example \|$", text, flags=re.MULTILINE)
+    return [[row.groupdict() for row in ROW.finditer(part)] for part in parts[1:]]
+
+
+def examples() -> dict[tuple[str, str], list[str]]:
+    """What each example makes its page say."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for page, rows in zip((COMPARISON, COMPARISON, BOARD, COMPARISON, BOARD), tables(), strict=True):
+        for row in rows:
+            found.setdefault((page, row["example"]), []).append(row["said"])
+    return found
+
+
+EXAMPLES = examples()
+TRIED: set[tuple[str, str]] = set()
+RUN: dict[str, set[int]] = {str(module.__file__): set() for module in (board_words, table_words, page_words)}
+DEFINES = re.compile(r"\s*(def|class|@)\b")
+
+
+def values_in(text: str) -> Matrix:
+    """Shape (runs, topics)."""
+    rows: list[Matrix] = []
+    for run in text.split(" / "):
+        if drawn := RANDOM.fullmatch(run.strip()):
+            rows.extend(simulated(int(drawn[1]), int(drawn[2]), spread=float(drawn[3] or 0.08)))
+            continue
+        numbers: list[float] = []
+        for word in run.split():
+            value, _, many = word.partition("x")
+            numbers += [np.nan if value == "-" else float(value)] * int(many or 1)
+        rows.append(np.array(numbers))
+    return np.array(rows)
+
+
+def page_of(user: User, page: str, example: str) -> str:
+    """Make the runs of an example and return what its page says."""
+    values, _, asked = example.partition(" ? ")
+    query = dict(parse_qsl(asked.strip(), keep_blank_values=True))
+    measure = parse_measure(query.get("measures", "AP")).name
+    collection = make_board(user.personal_team, {measure: values_in(values)})
+    if measure == "gm_map":
+        for row in MetricVector.objects.filter(measure=measure):
+            MetricVector.objects.filter(pk=row.pk).update(mean=float(np.exp(np.log(np.frombuffer(row.content)).mean())))
+    Qrels.objects.filter(collection=collection).update(levels={"0": 9, "1": 5, "2": 3, "3": 1})
+    ids = {run.tag: str(run.pk) for run in Run.objects.filter(collection=collection)}
+    gone = query.pop("withdrawn", "")
+    Run.objects.filter(tag=gone).update(deleted_at=timezone.now())
+    for name in ("runs", "baseline"):
+        if name in query:
+            query[name] = ",".join(ids[tag] for tag in query[name].split(","))
+    if page == BOARD:
+        query.setdefault("statistics", "all")
+    answer = Client().get(page, {"measures": measure, **query})
+    assert answer.status_code == 200, text_of(answer.content.decode())[-800:]
+    return unescape(text_of(answer.content.decode()))
+
+
+def pattern_of(said: str) -> re.Pattern[str]:
+    parts = (re.escape(part).replace(r"\ ", r"\s+") for part in said.strip().split("\N{HORIZONTAL ELLIPSIS}"))
+    return re.compile(".+?".join(parts), re.IGNORECASE)
+
+
+def lines_of(code: CodeType) -> set[int]:
+    """The lines of all functions in a module's code."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    own = {number for *_, number in code.co_lines() if number} if code.co_flags & CO_NEWLOCALS else set()
+    return own.union(*map(lines_of, inner))
+
+
+@pytest.fixture(autouse=True)
+def without_rankings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are values alone: curves are drawn of rankings."""
+    parts = ((two_runs, "curves_part"), (two_runs, "recall_part"), (two_runs, "_rankings"))
+    for module, name in (*parts, (many_runs, "curves_part"), (many_runs, "recall_part")):
+        monkeypatch.setattr(module, name, lambda *_: None)
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    """Note which lines of the modules run."""
+
+    def note(frame: FrameType, event: str, _: Any) -> Any:
+        RUN[frame.f_code.co_filename].add(frame.f_lineno)
+        return note
+
+    def call(frame: FrameType, event: str, argument: Any) -> Any:
+        return note(frame, event, argument) if frame.f_code.co_filename in RUN else None
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    yield
+    sys.settrace(before)
+
+
+@pytest.mark.parametrize(("page", "example"), EXAMPLES, ids=str)
+@pytest.mark.usefixtures("traced")
+def test_an_example_makes_its_sentences(alice: User, page: str, example: str) -> None:
+    shown = page_of(alice, page, example)
+    TRIED.add((page, example))
+    for said in EXAMPLES[page, example]:
+        assert pattern_of(said).search(shown), f"{said}: {shown[-3000:]}"
+
+
+def test_the_examples_are_all_that_the_words_can_say() -> None:
+    """Every line of the modules of words runs in one of them."""
+    if len(TRIED) < len(EXAMPLES):
+        pytest.skip("some examples were not tried")
+    for file, seen in RUN.items():
+        source = Path(file).read_text()
+        lines = source.splitlines()
+        missed = {
+            number for number in lines_of(compile(source, file, "exec")) - seen if not DEFINES.match(lines[number - 1])
+        }
+        assert not [f"{number}: {lines[number - 1]}" for number in sorted(missed)]
+
+
+def test_every_row_of_the_page_is_read() -> None:
+    lines = [line for line in (ROOT / "docs/sentences.md").read_text().splitlines() if line.startswith("| `")]
+    assert len(lines) == sum(map(len, tables())) > 80
+
+
+def test_every_caution_is_listed() -> None:
+    """Those that the code can make, by their codes."""
+    sources = [path.read_text() for path in (ROOT / "metrics").rglob("*.py")]
+    made = {code for text in sources for code in re.findall(r"\bCaution\(\s*(?:code=)?\"(\w+)\"", text)}
+    listed = {row["code"] for rows in tables() for row in rows if row["code"]}
+    assert made - listed == ELSEWHERE
+    # This one is named by a constant.
+    assert listed - made == {"other_direction"}
