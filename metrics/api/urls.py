@@ -183,6 +183,7 @@ urlpatterns = [
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
     path("systems/", systems.SystemList.as_view(), name="systems"),
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
+    path("campaigns/<slug:campaign>/phases/<slug:phase>/packet/", results.PacketView.as_view(), name="packet"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/results/", results.ResultsView.as_view(), name="phase-results"),
     path("measures/", measures.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),

@@ -33,6 +33,7 @@ from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.lineage import RunLink, RunParent
 from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
+from runs.models.published import Packet
 from runs.models.runs import Run, System
 from runs.models.saved_views import View
 from runs.models.sessions import SessionSet
@@ -65,6 +66,7 @@ __all__ = [
     "LabelMove",
     "Membership",
     "Note",
+    "Packet",
     "Parameter",
     "ParameterKey",
     "ParameterSet",

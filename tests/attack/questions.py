@@ -144,6 +144,7 @@ DEAREST: dict[str, str] = {
     "phase": f"{_API}campaigns/attack/phases/task/",
     "entries": f"{_API}campaigns/attack/phases/task/entries/?limit=200",
     "allowance": f"{_API}campaigns/attack/phases/task/allowance/",
+    "packet": f"{_API}campaigns/attack/phases/task/packet/",
     "phase-results": f"{_API}campaigns/attack/phases/task/results/?reference=best_of_team",
     "entry": f"{_API}entries/{_NOBODYS}/",
     "run-notes": _RUN + "notes/?limit=200",

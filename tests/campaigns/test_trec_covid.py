@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
+import zipfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from runs.models import Collection, Disclosure
+from runs.services.collections import disclose
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
 from tests.conftest import evaluate_all, upload
 
@@ -55,11 +59,32 @@ def replay(folder: Path, clock: Clock) -> tuple[Any, Published]:
     return olga, published
 
 
+def check_packet(olga: Any, team: str, published: Published) -> None:
+    """The packet of a team has the published means of its runs."""
+    answer = olga.get(f"{PHASE}packet/", {"team": team})
+    assert answer.status_code == 200, answer.content
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packet:
+        lines = packet.read("summary.tsv").decode().splitlines()
+        rows = list(csv.DictReader([line for line in lines if not line.startswith("# ")], delimiter="\t"))
+        assert rows
+        for row in rows:
+            own = published[row["tag"]]
+            for measure, column in MEASURES.items():
+                assert abs(float(row[measure]) - float(own[column])) <= HALF_A_DIGIT, (row["tag"], measure)
+            printed = packet.read(f"{row['tag']}.trec_eval").decode()
+            theirs = re.search(r"^nDCG@10 +\tall\t(\S+)$", printed, re.MULTILINE)
+            # Both are rounded to four digits; binary halves may go either way.
+            assert theirs is not None
+            assert abs(float(theirs[1]) - float(own["ndcg@10"])) <= 2 * HALF_A_DIGIT
+
+
 def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: Clock) -> None:
     olga, published = replay(real_data / "trec-covid-round1", clock)
+    disclose(collection=Collection.objects.get(slug="covid"), to=Disclosure.PARTICIPANTS)
     teams = [row["team"] for row in olga.get(f"{CAMPAIGN}teams/?limit=200").json()["results"]]
     entries = []
     for team in teams:
+        check_packet(olga, team, published)
         answer = olga.get(f"{PHASE}results/", {"team": team})
         assert answer.status_code == 200, answer.content
         entries += answer.json()["entries"]

@@ -120,6 +120,7 @@ MATRIX: dict[str, dict[str, str]] = {
     "priorities":         {"PUT":    "401 200 403 403 403 403 403"},
     "allowance":          {"GET":    "401 200 403 403 403 403 403"},
     "phase-results":      {"GET":    "401 200 403 403 403 403 403"},
+    "packet":             {"GET":    "401 200 403 403 403 403 403"},
     # It is withdrawn.
     "entry":              {"GET":    "404 200 404 200 404 200 200",
                            "PATCH":  "401 409 404 409 404 409 403"},
@@ -390,6 +391,7 @@ BLIND: dict[str, dict[str, str]] = {
                            "DELETE": "401 204 404 403 404 204 403"},
     "citation":           {"GET":    SCORES},
     "phase-results":      {"GET":    "401 403 403 403 403 403 403"},
+    "packet":             {"GET":    "401 403 403 403 403 403 403"},
     "views":              {"GET":    SCORES,
                            "POST":   "401 403 403 201 403 201 403"},
     "view":               {"GET":    STORED,

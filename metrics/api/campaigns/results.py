@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 from uuid import UUID
 
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,12 +15,15 @@ from rest_framework.views import APIView
 from metrics.api.answers import Mean, number, numbers
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.reference import TopicFigures
+from metrics.exports.campaigns.packet import make_packet
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import choice_in, query_of
 from metrics.questions.results import results_in
+from metrics.services.campaigns.packets import check_evaluated, edition_of, keep_packet, kept_packet
 from metrics.services.campaigns.reference import ALL, REFERENCES, ReferenceSet
 from metrics.services.campaigns.results import OwnEntry, OwnResults, read_own_results
 from metrics.services.snapshots import read_in_snapshot
+from metrics.services.work import begin_drawing
 from runs.api.shapes import OneOf, shape
 from runs.models import Entry
 
@@ -88,6 +93,38 @@ class TeamResults(TypedDict):
     entries: list[EntryResults]
 
 
+class PacketView(APIView):
+    """A team's results as a zip file, which stays as it was first made of a release; its SHA-256 is in `X-SHA256` and
+    `ETag`. Organisers get that of the team that is named, or a draft of it before results are disclosed."""
+
+    signed_in = True
+    problems = (403, 409)
+
+    @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}, parameters=[TEAM])
+    def get(self, request: Request, campaign: str, phase: str) -> HttpResponse:
+        asked = results_in(request, campaign, phase, query_of(request).get("team"))
+        edition = edition_of(asked.phase, asked.qrels, sees_all=asked.sees_all)
+        kept = kept_packet(edition, asked.participation)
+        if kept is None:
+            check_evaluated(edition)
+            begin_drawing()
+
+            def read() -> OwnResults:
+                return read_own_results(
+                    phase=edition.phase,
+                    participation=asked.participation,
+                    qrels=edition.qrels,
+                    sees_all=edition.whole,
+                )
+
+            made = make_packet(edition, read_in_snapshot(read))
+            kept = keep_packet(edition, asked.participation, name=made.name, content=made.content, sha256=made.sha256)
+        response = HttpResponse(bytes(kept.content), content_type="application/zip")
+        response["Content-Disposition"] = f'attachment; filename="{kept.name}"'
+        response["X-SHA256"], response["ETag"] = kept.sha256, f'"{kept.sha256}"'
+        return response
+
+
 class ResultsView(APIView):
     """A team's means and values of topics in a phase, beside minimum, quartiles, medians and maximum of each topic over
     its reference set; for organisers those of the team that is named."""
@@ -133,7 +170,7 @@ def results_answer(found: OwnResults) -> TeamResults:
 
 
 def _set(found: ReferenceSet) -> ReferenceAnswer:
-    figures = {name: _figures(one) for name, one in found.figures.items()}
+    figures = {name: _figures(one) for name, one in found.by_topic.items()}
     return ReferenceAnswer(run_type=found.run_type, runs=len(found.rows), withheld=found.withheld, by_topic=figures)
 
 

@@ -63,20 +63,20 @@ class EntryValues:
         """Return an entry's mean of the primary measure, so that a higher one is better; -inf if it has none."""
         measure = self.measures[0]
         mean = self.means[measure.name][self.evaluations[row]][0]
-        return -np.inf if mean is None else -mean if measure.definition.lower_is_better else mean
+        return -np.inf if mean is None else -mean if measure.lower_is_better else mean
 
 
 @dataclass(frozen=True)
 class ReferenceSet:
     """The runs beside which those of one type stand; `rows` are places among the entries.
 
-    `figures` has those of each measure that has values of topics. What too few runs would give away is NaN where the
-    set is shown to readers who do not see all values; `withheld` says so.
+    `by_topic` has the figures of each measure that has values of topics. What too few runs would give away is NaN where
+    the set is shown to readers who do not see all values; `withheld` says so.
     """
 
     run_type: str
     rows: list[int]
-    figures: dict[str, TopicFigures]
+    by_topic: dict[str, TopicFigures]
     withheld: bool = False
 
 

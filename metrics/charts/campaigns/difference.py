@@ -1,0 +1,74 @@
+"""A run beside the median of its reference set, topic by topic."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import altair as alt
+
+from metrics.charts.figure import Figure
+from metrics.charts.look import Look, axis_title, dressed, marks
+from metrics.charts.text import shortened_names
+
+_LETTERS, _LETTER_ROW, _ID_ROOM = 9, 10.5, 60
+_MOST_ROWS = 1000
+
+
+class Beside(NamedTuple):
+    """A topic: the run's value, and the lowest, the median and the highest of the reference set."""
+
+    topic: str
+    value: float
+    low: float
+    median: float
+    high: float
+
+
+def median_difference_figure(topics: Sequence[Beside], *, measure: str, run: str, reference: str) -> Figure:
+    """Draw a bar for each topic: the value minus the median, largest difference first, with the range of the reference
+    set as a line behind. Topics without a value or a median are left out."""
+    known = [one for one in topics if math.isfinite(one.value) and math.isfinite(one.median)]
+    ordered = sorted(known, key=lambda one: one.median - one.value)
+    above, below = (sum(sign * (one.value - one.median) > 0 for one in ordered) for sign in (1, -1))
+    caption = (
+        f"{measure} of {run} minus the median of {reference} on each of {len(ordered)} topics: higher on {above}, "
+        f"lower on {below}, equal on {len(ordered) - above - below}. Lines go from the lowest to the highest value."
+    )
+    rows = [[one.topic, f"{one.value - one.median:+.4f}"] for one in ordered[:_MOST_ROWS]]
+    title, subtitle = f"{measure} of {run} minus the median", f"{reference}; lines: lowest to highest value"
+    return Figure(
+        "difference",
+        caption,
+        ["Topic", "Difference"],
+        rows,
+        lambda look: dressed(_layers(ordered, look), look, title, subtitle),
+    )
+
+
+def _layers(ordered: list[Beside], look: Look) -> list[Any]:
+    rows: list[dict[str, Any]] = [
+        {"place": place, "topic": one.topic, "value": one.value - one.median,
+         "low": one.low - one.median, "high": one.high - one.median}
+        for place, one in enumerate(ordered, 1)
+    ]  # fmt: skip
+    axis = alt.Axis(labels=False, ticks=False)
+    if rows and look.plot[0] / len(rows) >= _LETTER_ROW:
+        said = json.dumps(shortened_names([row["topic"] for row in rows], _ID_ROOM, _LETTERS))
+        axis = alt.Axis(
+            ticks=False, labelExpr=f"{said}[datum.value - 1]", labelAngle=-90, labelFontSize=_LETTERS, labelLimit=0,
+            labelOverlap=False,
+        )  # fmt: skip
+    x = alt.X("place:O", title="topics", axis=axis, scale=alt.Scale(padding=0.3))
+    y = alt.Y("value:Q", title=axis_title("difference", 0.5 * look.height), axis=alt.Axis(tickCount=5))
+    palette = look.palette
+    colour = alt.condition("datum.value < 0", alt.value(palette.other), alt.value(palette.run))
+    ranges = marks(rows).mark_rule(color=palette.faint, strokeWidth=1.5, opacity=0.7)
+    zero = marks([{"at": 0}]).mark_rule(color=palette.text, strokeWidth=1)
+    return [
+        ranges.encode(x=x, y=alt.Y("low:Q", title=axis_title("difference", 0.5 * look.height)), y2="high:Q"),
+        marks(rows).mark_bar().encode(x=x, y=y, color=colour, tooltip=["topic:N", "value:Q"]),
+        zero.encode(y="at:Q"),
+    ]

@@ -1,0 +1,1 @@
+"""Files of campaigns: packets and snapshots."""

@@ -1,0 +1,51 @@
+"""The runs of a phase as a table for the overview paper."""
+
+from __future__ import annotations
+
+from metrics.exports.comparisons.table import MeanCell, MeanLine, MeanTable
+from metrics.services.campaigns.editions import Edition
+from metrics.services.campaigns.official import placed_entries
+from metrics.services.campaigns.reference import EntryValues
+from metrics.tables import NOTHING, mean_cell
+from runs.models import Entry
+
+_ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out of competition"}
+
+
+def overview_table(edition: Edition, read: EntryValues) -> MeanTable:
+    """Return the official runs, best first by the primary measure, with baselines at their places without a rank."""
+    phase = edition.phase
+    places = placed_entries(read)
+    best = {
+        measure.name: next(iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)), None)
+        for measure in read.measures
+    }
+    lines = []
+    for row, rank in places:
+        entry, cells = read.entries[row], []
+        for measure in read.measures:
+            found = read.means[measure.name][read.evaluations[row]]
+            top = best[measure.name]
+            cell = mean_cell(measure, found, read.qrels.topics, (top, found[1]) if rank and top is not None else None)
+            cells.append(MeanCell(cell.text, cell.best))
+        team = entry.participation.name if entry.participation else _ROLES.get(Entry.Role(entry.role), "")
+        types = (entry.run_type,) if phase.run_types else ()
+        place = str(rank) if rank else NOTHING
+        lines.append(MeanLine(f"{team}: {entry.run.tag}", False, cells, before=(place,), after=types))
+    primary = read.measures[0]
+    ranked = sum(rank is not None for _, rank in places)
+    caption = [
+        f"{phase.campaign.name}, {phase.name}: means of {ranked} official runs on {read.qrels.topics} topics (qrels "
+        f"version {edition.qrels.version}).",
+        f"Ranked by {primary.name}, {'lowest' if primary.lower_is_better else 'highest'} first; equal means share one.",
+        "Baselines and runs out of competition have no rank.",
+        "The best of each column is bold.",
+    ]
+    names = [measure.name for measure in read.measures]
+    after = ("Type",) if phase.run_types else ()
+    return MeanTable(names, lines, caption, with_baseline=False, before=("Rank",), after=after)
+
+
+def _means(read: EntryValues, name: str, places: list[tuple[int, int | None]]) -> list[float]:
+    means = [read.means[name][read.evaluations[row]][0] for row, rank in places if rank]
+    return [mean for mean in means if mean is not None]

@@ -1,0 +1,124 @@
+"""The packet of a team: its files, the same bytes every time, and the numbers of the API to the last digit."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from runs.models import Collection, Disclosure, Packet
+from runs.services.collections import disclose
+from tests.campaigns.worlds import CLOSES, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.conftest import GOOD, POOR, evaluate_all
+
+pytestmark = pytest.mark.sqlite
+Clients = dict[str, APIClient]
+
+
+def table(packet: zipfile.ZipFile, name: str) -> list[dict[str, str]]:
+    lines = [line for line in packet.read(name).decode().splitlines() if not line.startswith("# ")]
+    return list(csv.DictReader(lines, delimiter="\t"))
+
+
+def opened(answer: Any) -> zipfile.ZipFile:
+    assert answer.status_code == 200, answer.content
+    assert hashlib.sha256(answer.content).hexdigest() == answer["X-SHA256"]
+    return zipfile.ZipFile(io.BytesIO(answer.content))
+
+
+@pytest.fixture
+def held(people: Clients, clock: Clock) -> Clients:
+    """Six runs of two teams and a baseline, evaluated, the phase over."""
+    make_campaign(people["olga"], measures=["nDCG@10", "AP", "NumRet"])
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        register(people[name], team)
+    clock.now = OPENS
+    for number in range(3):
+        for name, text in (("ann", GOOD), ("ben", POOR)):
+            tag = f"{name}{number}"
+            content = text.replace("good", tag).replace("poor", tag) + f"2 Q0 y{number} 9 0.5 {tag}\n"
+            assert enter(people[name], tag, content).status_code == 201
+    content = POOR.replace("poor", "bm25") + "3 Q0 z 1 1.0 bm25\n"
+    assert enter(people["olga"], "bm25", content, role="baseline", label="BM25").status_code == 201
+    clock.now = CLOSES + timedelta(days=8)
+    evaluate_all()
+    return people
+
+
+def test_a_packet_has_the_numbers_of_the_api(held: Clients) -> None:
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
+    answer = held["ann"].get(f"{PHASE}packet/")
+    packet = opened(answer)
+    own = ("ann0", "ann1", "ann2")
+    files = [f"{tag}{end}" for tag in own for end in (".trec_eval", ".topics.tsv", ".difference.svg")]
+    assert packet.namelist() == ["README.txt", "summary.tsv", "topics.tsv", "significance.tsv", *files]
+    told = held["ann"].get(f"{PHASE}results/").json()
+    summary = {row["tag"]: row for row in table(packet, "summary.tsv")}
+    for one in told["entries"]:
+        row, mean = summary[one["tag"]], one["means"]["nDCG@10"]
+        assert [float(row[f"nDCG@10{end}"]) for end in ("", " low", " high")] == [
+            mean["mean"],
+            mean["low"],
+            mean["high"],
+        ]
+        assert (row["judged_depth"], row["late"]) == (str(one["judged_depth"]), "no")
+        values = [float(each["value"]) for each in table(packet, f"{one['tag']}.topics.tsv") if each["measure"] == "AP"]
+        assert values == one["values"]["AP"]
+    numbers = told["reference_sets"][0]["by_topic"]["nDCG@10"]
+    rows = [row for row in table(packet, "topics.tsv") if row["measure"] == "nDCG@10"]
+    for name in ("min", "median", "median_upper", "max"):
+        assert [float(row[name]) for row in rows] == numbers[name]
+    # Six runs are enough for medians, and too few for quartiles.
+    assert {(row["n"], row["q1"], row["best_tag_is_yours"]) for row in rows} == {("6", "", "yes")}
+    significance = table(packet, "significance.tsv")
+    assert {(row["tag"], row["against"]) for row in significance} == {
+        (tag, other) for tag in own for other in ("median", "bm25")
+    }
+    readme = packet.read("README.txt").decode()
+    assert "Released to teams" in readme
+    assert told["qrels_sha256"] in " ".join(readme.split())
+    assert b"ben" not in b"".join(packet.read(name) for name in packet.namelist())
+    assert "\nrunid                 \tall\tann0\n" in packet.read("ann0.trec_eval").decode()
+
+
+def test_a_packet_stays_as_it_was_made(held: Clients) -> None:
+    olga, ann = held["olga"], held["ann"]
+    assert ann.get(f"{PHASE}packet/").json()["code"] == "blind"
+    draft = opened(olga.get(f"{PHASE}packet/?team=apples"))
+    assert {"overview.tex", "overview.md"} < set(draft.namelist())
+    assert "not released" in " ".join(draft.read("README.txt").decode().split())
+    assert not Packet.objects.exists()
+
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
+    first = ann.get(f"{PHASE}packet/")
+    entry = olga.get(f"{PHASE}entries/").json()["results"][1]
+    assert entry["tag"] == "ben0"
+    assert olga.post(f"{entry['url']}disqualify/", {"reason": "x"}, format="json").status_code == 200
+    assert ann.get(f"{PHASE}packet/").content == olga.get(f"{PHASE}packet/?team=apples").content == first.content
+    kept = Packet.objects.get()
+    Packet.objects.all().delete()
+    made = opened(olga.get(f"{PHASE}packet/?team=apples"))
+    assert {row["n"] for row in table(made, "topics.tsv")} == {"5"}
+
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PARTICIPANTS)
+    later = opened(ann.get(f"{PHASE}packet/"))
+    assert b"ben1" in later.read("overview.md")
+    assert {row["rank"] for row in table(later, "ann0.topics.tsv") if row["measure"] == "nDCG@10"} == {"1"}
+    kept.content = kept.content[:-1]
+    kept.edition = Packet.objects.get(edition__startswith="participants").edition
+    Packet.objects.all().delete()
+    kept.save(force_insert=True)
+    assert ann.get(f"{PHASE}packet/").json()["code"] == "stored_value_corrupt"
+
+
+def test_the_same_results_give_the_same_bytes(held: Clients) -> None:
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PARTICIPANTS)
+    first = held["ben"].get(f"{PHASE}packet/")
+    Packet.objects.all().delete()
+    assert held["ben"].get(f"{PHASE}packet/").content == first.content
