@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0030_disclosure'),
+        ('runs', '0031_phase_feedback'),
     ]
 
     operations = [

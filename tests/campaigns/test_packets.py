@@ -122,3 +122,19 @@ def test_the_same_results_give_the_same_bytes(held: Clients) -> None:
     first = held["ben"].get(f"{PHASE}packet/")
     Packet.objects.all().delete()
     assert held["ben"].get(f"{PHASE}packet/").content == first.content
+
+
+def test_feedback_shows_no_overview(people: Clients, clock: Clock) -> None:
+    """A team that sees its own values at once gets a draft of its own, which is not kept."""
+    make_campaign(people["olga"], kind="development", feedback="own")
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        register(people[name], team)
+    clock.now = OPENS
+    for name in ("ann", "ben"):
+        assert enter(people[name], f"{name}0", GOOD.replace("good", f"{name}0")).status_code == 201
+    assert people["ann"].get(f"{PHASE}packet/").json()["code"] == "evaluations_running"
+    evaluate_all()
+    draft = opened(people["ann"].get(f"{PHASE}packet/"))
+    assert b"ben" not in b"".join(draft.read(name) for name in draft.namelist())
+    assert "overview.md" not in draft.namelist()
+    assert not Packet.objects.exists()

@@ -46,6 +46,8 @@ UNSEEN = {
     "Install",
     "Invitation",
     "InvitationLink",
+    # It is given out as a file.
+    "Packet",
     # The pages of parameters show them.
     "Parameter",
     "ParameterKey",
