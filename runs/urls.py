@@ -7,6 +7,13 @@ from django.urls import URLPattern, path
 from runs import views
 from runs.pages.account import AccountPage
 from runs.pages.artifacts import RunArtifactsPage
+from runs.pages.campaigns.acts import ActPage
+from runs.pages.campaigns.desk import EntriesPage, OverviewPage
+from runs.pages.campaigns.desk import TeamsPage as CampaignTeamsPage
+from runs.pages.campaigns.entering import EnterPage, EntryPage, OwnEntryPage
+from runs.pages.campaigns.public import campaign_page, campaigns_page
+from runs.pages.campaigns.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
+from runs.pages.campaigns.team import TeamDeskPage
 from runs.pages.changes import RunChangePage, SessionSetChangePage
 from runs.pages.collections import NewCollectionPage
 from runs.pages.experiments import ExperimentsPage
@@ -30,6 +37,7 @@ from runs.pages.teams import TeamPage, TeamsPage
 from runs.pages.tokens import TokensPage
 from runs.pages.webhooks import CollectionWebhooksPage, TeamWebhooksPage
 
+_CAMPAIGN = "campaigns/<slug:campaign>/"
 _MANAGE = "collections/<slug:slug>/manage/"
 
 urlpatterns: list[URLPattern] = [
@@ -43,6 +51,21 @@ urlpatterns: list[URLPattern] = [
     path(_MANAGE + "quota/", QuotaPage.as_view(), name="manage-quota-page"),
     path(_MANAGE + "withdrawn/", WithdrawnPage.as_view(), name="manage-withdrawn-page"),
     path(_MANAGE + "audit/", AuditPage.as_view(), name="manage-audit-page"),
+    path("campaigns/", campaigns_page, name="campaigns-page"),
+    path("new-campaign/", NewCampaignPage.as_view(), name="new-campaign-page"),
+    path(_CAMPAIGN, campaign_page, name="campaign-page"),
+    path(_CAMPAIGN + "desk/", OverviewPage.as_view(), name="campaign-desk-page"),
+    path(_CAMPAIGN + "desk/teams/", CampaignTeamsPage.as_view(), name="campaign-teams-page"),
+    path(_CAMPAIGN + "desk/entries/", EntriesPage.as_view(), name="campaign-entries-page"),
+    path(_CAMPAIGN + "desk/enter/", OwnEntryPage.as_view(), name="campaign-own-entry-page"),
+    path(_CAMPAIGN + "desk/agreements/", AgreementsPage.as_view(), name="campaign-agreements-page"),
+    path(_CAMPAIGN + "desk/settings/", SettingsPage.as_view(), name="campaign-settings-page"),
+    path(_CAMPAIGN + "desk/new-phase/", PhasePage.as_view(), name="campaign-new-phase-page"),
+    path(_CAMPAIGN + "desk/phases/<slug:phase>/", PhasePage.as_view(), name="campaign-phase-page"),
+    path(_CAMPAIGN + "acts/<slug:act>/", ActPage.as_view(), name="campaign-act-page"),
+    path(_CAMPAIGN + "team/", TeamDeskPage.as_view(), name="campaign-team-page"),
+    path(_CAMPAIGN + "team/<slug:phase>/", EnterPage.as_view(), name="campaign-enter-page"),
+    path(_CAMPAIGN + "entries/<uuid:entry>/", EntryPage.as_view(), name="campaign-entry-page"),
     path("collections/<slug:slug>/submit/", SubmitPage.as_view(), name="submit-page"),
     path("collections/<slug:slug>/webhooks/", CollectionWebhooksPage.as_view(), name="collection-webhooks-page"),
     path("teams/<slug:team>/webhooks/", TeamWebhooksPage.as_view(), name="team-webhooks-page"),

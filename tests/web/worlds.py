@@ -179,6 +179,7 @@ def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
     return {
         "campaign": cup.slug,
         "phase": phase.slug,
+        "act": "archive",
         "entrant": "guests",
         "participant": "participant",
         "agreement": terms.sha256,

@@ -24,6 +24,34 @@ document.addEventListener("input", ({ target }) => {
   short.value = plain.replace(/[^a-z0-9_]+/g, "-").replace(/^[-_]+|-+$/g, "").slice(0, 64);
 });
 
+// A deadline is also told in the zone of the browser, whose clock may be wrong: what is left is counted from the
+// server's time, with this page's own seconds.
+const loaded = performance.now();
+
+function lengthOf(seconds) {
+  const parts = [[Math.floor(seconds / 86400), "day"], [Math.floor(seconds / 3600) % 24, "hour"], [Math.floor(seconds / 60) % 60, "minute"]];
+  while (parts.length > 1 && !parts[0][0]) parts.shift();
+  const told = parts.slice(0, 2).filter(([number]) => number);
+  if (told.length) return told.map(([number, unit]) => `${number} ${unit}${number === 1 ? "" : "s"}`).join(" ");
+  return `${Math.max(0, Math.floor(seconds))} seconds`;
+}
+
+function countDown() {
+  for (const place of document.querySelectorAll(".countdown")) {
+    const left = (new Date(place.dataset.until) - new Date(place.dataset.now) - (performance.now() - loaded)) / 1000;
+    if (left > 0) place.querySelector("b").textContent = lengthOf(left);
+    else place.textContent = "Load the page again: the state has changed";
+  }
+}
+
+for (const time of document.querySelectorAll("time[data-zone]")) {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const words = new Date(time.dateTime).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  const there = Object.assign(document.createElement("span"), { className: "under", textContent: `${words}, your time (${zone})` });
+  (time.nextElementSibling ?? time).after(there);
+}
+if (document.querySelector(".countdown")) setInterval(countDown, 1000);
+
 // Runs that are chosen on a leaderboard stay chosen while it is sorted, filtered and paged. Its form has all of them, as
 // boxes of this page and as hidden fields; the address has them too, for whoever loads it again.
 const choosing = () => document.getElementById("selection");

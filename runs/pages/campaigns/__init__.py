@@ -1,0 +1,1 @@
+"""The pages of campaigns: the public one, the organisers' desk and the team's desk."""

@@ -1,0 +1,355 @@
+"""Acts on a campaign. Each is confirmed on a page that says what it does, and to whom; a new one is a line in `ACTS`.
+
+Services decide who may do what, and when. The page says what they refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from runs.api.campaigns.finding import visible_campaign, visible_entry, visible_participation, visible_phase
+from runs.api.campaigns.inputs import ExtensionSerializer, OptionalReasonSerializer, ReasonSerializer
+from runs.api.origin import origin_of
+from runs.models import Campaign, Entry, Participation, Phase, Scope, User
+from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
+from runs.pages.campaigns.parts import answer
+from runs.pages.campaigns.shown import shown_phase, shown_time
+from runs.pages.forms import FormPage, Refusal, refusal_of, see
+from runs.services.campaigns import clock
+from runs.services.campaigns.entries import disqualify_entry, withdraw_entry
+from runs.services.campaigns.managing import (
+    archive_campaign,
+    check_organiser,
+    delete_draft,
+    is_organiser,
+    publish_campaign,
+)
+from runs.services.campaigns.phases import extend_phase, pause_phase, resume_phase
+from runs.services.campaigns.teams import change_state
+
+_T = TypeVar("_T")
+_ACCEPTED, _ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an act is about: a campaign, and of it perhaps a phase, a team or an entry."""
+
+    request: Request
+    campaign: Campaign
+    phase: Phase | None = None
+    team: Participation | None = None
+    entry: Entry | None = None
+
+    @property
+    def user(self) -> User:
+        return cast(User, self.request.user)
+
+    @property
+    def origin(self) -> Any:
+        return origin_of(self.request)
+
+    @property
+    def of_phase(self) -> Phase:
+        return _found(self.phase, "phase")
+
+    @property
+    def of_team(self) -> Participation:
+        return _found(self.team, "team")
+
+    @property
+    def of_entry(self) -> Entry:
+        return _found(self.entry, "entry")
+
+    def reason(self, *, required: bool = True) -> str:
+        kind = ReasonSerializer if required else OptionalReasonSerializer
+        serializer: Any = kind(data={"reason": str(self.request.data.get("reason", "")).strip()})
+        serializer.is_valid(raise_exception=True)
+        return str(serializer.validated_data["reason"])
+
+
+@dataclass(frozen=True)
+class Act:
+    """An act: its button, what it will do to whom in sentences with counts, and what does it, which returns what was
+    done. `asks` names the fields of its form; `organisers` do it, or else members of the team."""
+
+    title: str
+    button: str
+    says: Callable[[Target], list[str]]
+    do: Callable[[Target], str]
+    asks: tuple[str, ...] = ()
+    organisers: bool = True
+    back: str = "campaign-desk-page"
+
+
+def _found(one: _T | None, name: str) -> _T:
+    if one is None:
+        raise Http404(f"the address names no {name}")
+    return one
+
+
+def _many(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _people(target: Target) -> str:
+    accepted = target.campaign.participations.filter(state=_ACCEPTED)
+    members = sum(team.members.filter(left_at=None).count() for team in accepted)
+    return f"{_many(accepted.count(), 'accepted team')} with {_many(members, 'member')}"
+
+
+def _says_publish(target: Target) -> list[str]:
+    phases = target.campaign.phases.count()
+    return [
+        f"Everyone who can reach this server sees the page of the campaign with its guidelines and"
+        f" {_many(phases, 'phase')}; teams can register if registration is open.",
+        f"Participants sign {_many(target.campaign.agreements.count(), 'agreement')} before they enter runs.",
+        "From then on no time of a phase moves earlier, and the campaign cannot be deleted.",
+    ]
+
+
+def _publish(target: Target) -> str:
+    publish_campaign(campaign=target.campaign, origin=target.origin)
+    return f"Campaign {target.campaign.name} is published."
+
+
+def _says_archive(target: Target) -> list[str]:
+    entries = Entry.objects.filter(phase__campaign=target.campaign, state=_ENTERED).count()
+    return [
+        f"It concerns {_people(target)} and {_many(entries, 'entry', 'entries')}.",
+        "The campaign stays readable as it is. It takes no more teams or runs, and this cannot be undone.",
+    ]
+
+
+def _archive(target: Target) -> str:
+    archive_campaign(campaign=target.campaign, origin=target.origin)
+    return f"Campaign {target.campaign.name} is archived."
+
+
+def _says_delete(target: Target) -> list[str]:
+    phases, agreements = target.campaign.phases.count(), target.campaign.agreements.count()
+    said = f"{_many(phases, 'phase')} and {_many(agreements, 'agreement')}"
+    return [f"The draft is deleted with {said}. Its collections stay. This cannot be undone."]
+
+
+def _delete(target: Target) -> str:
+    delete_draft(campaign=target.campaign, origin=target.origin)
+    return f"Draft {target.campaign.name} deleted."
+
+
+def _closes(target: Target, team: Participation | None = None) -> str:
+    time = shown_phase(target.of_phase, team, clock.database_now()).closes
+    return f"{time.meant} ({time.utc})"
+
+
+def _says_extend(target: Target) -> list[str]:
+    phase = target.of_phase
+    entries = phase.entries.filter(state=_ENTERED)
+    entered = _many(entries.values("participation").distinct().count(), "team has", "teams have")
+    whom = f"team {target.team.name} alone" if target.team else _people(target)
+    told = "organisers and that team see it" if target.team else "everyone who reads the page of the campaign sees it"
+    return [
+        f"Phase {phase.name} closes at {_closes(target, target.team)}. {entered} entries in it.",
+        f"The extension is for {whom}; {told}, with your reason and the time at which it was announced. Less than 24"
+        " hours before the end, that is said, too.",
+        "A deadline moves later only.",
+    ]
+
+
+def _extend(target: Target) -> str:
+    form, phase = target.request.data, target.of_phase
+    zone = str(form.get("zone", "")).strip() or phase.zone
+    given = {"closes_at": time_in(form, "closes_at", zone), "zone": zone, "reason": target.reason()}
+    serializer = ExtensionSerializer(phase, data=given)
+    serializer.is_valid(raise_exception=True)
+    until, reason = serializer.validated_data["closes_at"], serializer.validated_data["reason"]
+    of: dict[str, Any] = {"phase": phase, "user": target.user, "participation": target.team, "origin": target.origin}
+    extend_phase(until=until, reason=reason, **of)
+    time = shown_time(until, phase.zone, ends=True)
+    whom = f"team {target.team.name}" if target.team else "all teams"
+    return f"Phase {phase.name} closes for {whom} at {time.meant} ({time.utc})."
+
+
+def _says_pause(target: Target) -> list[str]:
+    return [
+        f"Phase {target.of_phase.name} takes no runs of {_people(target)} until you resume it. They read your reason.",
+        f"Its times stay as they are: it closes at {_closes(target)}. Extend it if teams need the time back.",
+    ]
+
+
+def _pause(target: Target) -> str:
+    pause_phase(phase=target.of_phase, reason=target.reason(), origin=target.origin)
+    return f"Phase {target.of_phase.name} is paused."
+
+
+def _says_resume(target: Target) -> list[str]:
+    phase = target.of_phase
+    return [f"Phase {phase.name} takes runs from {_people(target)} again. It closes at {_closes(target)}."]
+
+
+def _resume(target: Target) -> str:
+    resume_phase(phase=target.of_phase, origin=target.origin)
+    return f"Phase {target.of_phase.name} takes runs again."
+
+
+def _says_of_team(what: str) -> Callable[[Target], list[str]]:
+    def says(target: Target) -> list[str]:
+        team = target.of_team
+        members = _many(team.members.filter(left_at=None).count(), "member")
+        entries = _many(team.entries.filter(state=_ENTERED).count(), "entry", "entries")
+        return [f"Team {team.name} ({team.team.slug}) has {members} and {entries}; it is {team.state}.", what]
+
+    return says
+
+
+def _change_team(state: str, *, required: bool = False) -> Callable[[Target], str]:
+    def change(target: Target) -> str:
+        team = target.of_team
+        reason = target.reason(required=required)
+        change_state(participation=team, state=state, user=target.user, reason=reason, origin=target.origin)
+        return f"Team {team.name} is {state} now."
+
+    return change
+
+
+def _says_of_entry(what: str) -> Callable[[Target], list[str]]:
+    def says(target: Target) -> list[str]:
+        entry = target.of_entry
+        whose = f"of team {entry.participation.name}" if entry.participation else "of the organisers"
+        return [
+            f"Entry {entry.number} of phase {entry.phase.name}: run {entry.run.tag} {whose}; it is {entry.state}.",
+            what,
+        ]
+
+    return says
+
+
+def _withdraw(target: Target) -> str:
+    reason = target.reason(required=False)
+    withdraw_entry(entry=target.of_entry, user=target.user, reason=reason, origin=target.origin)
+    return f"Entry {target.of_entry.number} ({target.of_entry.run.tag}) withdrawn."
+
+
+def _disqualify(target: Target) -> str:
+    check_organiser(target.campaign, target.user)
+    disqualify_entry(entry=target.of_entry, reason=target.reason(), origin=target.origin)
+    return f"Entry {target.of_entry.number} ({target.of_entry.run.tag}) disqualified."
+
+
+_TEAMS, _ENTRIES = "campaign-teams-page", "campaign-entries-page"
+ACTS: dict[str, Act] = {
+    "publish": Act("Publish the campaign", "Publish", _says_publish, _publish),
+    "archive": Act("Archive the campaign", "Archive", _says_archive, _archive),
+    "delete": Act("Delete the draft", "Delete", _says_delete, _delete, back="campaigns-page"),
+    "extend": Act("Extend a phase", "Extend", _says_extend, _extend, ("closes_at", "zone", "reason")),
+    "pause": Act("Pause a phase", "Pause", _says_pause, _pause, ("reason",)),
+    "resume": Act("Resume a phase", "Resume", _says_resume, _resume),
+    "accept": Act(
+        "Accept a team", "Accept", _says_of_team("Its members can sign the agreements and enter runs."),
+        _change_team("accepted"), back=_TEAMS,
+    ),
+    "decline": Act(
+        "Decline a team", "Decline", _says_of_team("It cannot enter runs. Its owners can request again."),
+        _change_team("declined"), ("maybe-reason",), back=_TEAMS,
+    ),
+    "remove": Act(
+        "Remove a team", "Remove", _says_of_team("Its entries are disqualified, for the reason that you give."),
+        _change_team("removed", required=True), ("reason",), back=_TEAMS,
+    ),
+    "leave": Act(
+        "Withdraw your team", "Withdraw the team",
+        _says_of_team("Its entries are withdrawn, and it cannot enter runs any more."),
+        _change_team("withdrawn"), ("maybe-reason",), organisers=False, back="campaign-team-page",
+    ),
+    "request": Act(
+        "Request again", "Request again", _says_of_team("The organisers decide again whether it takes part."),
+        _change_team("requested"), organisers=False, back="campaign-team-page",
+    ),
+    "withdraw": Act(
+        "Withdraw an entry", "Withdraw",
+        _says_of_entry("Its slot becomes free and its attempt stays counted. Later priorities close up."),
+        _withdraw, ("maybe-reason",), organisers=False, back="",
+    ),
+    "disqualify": Act(
+        "Disqualify an entry", "Disqualify",
+        _says_of_entry("It leaves the campaign's results. Everyone who sees the entry reads your reason."),
+        _disqualify, ("reason",), back=_ENTRIES,
+    ),
+}  # fmt: skip
+
+
+class ActPage(FormPage):
+    """Confirm and do an act. The address names the phase, team or entry that it is about."""
+
+    scopes = {"POST": Scope.MANAGE}
+    reads = ("phase", "team", "entry")
+    fields = ("reason", "zone", "closes_at_day", "closes_at_time")
+
+    def get(self, request: Request, campaign: str, act: str) -> HttpResponse:
+        return self._page(request, *_target(request, campaign, act))
+
+    def post(self, request: Request, campaign: str, act: str) -> HttpResponse:
+        found, target = _target(request, campaign, act)
+        try:
+            done = found.do(target)
+        except (EvalHubError, APIException) as error:
+            return self._page(request, *_target(request, campaign, act), refusal_of(error))
+        messages.success(request._request, done)
+        return see(request, _back(found, target))
+
+    def _page(self, request: Request, found: Act, target: Target, refused: Refusal | None = None) -> HttpResponse:
+        zone = zone_shown(target.phase.zone) if target.phase else "AoE"
+        context = {
+            "campaign": target.campaign,
+            "act": found,
+            "says": found.says(target),
+            "back": _back(found, target),
+            "given": request.data if refused else {"zone": zone},
+            "zones": ZONES,
+        }
+        return answer(request, "runs/campaigns/act.html", context, refused)
+
+
+def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
+    """Return an act and what it is about, which the reader sees. Raise NotAllowed where organisers alone may do it."""
+    of, query = visible_campaign(request, campaign), request.query_params
+    found = ACTS.get(act)
+    if found is None:
+        raise Http404(f"there is no act {act[:40]!r}")
+    if found.organisers:
+        check_organiser(of, request.user)
+    entry = visible_entry(request, _key(query["entry"])) if "entry" in query else None
+    if entry and entry.phase.campaign_id != of.pk:
+        raise Http404(f"campaign {campaign} has no such entry")
+    return found, Target(
+        request=request,
+        campaign=of,
+        phase=visible_phase(request, campaign, query["phase"]) if "phase" in query else None,
+        team=visible_participation(request, campaign, query["team"]) if "team" in query else None,
+        entry=entry,
+    )
+
+
+def _key(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise Http404("there is no such entry") from error
+
+
+def _back(found: Act, target: Target) -> str:
+    """Return the page from which somebody does this."""
+    if found.back == "campaigns-page":
+        return reverse(found.back)
+    name = found.back or (_ENTRIES if is_organiser(target.campaign, target.user) else "campaign-team-page")
+    return reverse(name, args=[target.campaign.slug])

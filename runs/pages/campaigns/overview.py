@@ -1,0 +1,136 @@
+"""What the organisers' desk counts of each phase, in a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from metrics.services.queue.status import with_states
+from runs.models import Campaign, Entry, Participation, Run
+from runs.pages.campaigns.shown import ShownPhase, shown_phases
+from runs.services.campaigns.clock import PhaseState
+
+_ENTERED = Entry.State.ENTERED
+# Of each kind of problem.
+_LISTED = 20
+
+
+@dataclass
+class PhaseCounts:
+    """What the desk says of a phase. `states` and `types` count entries, `evaluations` those of entries that are
+    entered; `problems` are sentences with the address of the entries that they are about."""
+
+    shown: ShownPhase
+    accepted: int
+    with_entries: int = 0
+    late: int = 0
+    baselines: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    evaluations: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    acts: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def without_entries(self) -> int:
+        return self.accepted - self.with_entries
+
+    @property
+    def by_type(self) -> list[tuple[str, int]]:
+        """Return the label of each type of runs, with how many compete."""
+        return [(one["label"], self.types[one["key"]]) for one in self.shown.phase.run_types]
+
+    @property
+    def running(self) -> int:
+        return self.evaluations["queued"] + self.evaluations["evaluating"]
+
+
+def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
+    """Return what the desk says of every phase of a campaign."""
+    accepted = campaign.participations.filter(state=Participation.State.ACCEPTED).count()
+    found = {one.phase.pk: PhaseCounts(one, accepted) for one in shown_phases(campaign, None, now, organiser=True)}
+    entries = Entry.objects.filter(phase__campaign=campaign).order_by()
+    counted = entries.values("phase", "state", "role", "run_type", "late").annotate(n=Count("pk"))
+    for row in counted:
+        of, number = found[row["phase"]], row["n"]
+        of.states[row["state"]] += number
+        if row["state"] == _ENTERED:
+            of.late += number * row["late"]
+            if row["role"] == Entry.Role.COMPETING:
+                of.types[row["run_type"]] += number
+            else:
+                of.baselines += number
+    entered = entries.filter(state=_ENTERED)
+    teams = entered.filter(role=Entry.Role.COMPETING, participation__state=Participation.State.ACCEPTED)
+    for row in teams.values("phase").annotate(n=Count("participation", distinct=True)):
+        found[row["phase"]].with_entries = row["n"]
+    runs = Run.objects.filter(entries__phase__campaign=campaign, entries__state=_ENTERED).order_by()
+    for row in with_states(runs).values("entries__phase", "state").annotate(n=Count("entries")):
+        if row["entries__phase"] in found:
+            found[row["entries__phase"]].evaluations[row["state"]] += row["n"]
+    _add_problems(campaign, entered, found)
+    for of in found.values():
+        of.acts = _acts(campaign, of.shown)
+    return list(found.values())
+
+
+def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts]) -> None:
+    """Add what organisers should look at: failed evaluations, topics without an answer, equal files of two teams."""
+    address = reverse("campaign-entries-page", args=[campaign.slug])
+
+    def listed(phase: int, **asked: str) -> str:
+        return f"{address}?{urlencode({'phase': found[phase].shown.phase.slug, **asked})}"
+
+    for pk, of in found.items():
+        if failed := of.evaluations["failed"]:
+            of.problems.append(
+                (f"{failed} evaluation{'' if failed == 1 else 's'} failed", listed(pk, problem="failed"))
+            )
+    unanswered = entered.filter(run__warnings__counts__topic_missing__gt=0)
+    for row in unanswered.values("phase").annotate(n=Count("pk")):
+        said = f"{row['n']} entr{'y has' if row['n'] == 1 else 'ies have'} no answer to some topics"
+        found[row["phase"]].problems.append((said, listed(row["phase"], problem="unanswered")))
+    equal = (
+        entered.exclude(participation=None)
+        .values("phase", sha256=F("run__sha256"))
+        .annotate(teams=Count("participation", distinct=True), n=Count("pk"))
+        .filter(teams__gt=1)
+        .order_by("phase", "sha256")
+    )
+    for row in equal[:_LISTED]:
+        said = f"{row['n']} entries of {row['teams']} teams have the same file (a hint, not a verdict)"
+        found[row["phase"]].problems.append((said, listed(row["phase"], sha256=row["sha256"])))
+
+
+def _acts(campaign: Campaign, shown: ShownPhase) -> list[tuple[str, str, str]]:
+    """Return the next acts on a phase: the words of a button, its address, and what it does."""
+    if campaign.state != Campaign.State.PUBLISHED:
+        return []
+
+    def address(act: str) -> str:
+        return f"{reverse('campaign-act-page', args=[campaign.slug, act])}?{urlencode({'phase': shown.phase.slug})}"
+
+    acts = []
+    if shown.state != PhaseState.CLOSED:
+        acts.append(("Extend", address("extend"), "a later end for all teams"))
+    if shown.state == PhaseState.OPEN:
+        acts.append(("Pause", address("pause"), "take no runs for now"))
+    if shown.phase.paused_at is not None:
+        acts.append(("Resume", address("resume"), "take runs again"))
+    return acts
+
+
+def with_problem(rows: Any, problem: str) -> Any:
+    """Return those entries that have a problem of this kind."""
+    if problem == "unanswered":
+        return rows.filter(run__warnings__counts__topic_missing__gt=0)
+    if problem == "failed":
+        failed = with_states(Run.objects.filter(entries__in=rows.order_by())).filter(state="failed")
+        return rows.filter(run__in=failed.values("pk"))
+    return rows

@@ -1,0 +1,126 @@
+"""The list of campaigns, and the page of one, which everybody reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from runs.api.campaigns.finding import participation_of, visible_campaign
+from runs.models import Campaign, Collection, Participation, Team
+from runs.pages.campaigns.markdown import rendered
+from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, shown_time
+from runs.services.campaigns import clock
+from runs.services.campaigns.clock import PhaseState
+from runs.services.campaigns.managing import is_organiser
+from runs.views import page, reads
+
+_CAMPAIGNS_OF_A_PAGE = 50
+_OPEN = (PhaseState.OPEN, PhaseState.LATE)
+
+
+@page
+@reads("page")
+def campaigns_page(request: HttpRequest) -> HttpResponse:
+    """List published campaigns, and drafts of the reader's, newest first."""
+    seen = Campaign.objects.visible_to(request.user).select_related("team")
+    found = seen.prefetch_related("phases__extensions")
+    shown = Paginator(found.order_by("-created_at", "slug"), _CAMPAIGNS_OF_A_PAGE).get_page(request.GET.get("page"))
+    now = clock.database_now()
+    context = {
+        "page": shown,
+        "campaigns": [(one, [shown_phase(phase, None, now) for phase in one.phases.all()]) for one in shown],
+        "leads": Team.objects.led_by(request.user).exists(),
+        "now": now,
+    }
+    return render(request, "runs/campaigns/list.html", context)
+
+
+@page
+def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
+    """Show the guidelines of a campaign, its phases with their times, and what the reader may do next."""
+    found = visible_campaign(request, campaign)
+    own, organiser = participation_of(request.user, found), is_organiser(found, request.user)
+    now = clock.database_now()
+    phases = shown_phases(found, own, now, organiser=organiser)
+    accepted = found.participations.filter(state=Participation.State.ACCEPTED).count() if own or organiser else None
+    collections = Collection.objects.visible_to(request.user).filter(phases__campaign=found)
+    closes = found.registration_closes_at
+    context = {
+        "campaign": found,
+        "guidelines": rendered(found.guidelines),
+        "phases": phases,
+        "now": now,
+        "own": own,
+        "organiser": organiser,
+        "accepted": accepted,
+        "seen_collections": set(collections.values_list("pk", flat=True)),
+        "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
+        "takes_registrations": takes_registrations(found, now),
+        "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
+        "steps": _next_steps(request, found, own, organiser, phases, now),
+    }
+    return render(request, "runs/campaigns/campaign.html", context)
+
+
+def takes_registrations(campaign: Campaign, now: datetime) -> bool:
+    """Return whether a team can register now."""
+    closes = campaign.registration_closes_at
+    closed = campaign.registration == Campaign.Registration.CLOSED or (closes is not None and now >= closes)
+    return campaign.state == Campaign.State.PUBLISHED and not closed
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a reader may do next: the words of a link, its address, and what is said beside it."""
+
+    words: str
+    address: str
+    beside: str = ""
+
+
+def _next_steps(
+    request: HttpRequest,
+    campaign: Campaign,
+    own: Participation | None,
+    organiser: bool,
+    phases: list[ShownPhase],
+    now: datetime,
+) -> list[Step]:
+    team = reverse("campaign-team-page", args=[campaign.slug])
+    if organiser:
+        desk = Step("Organise this campaign", reverse("campaign-desk-page", args=[campaign.slug]))
+        return [desk]
+    if own:
+        steps = [Step(f"The desk of {own.name}", team, "your entries, members and what is due")]
+        if own.state == Participation.State.ACCEPTED:
+            steps += [
+                Step(f"Enter a run into {one.phase.name}", _phase_address(campaign, one.phase.slug), _due(one))
+                for one in phases if one.state in _OPEN
+            ]  # fmt: skip
+        return steps
+    if not request.user.is_authenticated:
+        login = f"{reverse('login')}?{urlencode({'next': team})}"
+        if takes_registrations(campaign, now):
+            return [Step("Log in to register a team", login)]
+        return [Step("Log in", login, "if your team takes part")]
+    mine = campaign.participations.filter(team__in=Team.objects.of(request.user)).select_related("team")
+    steps = [
+        Step(f"Take part with {one.name}", team, "your team is registered; you have not joined yet") for one in mine
+    ]
+    if not steps and takes_registrations(campaign, now):
+        steps = [Step("Register a team", team)]
+    return steps
+
+
+def _phase_address(campaign: Campaign, phase: str) -> str:
+    return reverse("campaign-enter-page", args=[campaign.slug, phase])
+
+
+def _due(shown: ShownPhase) -> str:
+    return f"{shown.next} {shown.left}"

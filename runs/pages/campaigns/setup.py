@@ -1,0 +1,256 @@
+"""The pages on which organisers set up a campaign: create and edit it, its phases and its agreements."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.text import slugify
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.engine.grammar import split_names
+from runs.api.campaigns.finding import organised_phase
+from runs.api.campaigns.inputs import (
+    AgreementSerializer,
+    CampaignChangeSerializer,
+    CampaignSerializer,
+    PhaseChangeSerializer,
+    PhaseSerializer,
+)
+from runs.api.origin import origin_of
+from runs.api.parameters import check_fields
+from runs.models import Agreement, Campaign, Collection, Phase, Scope, Signature, Team, User
+from runs.pages.campaigns.inputs import (
+    TYPE_WORDS,
+    ZONES,
+    form_in,
+    form_names,
+    rows_in,
+    rows_of,
+    time_fields,
+    time_in,
+    types_as_lines,
+    types_in,
+    with_spare,
+    zone_shown,
+)
+from runs.pages.campaigns.markdown import rendered
+from runs.pages.campaigns.parts import ChangingDeskPage, answer
+from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
+from runs.services.campaigns.managing import add_agreement, change_campaign, create_campaign
+from runs.services.campaigns.phases import change_phase, create_phase
+
+REGISTRATIONS = {
+    "open": ("Open", "a team takes part at once"),
+    "approval": ("Approval", "you accept or decline each team"),
+    "closed": ("Closed", "no team can register"),
+}
+KINDS = {
+    "evaluation": ("Evaluation", "on a blind collection; teams see no score"),
+    "development": ("Development", "on a collection of its own, for trying out"),
+    "training": ("Training", "on a collection of its own, with known judgements"),
+    "afterwards": ("Afterwards", "runs that come after the campaign"),
+}
+_SCOPES = {"campaign": "the whole campaign", "team": "the team alone"}
+_TEXTS = ("name", "summary", "guidelines", "contact", "registration", "max_team_size", "tag_scope")
+_CAMPAIGN_FIELDS = (*_TEXTS, "registration_closes_at_day", "registration_closes_at_time")
+
+
+def _campaign_fields(request: Request, *names: str) -> dict[str, Any]:
+    """Return the fields of the form of a campaign as the API takes them."""
+    fields: dict[str, Any] = fields_of(request, *names, *_TEXTS)
+    fields["max_team_size"] = fields.get("max_team_size") or None
+    fields["registration_closes_at"] = time_in(request.data, "registration_closes_at", "UTC")
+    return fields
+
+
+def _campaign_choices() -> dict[str, Any]:
+    return {"registrations": REGISTRATIONS, "tag_scopes": _SCOPES}
+
+
+class NewCampaignPage(FormPage):
+    """Create a campaign of one of the teams that the reader owns; it is a draft until it is published."""
+
+    scopes = {"POST": Scope.MANAGE}
+    fields = ("slug", "team", *_CAMPAIGN_FIELDS)
+
+    def get(self, request: Request) -> HttpResponse:
+        return self._page(request)
+
+    def post(self, request: Request) -> HttpResponse:
+        try:
+            given = _campaign_fields(request, "slug", "team")
+            given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
+            serializer = CampaignSerializer(data=given, context={"request": request})
+            serializer.is_valid(raise_exception=True)
+            fields = dict(serializer.validated_data)
+            team, user = fields.pop("team"), cast(User, request.user)
+            made = create_campaign(team=team, user=user, fields=fields, origin=origin_of(request))
+        except (EvalHubError, APIException) as error:
+            return self._page(request, refusal_of(error))
+        messages.success(request._request, f"Campaign {made.name} created. It is a draft; add its first phase next.")
+        return see(request, reverse("campaign-desk-page", args=[made.slug]))
+
+    def _page(self, request: Request, refused: Refusal | None = None) -> HttpResponse:
+        teams = list(Team.objects.led_by(request.user))
+        shared = [team for team in teams if team.personal_of_id is None]
+        proposed = {"team": (shared or teams)[0].slug if teams else "", "registration": "approval"}
+        context = {**_campaign_choices(), "teams": teams, "given": request.data if refused else proposed}
+        return answer(request, "runs/campaigns/new.html", context, refused)
+
+
+class SettingsPage(ChangingDeskPage):
+    """Edit what a campaign says and how teams register."""
+
+    name, template = "campaign-settings-page", "runs/campaigns/settings.html"
+    fields = _CAMPAIGN_FIELDS
+
+    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+        stored = {name: getattr(campaign, name) for name in _TEXTS}
+        stored |= time_fields(campaign.registration_closes_at, "registration_closes_at", "UTC", ends=True)
+        given = request.data if request.method == "POST" else stored
+        return {**_campaign_choices(), "given": given, "preview": rendered(campaign.guidelines, 4)}
+
+    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+        given = _campaign_fields(request)
+        serializer = CampaignChangeSerializer(campaign, given, partial=True, context={"request": request})
+        serializer.is_valid(raise_exception=True)
+        change_campaign(campaign=campaign, changes=serializer.validated_data, origin=origin_of(request))
+        return "Changes saved.", reverse(self.name, args=[campaign.slug])
+
+
+class AgreementsPage(ChangingDeskPage):
+    """List the agreements of a campaign with their signatures, and add one."""
+
+    name, template = "campaign-agreements-page", "runs/campaigns/agreements.html"
+    fields = ("title", "text", "required_of")
+
+    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+        signed = Signature.objects.filter(agreement__campaign=campaign).select_related("user", "participation__team")
+        by_agreement: dict[int, list[Signature]] = {}
+        for one in signed:
+            by_agreement.setdefault(one.agreement_id, []).append(one)
+        return {
+            "agreements": [
+                (one, rendered(one.text, 4), by_agreement.get(one.pk, [])) for one in campaign.agreements.all()
+            ],
+            "required_of": {"each_member": "each member", "one_owner": "an owner of the team"},
+            "given": request.data if request.method == "POST" else {},
+        }
+
+    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+        serializer = AgreementSerializer(data=fields_of(request, *self.fields))
+        serializer.is_valid(raise_exception=True)
+        made: Agreement = add_agreement(campaign=campaign, origin=origin_of(request), **serializer.validated_data)
+        return f"Agreement {made.title} added.", reverse(self.name, args=[campaign.slug])
+
+
+_PHASE_TEXTS = ("name", "description", "collection", "kind")
+_LIMITS = ("slots", "attempts_daily", "attempts_total")
+_TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True}
+_PHASE_FORM = (
+    "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", *_PHASE_TEXTS, *_LIMITS,
+    *(f"{name}_{part}" for name in _TIMES for part in ("day", "time")),
+)  # fmt: skip
+
+
+class PhasePage(ChangingDeskPage):
+    """Add a phase, or edit the one that is named: its times, limits, and the form that an entry answers."""
+
+    template = "runs/campaigns/phase.html"
+
+    def post(self, request: Request, campaign: str, **found: str) -> HttpResponse:
+        # The rows of the editor of a form are too many to declare, so they are checked here.
+        check_fields(request.data, ("csrfmiddlewaretoken", *_PHASE_FORM, *form_names()))
+        if request.data.get("action") == "rows":
+            return self.get(request, campaign, **found)
+        return super().post(request, campaign, **found)
+
+    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+        phase = _phase(request, campaign, found)
+        if request.method == "POST":
+            given, rows = dict(request.data.items()), rows_in(request.data)
+        elif phase:
+            given, rows = _stored(phase), rows_of(phase.form)
+        else:
+            given, rows = {"zone": "AoE", "kind": "evaluation"}, []
+        collections = Collection.objects.managed_by(request.user).order_by("name")
+        return {
+            "phase": phase,
+            "given": given,
+            "rows": with_spare(rows),
+            "kinds": KINDS,
+            "zones": ZONES,
+            "types": TYPE_WORDS,
+            "collections": list(collections),
+            "published": campaign.state != Campaign.State.DRAFT and phase is not None,
+            "entries": phase.entries.exists() if phase else False,
+        }
+
+    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+        phase, given = _phase(request, campaign, found), _phase_fields(request)
+        user, origin = cast(User, request.user), origin_of(request)
+        desk = reverse("campaign-desk-page", args=[campaign.slug])
+        if phase is None:
+            given["slug"] = given.get("slug") or slugify(given.get("name", ""))[:64]
+            serializer = PhaseSerializer(data=given, context={"request": request})
+            serializer.is_valid(raise_exception=True)
+            made = create_phase(campaign=campaign, user=user, fields=serializer.validated_data, origin=origin)
+            return f"Phase {made.name} added.", desk
+        given.pop("slug", None)
+        for name in _same_times(request, phase):
+            given.pop(name)
+        changing = PhaseChangeSerializer(phase, given, partial=True, context={"request": request})
+        changing.is_valid(raise_exception=True)
+        change_phase(phase=phase, user=user, changes=changing.validated_data, origin=origin)
+        return f"Phase {phase.name} saved.", desk
+
+
+def _phase(request: Request, campaign: Campaign, found: dict[str, str]) -> Phase | None:
+    return organised_phase(request, campaign.slug, found["phase"]) if found.get("phase") else None
+
+
+def _stored(phase: Phase) -> dict[str, Any]:
+    """Return what the form shows of a stored phase."""
+    times = [time_fields(getattr(phase, name), name, phase.zone, ends=ends) for name, ends in _TIMES.items()]
+    return {
+        **{name: getattr(phase, name) for name in ("name", "description", "kind", "slug", "place", *_LIMITS)},
+        **{name: text for fields in times for name, text in fields.items()},
+        "collection": phase.collection.slug,
+        "zone": zone_shown(phase.zone),
+        "measures": ", ".join(phase.measures),
+        "run_types": types_as_lines(phase.run_types),
+        "must_answer_all": phase.must_answer_all,
+    }
+
+
+def _same_times(request: Request, phase: Phase) -> list[str]:
+    """Return the times that nobody changed in the form, which does not show fractions of a second."""
+    stored, form = _stored(phase), request.data
+    same_zone = str(form.get("zone", "")).strip() == stored["zone"]
+    return [
+        name for name in _TIMES
+        if same_zone and all(form.get(f"{name}_{part}", "") == stored[f"{name}_{part}"] for part in ("day", "time"))
+    ]  # fmt: skip
+
+
+def _phase_fields(request: Request) -> dict[str, Any]:
+    """Return the fields of the form of a phase as the API takes them; those that are left empty are not set."""
+    form = request.data
+    fields: dict[str, Any] = fields_of(request, "slug", "place", "zone", *_PHASE_TEXTS)
+    fields["zone"] = fields.get("zone", "").strip() or "UTC"
+    fields["place"] = fields.get("place") or 0
+    for name in _TIMES:
+        fields[name] = time_in(form, name, fields["zone"])
+    for name in _LIMITS:
+        fields[name] = str(form.get(name, "")).strip() or None
+    if measures := split_names(str(form.get("measures", ""))):
+        fields["measures"] = measures
+    fields["run_types"] = types_in(str(form.get("run_types", "")))
+    fields["form"] = form_in(rows_in(form))
+    fields["must_answer_all"] = "must_answer_all" in form
+    return fields

@@ -1,0 +1,248 @@
+"""The pages of campaigns, as a browser without scripts sends their forms."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, User
+from tests.campaigns.conftest import Clients
+from tests.campaigns.worlds import CLOSES, LATE, OPENS, Clock, campaign, enter, make_campaign, register, run_of
+from tests.conftest import evaluate_all
+from tests.web.test_pages import page, text_of
+
+pytestmark = pytest.mark.words
+DESK = "/campaigns/cup/desk/"
+TEAM = "/campaigns/cup/team/"
+ACTS = "/campaigns/cup/acts/"
+
+
+def browser(name: str = "") -> Client:
+    made = Client()
+    if name:
+        made.force_login(User.objects.get(username=name))
+    return made
+
+
+def send(client: Client, path: str, status: int = 303, **fields: Any) -> str:
+    """Send a form; returns the page that it leads to, or that says why it did nothing."""
+    answer = client.post(path, fields)
+    assert answer.status_code == status, text_of(answer.content.decode())
+    return text_of(page(client, answer["Location"])) if status == 303 else text_of(answer.content.decode())
+
+
+def file_of(tag: str) -> SimpleUploadedFile:
+    return SimpleUploadedFile("run", run_of(tag).encode())
+
+
+def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
+    """From nothing to a published campaign; a draft is not there for others."""
+    olga, eve = browser("olga"), browser("eve")
+    dark = {"slug": "dark", "name": "Dark", "team": "lab", "blind": True}
+    assert people["olga"].post("/api/v1/collections/", dark, format="json").status_code == 201
+    assert "New campaign" in page(olga, "/campaigns/")
+    fields = {"name": "Cup 2027", "team": "lab", "registration": "open", "tag_scope": "campaign"}
+    said = send(olga, "/new-campaign/", 400, **{**fields, "name": ""})
+    assert "name" in said.lower()
+    assert "It is a draft" in send(olga, "/new-campaign/", **fields, registration_closes_at_day="2027-04-20")
+    made = Campaign.objects.get(slug="cup-2027")
+    assert (made.registration_closes_at or OPENS).isoformat() == "2027-04-21T00:00:00+00:00"
+    for path in ("", "desk/", "team/", "acts/publish/"):
+        assert eve.get(f"/campaigns/cup-2027/{path}").status_code == 404, path
+    desk = "/campaigns/cup-2027/desk/"
+    phase = {
+        "name": "Task 1", "collection": "dark", "kind": "evaluation", "zone": "AoE", "opens_at_day": "2027-04-02",
+        "opens_at_time": "00:00", "closes_at_day": "2027-05-01", "measures": "nDCG@10, AP", "slots": "3",
+        "run_types": "automatic = Automatic\nmanual", "field-0-label": "First stage", "field-0-type": "choice",
+        "field-0-choices": "BM25\nSPLADE", "field-0-required": "on", "field-1-label": "Mail", "field-1-private": "on",
+        "field-1-type": "text", "field-2-type": "text",
+    }  # fmt: skip
+    more = page(olga, f"{desk}new-phase/")
+    assert more.count('name="field-') == more.count('id="field-') + 2 * 3
+    answer = olga.post(f"{desk}new-phase/", {**phase, "action": "rows"})
+    assert 'value="First stage"' in answer.content.decode()
+    assert 'name="field-4-label"' in answer.content.decode()
+    said = send(olga, f"{desk}new-phase/", 400, **{**phase, "field-0-choices": ""})
+    assert "1 to 50 different texts" in said
+    assert "Phase Task 1 added." in send(olga, f"{desk}new-phase/", **phase)
+    stored = Phase.objects.get()
+    assert stored.closes_at.isoformat() == "2027-05-02T12:00:00+00:00"
+    assert [(one["key"], one["type"], one["public"]) for one in stored.form] == [
+        ("first_stage", "choice", True), ("mail", "text", False)
+    ]  # fmt: skip
+    assert stored.run_types == [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "manual"}]
+    assert "Agreement Terms added." in send(olga, f"{desk}agreements/", title="Terms", text="*Be fair.*",
+                                            required_of="each_member")  # fmt: skip
+    text = "# Rank <script>\n[x](javascript:alert(1)) ![p](http://a.example/p.png)\n\n|a|\n|-|\n|1|\n"
+    del fields["team"]
+    changes = {**fields, "summary": "Find it", "guidelines": text, "contact": "olga@example.org"}
+    assert "Changes saved." in send(olga, f"{desk}settings/", **changes)
+    assert "1 phase" in text_of(page(olga, "/campaigns/cup-2027/acts/publish/"))
+    assert "is published" in send(olga, "/campaigns/cup-2027/acts/publish/")
+    html = page(eve, "/campaigns/cup-2027/")
+    assert "<h2>Rank &lt;script&gt;</h2>" in html
+    assert "javascript:alert(1))" in text_of(html)
+    assert "<img src=" not in html.partition("<main")[2]
+    assert 'href="javascript' not in html
+    assert "end of 1 May 2027, anywhere on earth" in html
+    assert "2027-05-02 12:00:00 UTC" in html
+    assert "olga@example.org" not in html
+    assert "Register a team" in html
+
+
+@pytest.mark.django_db
+def test_times_are_refused_where_a_zone_has_none(people: Clients) -> None:
+    make_campaign(people["olga"], publish=False)
+    given = {"name": "Task", "collection": "dark", "kind": "evaluation", "zone": "Europe/Lisbon",
+             "opens_at_day": "2027-03-28", "opens_at_time": "01:30", "closes_at_day": "2027-05-01"}  # fmt: skip
+    olga = browser("olga")
+    assert "pass over" in send(olga, f"{DESK}phases/task/", 400, **given)
+    assert "Choose the day" in send(olga, f"{DESK}phases/task/", 400, **{**given, "opens_at_day": ""})
+    assert "Unknown zone" in send(olga, f"{DESK}phases/task/", 400, **{**given, "zone": "Mars/Base"})
+    assert "saved" in send(olga, f"{DESK}phases/task/", **{**given, "opens_at_time": "02:30"})
+    assert Phase.objects.get().opens_at.isoformat() == "2027-03-28T01:30:00+00:00"
+
+
+def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock) -> None:
+    form = [{"key": "first_stage", "label": "First stage", "required": True},
+            {"key": "parts", "label": "Parts", "type": "choices", "choices": ["a", "b"]},
+            {"key": "size", "label": "Size", "type": "number"},
+            {"key": "neural", "label": "Neural", "type": "yes_no"}]  # fmt: skip
+    make_campaign(people["olga"], form=form, slots=2, run_types=[{"key": "manual", "label": "Manual"}])
+    Agreement.objects.create(campaign=campaign(), title="Terms", text="Be fair.", sha256="ab" * 32)
+    ann, abe, anybody = browser("ann"), browser("abe"), browser()
+    assert anybody.get(TEAM).status_code == 302
+    assert "Log in to register a team" in page(anybody, "/campaigns/cup/")
+    said = send(ann, TEAM, 400, action="register", team="apples", agreements=["ab" * 32])
+    assert "Type your name" in said
+    said = send(
+        ann, TEAM, action="register", team="apples", name="The Apples", agreements=["ab" * 32], typed_name="Ann"
+    )
+    assert "The Apples takes part." in said
+    assert "Take part with The Apples" in page(abe, TEAM)
+    assert "Sign the agreements next." in send(abe, TEAM, action="join", team="apples")
+    assert "signed as Abe" in send(abe, TEAM, action="sign", agreement="ab" * 32, typed_name="Abe")
+    clock.now = OPENS
+    enter_page = f"{TEAM}task/"
+    answers = {"answer-first_stage": "BM25", "answer-parts": ["a", "b"], "answer-size": "1.5", "answer-neural": "no",
+               "run_type": "manual"}  # fmt: skip
+    said = send(ann, enter_page, 200, action="check", file=file_of("one"), **answers)
+    assert "The file can be entered" in said
+    assert not Entry.objects.exists()
+    broken = SimpleUploadedFile("run", b"1 Q0 a 1 x tag\n")
+    assert "Not accepted" in send(ann, enter_page, 422, action="check", file=broken, **answers)
+    said = send(ann, enter_page, 422, action="enter", file=file_of("one"), run_type="manual")
+    assert "an answer is required" in said
+    said = send(ann, enter_page, action="enter", file=file_of("one"), **answers)
+    assert "Entry 1 received." in said
+    assert "2027-04-02 12:00:00 UTC" in said
+    entry = Entry.objects.get()
+    assert entry.answers == {"first_stage": "BM25", "parts": ["a", "b"], "size": 1.5, "neural": False}
+    assert entry.run.sha256 in said
+    assert "Entry 2 received." in send(abe, enter_page, action="enter", file=file_of("other"), **answers)
+    assert "the most there are" in send(abe, enter_page, 409, action="enter", file=file_of("third"), **answers)
+    first, second = Entry.objects.order_by("number")
+    order = {f"priority-{first.pk}": "2", f"priority-{second.pk}": "1"}
+    assert "Order saved: other, one." in send(abe, TEAM, action="order", phase="task", **order)
+    same = dict.fromkeys(order, "1")
+    assert "Two entries have priority 1" in send(abe, TEAM, 400, action="order", phase="task", **same)
+    said = send(ann, f"/campaigns/cup/entries/{first.pk}/", action="save", **{**answers, "answer-first_stage": "BM25+"})
+    assert "Answers saved." in said
+    assert "Later priorities close up" in page(ann, f"{ACTS}withdraw/?entry={second.pk}")
+    assert "withdrawn" in send(ann, f"{ACTS}withdraw/?entry={second.pk}", reason="a bug")
+    first.refresh_from_db()
+    assert first.priority == 1
+    evaluate_all()
+    html = page(ann, TEAM)
+    assert "received" in html
+    assert "evaluated" not in html
+
+
+def test_no_page_of_a_team_is_there_for_another(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        assert register(people[name], team).status_code == 201
+    clock.now = OPENS
+    assert enter(people["ann"], "one").status_code == 201
+    entry = Entry.objects.get()
+    ben, eve = browser("ben"), browser("eve")
+    for one in (ben, eve, browser("abe")):
+        assert one.get(f"/campaigns/cup/entries/{entry.pk}/").status_code == 404
+        assert one.get(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
+        assert one.post(f"{ACTS}withdraw/?entry={entry.pk}").status_code == 404
+        for path in (DESK, f"{DESK}entries/", f"{DESK}teams/", f"{DESK}enter/", f"{ACTS}remove/?team=apples"):
+            assert one.get(path).status_code == 403, path
+    assert "one" not in re.findall(r">\d+ (\w+)</a>", page(ben, TEAM))
+    assert eve.get(f"{TEAM}task/")["Location"] == TEAM
+    # It names another team's entry, so that it names none of the own.
+    assert "No entry was ordered." in send(ben, TEAM, action="order", phase="task", **{f"priority-{entry.pk}": "9"})
+    entry.refresh_from_db()
+    assert (entry.state, entry.priority) == ("entered", 1)
+
+
+def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"], run_types=[{"key": "manual", "label": "Manual"}])
+    Campaign.objects.update(registration="approval")
+    olga = browser("olga")
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        assert register(people[name], team).status_code == 201
+    assert "2 teams wait" in page(olga, DESK)
+    for team in ("apples", "berries"):
+        assert "has 1 member and 0 entries" in text_of(page(olga, f"{ACTS}accept/?team={team}"))
+        assert "is accepted now" in send(olga, f"{ACTS}accept/?team={team}")
+    clock.now = OPENS
+    same = run_of("same")
+    Campaign.objects.update(tag_scope="team")
+    for name in ("ann", "ben"):
+        assert enter(people[name], "same", same, run_type="manual").status_code == 201, name
+    html = text_of(page(olga, DESK))
+    assert "With entries 2" in html
+    assert "Without entries 0" in html
+    assert "2 entries of 2 teams have the same file" in html
+    assert "Manual 2" in html
+    said = send(olga, f"{ACTS}pause/?phase=task", reason="wrong topics")
+    assert "is paused" in said
+    assert "paused: wrong topics" in text_of(page(browser(), "/campaigns/cup/")).lower()
+    assert "takes runs again" in send(olga, f"{ACTS}resume/?phase=task")
+    later = {"closes_at_day": "2027-05-10", "zone": "AoE", "reason": "power cut"}
+    earlier = {**later, "closes_at_day": "2027-04-10"}
+    assert "is later than that" in send(olga, f"{ACTS}extend/?phase=task", 409, **earlier)
+    assert "closes for all teams at" in send(olga, f"{ACTS}extend/?phase=task", **later)
+    one = {**later, "closes_at_day": "2027-05-11"}
+    assert "for team apples" in send(olga, f"{ACTS}extend/?phase=task&team=apples", **one)
+    seen = text_of(page(browser(), "/campaigns/cup/"))
+    assert "for all teams: power cut" in seen
+    assert "apples" not in seen
+    assert "for team apples alone" in text_of(page(olga, "/campaigns/cup/"))
+    entry = Entry.objects.get(participation__team__slug="berries")
+    assert "disqualified" in send(olga, f"{ACTS}disqualify/?entry={entry.pk}", reason="copied")
+    assert send(olga, f"{ACTS}disqualify/?entry={entry.pk}", 409, reason="again")
+    listed = text_of(page(olga, f"{DESK}entries/?team=berries"))
+    assert "copied" in listed
+    assert "apples" not in listed.partition("What you can do")[2]
+    assert "Removed" not in send(olga, f"{ACTS}remove/?team=berries", 400)
+    assert "is removed now" in send(olga, f"{ACTS}remove/?team=berries", reason="fraud")
+    assert Participation.objects.get(team__slug="berries").state == "removed"
+
+
+def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = LATE + timedelta(days=1)
+    olga, path = browser("olga"), f"{DESK}enter/"
+    fields = {"phase": "task", "action": "enter"}
+    said = send(olga, path, role="baseline", label="BM25", file=file_of("bm"), **fields)
+    assert "Entry 1 received." in said
+    assert "Say why" in send(olga, path, 400, role="competing", on_behalf_of="apples", file=file_of("late"), **fields)
+    said = send(olga, path, role="competing", on_behalf_of="apples", reason="mail", file=file_of("late"), **fields)
+    assert "late" in said
+    assert Entry.objects.get(number=2).late
+    assert "do not compete" in send(olga, path, 400, role="competing", file=file_of("x"), **fields)
+    assert clock.now > CLOSES
+    assert "closed; the last byte" in send(browser("ann"), f"{TEAM}task/", 409, action="enter", file=file_of("mine"))
+    assert Collection.objects.get().runs.count() == 2
