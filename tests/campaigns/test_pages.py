@@ -231,18 +231,22 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
 
 
 def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock) -> None:
-    make_campaign(people["olga"])
+    """Baselines have no type of run, and answer nothing."""
+    make_campaign(people["olga"], run_types=[{"key": "manual"}], form=[{"key": "stage", "required": True}])
     assert register(people["ann"], "apples").status_code == 201
     clock.now = LATE + timedelta(days=1)
     olga, path = browser("olga"), f"{DESK}enter/"
     fields = {"phase": "task", "action": "enter"}
     said = send(olga, path, role="baseline", label="BM25", file=file_of("bm"), **fields)
     assert "Entry 1 received." in said
-    assert "Say why" in send(olga, path, 400, role="competing", on_behalf_of="apples", file=file_of("late"), **fields)
-    said = send(olga, path, role="competing", on_behalf_of="apples", reason="mail", file=file_of("late"), **fields)
+    own = {"role": "competing", "on_behalf_of": "apples", "run_type": "manual", "answer-stage": "BM25", **fields}
+    assert "Say why" in send(olga, path, 400, file=file_of("late"), **own)
+    said = send(olga, path, reason="mail", file=file_of("late"), **own)
     assert "late" in said
     assert Entry.objects.get(number=2).late
     assert "do not compete" in send(olga, path, 400, role="competing", file=file_of("x"), **fields)
     assert clock.now > CLOSES
-    assert "closed; the last byte" in send(browser("ann"), f"{TEAM}task/", 409, action="enter", file=file_of("mine"))
+    assert "closed; the last byte" in send(
+        browser("ann"), f"{TEAM}task/", 409, action="enter", file=file_of("mine"), run_type="manual"
+    )
     assert Collection.objects.get().runs.count() == 2

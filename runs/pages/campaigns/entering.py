@@ -41,6 +41,7 @@ from runs.services.campaigns.managing import check_organiser, is_organiser
 
 _TEXTS = ("tag", "run_type", "description", "run")
 _OF_ORGANISERS = ("role", "label", "on_behalf_of", "reason")
+_ROLES = {"baseline": "baseline", "out_of_competition": "out of competition", "competing": "competing, for a team"}
 # Runs of the collection that are offered beside a file.
 _OFFERED = 100
 
@@ -186,7 +187,7 @@ class OwnEntryPage(_EntryForm):
             **frame(phase.campaign, "campaign-entries-page"),
             "phases": list(phase.campaign.phases.all()),
             "accepted": list(accepted),
-            "roles": Entry.Role.choices,
+            "roles": _ROLES,
             "shown": shown_phase(phase, None, clock.database_now()),
             "runs": _offered(phase, phase.campaign.team_id),
         }

@@ -103,9 +103,9 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     """Return what a member reads: phases with what is left, entries by phase, and the people of the team."""
     now = clock.database_now()
     with_all = ("run__collection", "run__team", "phase")
-    entries = list(
-        Entry.objects.filter(participation=own).select_related(*with_all).order_by("priority", "-arrived_at", "number")
-    )
+    rows_of = Entry.objects.filter(participation=own).select_related(*with_all)
+    # Those that count come first.
+    entries = sorted(rows_of, key=lambda one: (one.priority is None, one.priority or 0, one.number))
     known = statuses([one.run for one in entries], request.user)
     phases = []
     for shown in shown_phases(campaign, own, now):

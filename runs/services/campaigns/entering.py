@@ -75,8 +75,9 @@ class EntryUpload(RunUpload):
         asked = self.asked
         # Before the file is read, what needs no lock; the same is decided again in the transaction.
         _check_time(asked, asked.phase)
-        read_run_type(asked.phase.run_types, asked.run_type)
-        read_answers(asked.phase.form, asked.answers)
+        if asked.participation and asked.role == _Role.COMPETING:
+            read_run_type(asked.phase.run_types, asked.run_type)
+            read_answers(asked.phase.form, asked.answers)
         made = super().check()
         check_run(asked, made)
         return made
