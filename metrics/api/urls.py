@@ -6,7 +6,7 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, configurations, frontier, importance, saved_views, systems, what_if
 from metrics.api.boards import views as boards
-from metrics.api.campaigns import results
+from metrics.api.campaigns import releases, results
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
@@ -185,6 +185,11 @@ urlpatterns = [
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/packet/", results.PacketView.as_view(), name="packet"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/results/", results.ResultsView.as_view(), name="phase-results"),
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/releases/", releases.ReleaseList.as_view(), name="phase-releases"
+    ),
+    path("releases/<uuid:release>/", releases.ReleaseDetail.as_view(), name="phase-release"),
+    path("releases/<uuid:release>/now/", releases.ReleaseNow.as_view(), name="phase-release-now"),
     path("measures/", measures.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),
 ]

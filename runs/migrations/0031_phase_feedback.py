@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='entry',
             name='chosen',
-            field=models.BooleanField(db_default=False, default=False, help_text='by its team, for the official board'),
+            field=models.BooleanField(db_default=False, default=False, help_text='by its team, for the official leaderboard'),
         ),
         migrations.AddField(
             model_name='phase',
@@ -23,12 +23,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='phase',
             name='feedback',
-            field=models.CharField(choices=[('none', 'None'), ('own', 'Own'), ('board', 'Board')], db_default='none', default='none', help_text='what teams see at once: nothing, their own values, or the board too', max_length=5),
+            field=models.CharField(choices=[('none', 'None'), ('own', 'Own'), ('board', 'Board')], db_default='none', default='none', help_text='what teams see at once: nothing, their own values, or the leaderboard too', max_length=5),
         ),
         migrations.AddField(
             model_name='phase',
             name='selection',
-            field=models.CharField(choices=[('all', 'All'), ('best', 'Best'), ('latest', 'Latest'), ('chosen', 'Chosen')], db_default='all', default='all', help_text='which entries of a team stand on the official board', max_length=6),
+            field=models.CharField(choices=[('all', 'All'), ('best', 'Best'), ('latest', 'Latest'), ('chosen', 'Chosen')], db_default='all', default='all', help_text='which entries of a team stand on the official leaderboard', max_length=6),
         ),
         migrations.AddConstraint(
             model_name='phase',

@@ -34,6 +34,7 @@ from runs.models.lineage import RunLink, RunParent
 from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.published import Packet
+from runs.models.releases import Release
 from runs.models.runs import Run, System
 from runs.models.saved_views import View
 from runs.models.sessions import SessionSet
@@ -75,6 +76,7 @@ __all__ = [
     "Qrels",
     "QuotaCounter",
     "RateCounter",
+    "Release",
     "RememberedAnswer",
     "Run",
     "RunLink",

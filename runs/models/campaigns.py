@@ -131,14 +131,14 @@ class Phase(models.Model):
         choices=Feedback.choices,
         default=Feedback.NONE,
         db_default=Feedback.NONE,
-        help_text="what teams see at once: nothing, their own values, or the board too",
+        help_text="what teams see at once: nothing, their own values, or the leaderboard too",
     )
     selection = models.CharField(
         max_length=6,
         choices=Selection.choices,
         default=Selection.ALL,
         db_default=Selection.ALL,
-        help_text="which entries of a team stand on the official board",
+        help_text="which entries of a team stand on the official leaderboard",
     )
     chosen_max = models.PositiveIntegerField(default=1, db_default=1, help_text="entries that a team may choose")
     must_answer_all = models.BooleanField(default=False, help_text="refuse a run without an answer to a topic")

@@ -87,8 +87,8 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
     phase that is not over.
     """
     with transaction.atomic():
-        # The row lock of PostgreSQL blocks a simultaneous activation; the conditional update decides.
-        locked = Collection.objects.select_for_update().get(pk=collection.pk)
+        # The lock blocks a simultaneous activation; the conditional update decides.
+        locked = locked_collection(collection)
         qrels, now, before = locked.active_qrels, timezone.now(), locked.disclosure
         check_phases_over(locked)
         if locked.blind and qrels is None:
@@ -114,6 +114,11 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
         if public:
             collection_released(qrels, origin.request_id)
     return qrels
+
+
+def locked_collection(collection: Collection) -> Collection:
+    """Return a collection as it is now; neither it nor its active judgements change until the transaction ends."""
+    return Collection.objects.select_for_update().get(pk=collection.pk)
 
 
 def _check_blind(collection: Collection, wanted: bool) -> None:

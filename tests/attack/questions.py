@@ -146,6 +146,8 @@ DEAREST: dict[str, str] = {
     "allowance": f"{_API}campaigns/attack/phases/task/allowance/",
     "packet": f"{_API}campaigns/attack/phases/task/packet/",
     "phase-results": f"{_API}campaigns/attack/phases/task/results/?reference=best_of_team",
+    "phase-releases": f"{_API}campaigns/attack/phases/task/releases/?limit=200",
+    "phase-release": f"{_API}releases/{_NOBODYS}/",
     "entry": f"{_API}entries/{_NOBODYS}/",
     "run-notes": _RUN + "notes/?limit=200",
     "collection-notes": _BOARD + "notes/?limit=200",

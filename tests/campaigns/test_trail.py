@@ -6,10 +6,9 @@ from datetime import timedelta
 
 from rest_framework.test import APIClient
 
-from runs.models import AuditEvent, Collection, Disclosure, User
-from runs.services.audit import Origin
-from runs.services.collections import disclose
+from runs.models import AuditEvent
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.conftest import evaluate_all
 from tests.runs.test_audit import OF_CAMPAIGNS
 
 
@@ -37,9 +36,12 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     olga.post(f"{made['url']}disqualify/", {"reason": "x"}, format="json")
     later = (CLOSES + timedelta(days=1)).isoformat()
     olga.post(f"{PHASE}extend/", {"closes_at": later, "reason": "x"}, format="json")
-    clock.now = LATE
-    by = Origin(actor=User.objects.get(username="olga"))
-    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS, origin=by)
+    clock.now = LATE + timedelta(days=1)
+    planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
+    assert olga.delete(planned["url"]).status_code == 204
+    planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
+    evaluate_all()
+    assert olga.post(f"{planned['url']}now/").status_code == 200
     olga.post(f"{CAMPAIGN}archive/")
     events = AuditEvent.objects.filter(actor__in=("olga", "ann", "abe"))
     every = {action for action in AuditEvent.Action.values if action.startswith(OF_CAMPAIGNS)}

@@ -201,7 +201,16 @@ ADMINISTRATION = {
 
 
 # tests/campaigns/test_trail.py tries them.
-OF_CAMPAIGNS = ("campaign.", "phase.", "agreement.", "participation.", "participant.", "entry.", "collection.disclosed")
+OF_CAMPAIGNS = (
+    "campaign.",
+    "phase.",
+    "agreement.",
+    "participation.",
+    "participant.",
+    "entry.",
+    "release.",
+    "collection.disclosed",
+)
 
 
 def webhook_address() -> str:

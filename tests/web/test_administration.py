@@ -71,6 +71,7 @@ UNSEEN = {
     "Extension",
     "Participation",
     "Phase",
+    "Release",
     "Signature",
     "View",
     "ShareLink",

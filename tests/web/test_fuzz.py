@@ -86,6 +86,7 @@ WHOLE_ANSWERS = (
     ("campaigns/cup-one/agreements/", {}),
     ("campaigns/cup-one/phases/task/entries/", {}),
     ("campaigns/cup-one/phases/task/allowance/", {"team": "guests"}),
+    ("campaigns/cup-one/phases/task/releases/", {}),
     ("campaigns/cup-one/phases/task/results/", {"team": "guests", "reference": "best_of_team"}),
     ("entries/{entry}/", {}),
     ("me/runs/", {}),

@@ -121,6 +121,12 @@ MATRIX: dict[str, dict[str, str]] = {
     "allowance":          {"GET":    "401 200 403 403 403 403 403"},
     "phase-results":      {"GET":    "401 200 403 403 403 403 403"},
     "packet":             {"GET":    "401 200 403 403 403 403 403"},
+    "phase-releases":     {"GET":    ALL,
+                           "POST":   "401 403 403 201 403 201 403"},
+    # It is planned.
+    "phase-release":      {"GET":    "404 404 404 200 404 200 200",
+                           "DELETE": "401 404 404 204 404 204 403"},
+    "phase-release-now":  {"POST":   "401 404 404 200 404 200 403"},
     # It is withdrawn.
     "entry":              {"GET":    "404 200 404 200 404 200 200",
                            "PATCH":  "401 409 404 409 404 409 403"},
@@ -606,6 +612,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("phase", "PATCH"): lambda: {"name": "Renamed"},
     ("phase-extend", "POST"): lambda: {"closes_at": "2091-01-01", "reason": "power cut"},
     ("phase-pause", "POST"): lambda: {"reason": "power cut"},
+    ("phase-releases", "POST"): lambda: {"audience": "public"},
     ("entries", "POST"): lambda: file_of(GOOD.replace("good", "another")),
     ("priorities", "PUT"): lambda: {"order": []},
     ("entry", "PATCH"): lambda: {"run_type": ""},

@@ -31,6 +31,7 @@ from runs.models import (
     Note,
     Participation,
     Phase,
+    Release,
     Run,
     ShareLink,
     Signature,
@@ -159,7 +160,8 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
 def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
     """The parameters of a campaign of the lab's, open since long ago, with a withdrawn entry of the participant's;
     those of other collections go."""
-    Entry.objects.exclude(phase__collection__slug=slug).delete()
+    for kind in (Entry, Release):
+        kind.objects.exclude(phase__collection__slug=slug).delete()
     Campaign.objects.exclude(phases__collection__slug=slug).delete()
     lab, guests = (Team.objects.get(slug=name) for name in ("lab", "guests"))
     fields = {"name": "Cup", "team": lab, "state": "published", "registration": "open"}
@@ -184,6 +186,7 @@ def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
         "participant": "participant",
         "agreement": terms.sha256,
         "entry": str(entry.pk),
+        "release": str(Release.objects.get_or_create(phase=phase, audience=Release.Audience.TEAMS)[0].pk),
     }
 
 

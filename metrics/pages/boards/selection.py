@@ -14,7 +14,8 @@ from metrics.engine.errors import EvalHubError
 from metrics.pages.boards.questions import kept_fields, with_shown_measures
 from metrics.pages.parts import Query, changed
 from metrics.questions.parameters import measure_in, measures_in, scores_in
-from metrics.services.boards.leaderboard import Leaderboard, read_progress
+from metrics.services.boards.evaluating import read_progress
+from metrics.services.boards.leaderboard import Leaderboard
 from metrics.services.comparisons.comparison import MAX_RUNS
 from runs.models import Collection, Run
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Count, Q, QuerySet, Value, When
+from django.db.models import Case, Q, QuerySet, Value, When
 
 from metrics.engine.cautions import Caution
 from metrics.engine.grammar import Measure
@@ -15,10 +15,10 @@ from metrics.models import Evaluation, MetricVector
 from metrics.services.boards.columns import Arrangement, Cell, ShownColumn, arranged, read_cells, values_of
 from metrics.services.boards.fair_order import FairOrder, fair_order
 from metrics.services.boards.filter import Term, asks_for, filtered
-from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, runs_with_states
+from metrics.services.boards.states import NOT_CURRENT, RANKED, STALE, UNRANKED, count_states, runs_with_states
 from metrics.services.boards.versions import ALL, BEST, LATEST, Chosen, Lineup, Place, expected_means, read_versions
 from metrics.services.queue.damage import check_files
-from metrics.services.snapshots import one_snapshot, read_in_snapshot
+from metrics.services.snapshots import read_in_snapshot
 from metrics.services.values.common_values import qrels_cautions
 from metrics.services.values.evaluate import JUDGED
 from metrics.services.values.judged_views import Mean, covered_topics, means_of, sound_means
@@ -38,7 +38,7 @@ _SHOWN = (
 _NOTHING: Mean = (None, 0)
 # Of a run without values of these judgements: its key, its state, and the evaluation to show.
 _OTHERS = ("pk", "board_state", "evaluation_shown")
-_MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
+MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # Long columns, which no row shows.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
 _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}" for name in _LONG))
@@ -113,7 +113,7 @@ class Leaderboard:
     @property
     def waiting(self) -> bool:
         """Return whether runs are still to be evaluated, so that all ranks are provisional."""
-        return any(self.states.get(state) for state in _MOVING)
+        return any(self.states.get(state) for state in MOVING)
 
     @property
     def cautions(self) -> list[Caution]:
@@ -124,7 +124,11 @@ class Leaderboard:
 @dataclass(frozen=True)
 class BoardQuery:
     """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
-    ranked run whose row is read whatever page is shown."""
+    ranked run whose row is read whatever page is shown.
+
+    With `within` the leaderboard is of these runs alone, as if the collection had no others. Those of them that are
+    `unplaced` stand at their place by value without a rank, and others are ranked as if they were not there.
+    """
 
     measures: list[Measure]
     sort: Measure
@@ -138,6 +142,8 @@ class BoardQuery:
     arrange: Arrangement | None = None
     hold: UUID | None = None
     versions: str = ALL
+    within: frozenset[UUID] | None = None
+    unplaced: frozenset[UUID] = frozenset()
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -165,6 +171,8 @@ class _Board:
         """Return the run of each evaluation under these judgements, in the order of submission."""
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated().with_files()
         named = list(current.order_by("run__created_at", "run").values_list("pk", "same_files", "run_id"))
+        within = self.query.within
+        named = [row for row in named if within is None or row[2] in within]
         check_files(Evaluation, ((pk, same) for pk, same, _ in named))
         return {pk: run for pk, _, run in named}
 
@@ -202,6 +210,8 @@ class _Board:
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
+        if self.query.within is not None:
+            runs = runs.filter(pk__in=self.query.within)
         if self.query.versions != ALL:
             runs = runs.filter(Q(system__isnull=True) | Q(pk__in=self.lineup.shown))
         means = Evaluation.objects.current(self.qrels, self.scores).evaluated()
@@ -218,6 +228,12 @@ def read_leaderboard(*, collection: Collection, query: BoardQuery) -> Leaderboar
     return read_in_snapshot(lambda: _read_board(collection, query))
 
 
+def read_order(collection: Collection, qrels: Qrels, query: BoardQuery) -> list[tuple[UUID, float]]:
+    """Return the ranked runs of a leaderboard under these judgements with their means, best first."""
+    board = _Board(collection, qrels, query)
+    return [(board.runs[pk], mean) for pk, mean in board.order.ranked]
+
+
 def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     board = _Board(collection, active_qrels(collection), query)
     order = board.order
@@ -227,7 +243,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         places = board.lineup.ranked_anew(places, board.runs)
     ranked = sum(place.rank is not None for place in places)
     held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
-    states = _states(collection, board.qrels, board.scores)
+    states = count_states(collection, board.qrels, board.scores, query.within)
     # Runs without values of these judgements follow the evaluated ones, stale runs first.
     last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
     others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
@@ -347,42 +363,3 @@ def runs_shown(*, collection: Collection, query: BoardQuery) -> list[UUID]:
     """Return the runs on all pages of the leaderboard, in the order of their keys."""
     source = _Board(collection, active_qrels(collection), query)
     return list(source.shown.order_by("pk").values_list("pk", flat=True))
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of evaluating a collection under its active judgements; `states` counts the live runs."""
-
-    qrels: Qrels
-    scores: str
-    states: dict[str, int]
-
-    @property
-    def total(self) -> int:
-        return sum(self.states.values())
-
-    @property
-    def evaluated(self) -> int:
-        return self.states.get(Evaluation.State.EVALUATED, 0)
-
-    @property
-    def done(self) -> bool:
-        """Return whether no run is queued or being evaluated; failed runs stay failed."""
-        return not any(self.states.get(state) for state in _MOVING)
-
-
-def read_progress(*, collection: Collection, scores: str | None = None) -> Progress:
-    with one_snapshot():
-        qrels = active_qrels(collection)
-        scores = scores or collection.scores
-        return Progress(qrels, scores, _states(collection, qrels, scores))
-
-
-def _states(collection: Collection, qrels: Qrels, scores: str) -> dict[str, int]:
-    """Return the number of live runs by state. A run without a requested evaluation counts as queued."""
-    current = Evaluation.objects.current(qrels, scores)
-    states: dict[str, int] = dict(current.order_by().values_list("state").annotate(Count("pk")))
-    unasked = Run.objects.filter(collection=collection, deleted_at=None).count() - sum(states.values())
-    if unasked > 0:
-        states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
-    return states

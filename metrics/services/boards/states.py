@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
 from metrics.models import Evaluation
@@ -45,3 +46,21 @@ def runs_with_states(collection: Collection, qrels: Qrels, scores: str, below: I
             evaluation_shown=Coalesce(F("newest"), F("current")),
         )
     )
+
+
+def count_states(
+    collection: Collection, qrels: Qrels, scores: str, within: frozenset[UUID] | None = None
+) -> dict[str, int]:
+    """Return the number of live runs by state, of all or of those `within`. A run without a requested evaluation counts
+    as queued."""
+    current, live = (
+        Evaluation.objects.current(qrels, scores),
+        Run.objects.filter(collection=collection, deleted_at=None),
+    )
+    if within is not None:
+        current, live = current.filter(run__in=within), live.filter(pk__in=within)
+    states: dict[str, int] = dict(current.order_by().values_list("state").annotate(Count("pk")))
+    unasked = live.count() - sum(states.values())
+    if unasked > 0:
+        states[Evaluation.State.QUEUED] = states.get(Evaluation.State.QUEUED, 0) + unasked
+    return states

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
 from metrics.models import Comparison, Evaluation, Job, SessionEvaluation
+from metrics.services.campaigns.releasing import release_due
 from metrics.services.comparisons.stored import sweep_comparisons
 from metrics.services.queue.lifecycle import due_jobs, forget_dispatch, reap_expired, take_due, under_way
 from metrics.services.queue.notices import announce_done
@@ -34,6 +35,8 @@ FAILED_SECONDS = 1.0
 _FULL = "OOM "
 # How often the broker is asked where nothing is to be sent.
 BROKER_SECONDS = 5.0
+# How often planned releases are looked for.
+RELEASING_SECONDS = 1.5
 # How often due deliveries of webhooks are looked for.
 SENDING_SECONDS = 0.5
 BATCH = 50
@@ -96,6 +99,7 @@ class Dispatcher(threading.Thread):
             # After the evaluations, with the remaining room in the broker.
             Step("publishing comparisons", 0.0, lambda: publish_comparisons(publish_comparison, waiting), sends=True),
             Step("asking the broker", BROKER_SECONDS, waiting, sends=True),
+            Step("releasing", RELEASING_SECONDS, release_due),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311

@@ -89,7 +89,7 @@ class Phase(TypedDict):
     yours: Yours | None
     measures: Annotated[list[str], "the first one is the primary one"]
     feedback: Annotated[str, OneOf(models.Phase.Feedback.choices), "what teams see at once"]
-    selection: Annotated[str, OneOf(models.Phase.Selection.choices), "which entries stand on the official board"]
+    selection: Annotated[str, OneOf(models.Phase.Selection.choices), "which entries stand on the official leaderboard"]
     chosen_max: Annotated[int, "entries that a team may choose"]
     disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom results on the collection are shown"]
     limits: Limits
@@ -189,7 +189,7 @@ class Entry(TypedDict):
     label: str
     run_type: str
     priority: int | None
-    chosen: Annotated[bool, "by its team, for the official board"]
+    chosen: Annotated[bool, "by its team, for the official leaderboard"]
     answers: JSONObject
     status: RunStatus
     warnings: FileReport

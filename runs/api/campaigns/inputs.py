@@ -214,7 +214,7 @@ class EntryChangeSerializer(KnownFields, serializers.Serializer[Any]):
     answered = answers.Entry
     run_type = serializers.CharField(max_length=31, required=False, allow_blank=True)
     answers = JSONObjectField(required=False)
-    chosen = serializers.BooleanField(required=False, help_text="for the official board, where teams choose")
+    chosen = serializers.BooleanField(required=False, help_text="for the official leaderboard, where teams choose")
 
 
 class PrioritiesSerializer(KnownFields, serializers.Serializer[Any]):

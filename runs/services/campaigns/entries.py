@@ -117,9 +117,9 @@ def order_priorities(
 
 
 def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
-    """Change the answers or the run type of an entry, or choose it for the official board. Raise Conflict unless it is
-    entered and its phase open, or if the team has chosen as many as it may; Unprocessable for answers that do not fit
-    the form."""
+    """Change the answers or the run type of an entry, or choose it for the official leaderboard. Raise Conflict
+    unless it is entered and its phase open, or if the team has chosen as many as it may; Unprocessable for answers that
+    do not fit the form."""
     with transaction.atomic():
         found = locked_entry(entry)
         check_open(found.phase, found.participation, clock.database_now())
@@ -142,7 +142,7 @@ def _check_choice(entry: Entry) -> None:
     """Raise Conflict if the phase has nothing to choose, or the team, whose row is locked, has chosen enough."""
     phase = entry.phase
     if phase.selection != Phase.Selection.CHOSEN or entry.role != _Role.COMPETING:
-        message = f"the official board of phase {phase.slug} takes entries by the rule {phase.selection}"
+        message = f"the official leaderboard of phase {phase.slug} takes entries by the rule {phase.selection}"
         raise Conflict(message, code="nothing_to_choose", pointer="/chosen")
     own = {"phase": phase, "participation": entry.participation_id, "state": _State.ENTERED, "chosen": True}
     if Entry.objects.filter(**own).count() >= phase.chosen_max:
