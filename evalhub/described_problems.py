@@ -43,7 +43,7 @@ CODES = {
     "phase_planned phase_paused phase_closed phase_not_open phase_not_paused phase_has_opened phase_has_entries "
     "release_in_the_past release_needs_qrels evaluations_running already_planned release_cancelled "
     "feedback_would_leak nothing_to_choose too_many_chosen "
-    "phase_not_over evaluations_running deadline_only_moves_later evaluation_needs_blind "
+    "phase_not_over deadline_only_moves_later evaluation_needs_blind "
     "enter_through_phase entered_in_phase "
     "agreement_missing no_slot_left tag_is_team_name priority_taken not_withdrawable team_not_accepted "
     "already_in_campaign already_registered organiser_takes_part registration_closed roster_closed team_is_full "
