@@ -142,10 +142,11 @@ def _of_ties(values: Matrix, pairs: Pairs, test: str, result: PairedResult) -> l
     if not TESTS[test].paired or any(caution.code == "heavy_ties" for caution in result.cautions):
         return []
     first, second = pairs.indices()
-    shares = [
-        np.count_nonzero(np.abs(values[a] - values[b]) <= noise_of(values, a, b)[:, None], axis=1) / values.shape[1]
-        for a, b in chunks(first, second, values.shape[1])
-    ]
+    noise, shares, done = noise_of(values, first, second)[:, None], [], 0
+    for a, b in chunks(first, second, values.shape[1]):
+        ties = np.count_nonzero(np.abs(values[a] - values[b]) <= noise[done : done + len(a)], axis=1)
+        shares.append(ties / values.shape[1])
+        done += len(a)
     return heavy_ties(np.concatenate(shares))
 
 
