@@ -23,7 +23,7 @@ from runs.models import Collection, Qrels
 
 Text = Mapping[str, str]
 # At most this many runs are listed to select; others can be selected on a leaderboard.
-_LISTED = 300
+_LISTED = 200
 _NAMED = 24
 _KEPT = ("scores", "min_difference", "family")
 

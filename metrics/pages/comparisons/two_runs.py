@@ -29,7 +29,8 @@ from runs.models import Collection, document_address
 
 # All tests of one pair, in addition to the requested ones.
 PAIRWISE = [name for name, test in TESTS.items() if test.paired and not (test.simultaneous or test.omnibus)]
-_TOPICS_SHOWN = 500
+# The topics that the page lists; the API has all of them.
+_TOPICS_SHOWN = 200
 _NEAR = 8
 # Rankings are read from the submitted files to their end: from long ones only if a topic is requested.
 _READ_AT_ONCE = 50_000_000
@@ -165,6 +166,7 @@ def _rankings(shown: Shown, pair: ShownPair, topics: list[TopicLine]) -> dict[st
     near: dict[str, Any] = {
         "topics": topics,
         "topic": topic,
+        "listed": any(line.topic_id == topic for line in topics),
         "wins": [line for line in topics if line.size > 0][:_NEAR],
         "losses": [line for line in topics if line.size < 0][:_NEAR],
     }
