@@ -9,6 +9,7 @@ from importlib import import_module
 # Where each command's function is; named as text, so that none pays for what another one imports.
 _LOCAL: dict[str, str] = {
     "eval": "evalhub.local.eval:main",
+    "verify-snapshot": "evalhub.local.verify_snapshot:main",
     "--version": "evalhub.version:main",
 }
 # Those of the client, which are those of its own command evh.
@@ -23,6 +24,7 @@ _SERVICE = "django.core.management:execute_from_command_line"
 _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --version which EvalHub this is
 
   eval             evaluate run files locally, as trec_eval does: no server, no database
+  verify-snapshot  check the archive of a snapshot: no server, no database
   serve            run the web server and its worker on this machine
   web              run the web server alone; run its workers separately
   demo             create a simulated collection, print its leaderboard, serve it

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, register_converter
+from django.urls.converters import StringConverter
 
 from metrics.pages import scripts, shared, shares
 from metrics.pages.boards import (
@@ -16,11 +17,28 @@ from metrics.pages.boards import (
     what_if,
 )
 from metrics.pages.boards import views as boards
+from metrics.pages.campaigns import snapshots
 from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
 from metrics.pages.sessions import sets as session_sets
 from metrics.pages.values import heat_map, measures, runs, topics
+
+
+class SnapshotConverter(StringConverter):
+    """Match the code of a snapshot: at least 20 digits of its SHA-256. Keys of share links are shorter."""
+
+    regex = "[0-9a-f]{20,64}"
+
+
+class SnapshotFormConverter(StringConverter):
+    """Match the forms of a snapshot."""
+
+    regex = "|".join(form.replace(".", r"\.") for form in snapshots.FILES)
+
+
+register_converter(SnapshotConverter, "snapshot_code")
+register_converter(SnapshotFormConverter, "snapshot_form")
 
 urlpatterns: list[URLPattern] = [
     path("collections/<slug:slug>/", boards.collection_page, name="collection-page"),
@@ -58,6 +76,8 @@ urlpatterns: list[URLPattern] = [
     path("session-sets/<uuid:session_set>/status/", session_sets.session_set_status, name="session-set-status"),
     path("session-sets/<uuid:session_set>/sessions/<str:session>/", session_sets.session_page, name="session-page"),
     path("shares/", shares.SharesPage.as_view(), name="shares-page"),
+    path("s/<snapshot_code:snapshot>/", snapshots.snapshot_page, name="snapshot-page"),
+    path("s/<snapshot_code:snapshot>.<snapshot_form:form>", snapshots.snapshot_file, name="snapshot-file"),
     path("s/<slug:share>/", shared.open_page, name="open-share"),
     path("shared/<slug:share>/", shared.shared_page, name="shared-page"),
     path("shared/<slug:share>/export/<slug:kind>/", shared.shared_file, name="shared-file"),

@@ -6,7 +6,7 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, configurations, frontier, importance, saved_views, systems, what_if
 from metrics.api.boards import views as boards
-from metrics.api.campaigns import releases, results
+from metrics.api.campaigns import releases, results, snapshots
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
 from metrics.api.sessions import boards as session_boards
@@ -183,6 +183,9 @@ urlpatterns = [
     path(_SET + "sessions/<str:session>/", sessions.OneSessionView.as_view(), name="one-session"),
     path("systems/", systems.SystemList.as_view(), name="systems"),
     path("systems/<slug:team>/<str:system>/", systems.SystemDetail.as_view(), name="system"),
+    path("campaigns/<slug:campaign>/snapshots/", snapshots.SnapshotList.as_view(), name="snapshots"),
+    path("snapshots/<slug:snapshot>/", snapshots.SnapshotDetail.as_view(), name="snapshot"),
+    path("snapshots/<slug:snapshot>/withdraw/", snapshots.SnapshotWithdraw.as_view(), name="snapshot-withdraw"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/packet/", results.PacketView.as_view(), name="packet"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/results/", results.ResultsView.as_view(), name="phase-results"),
     path(

@@ -33,7 +33,7 @@ from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.lineage import RunLink, RunParent
 from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
-from runs.models.published import Packet
+from runs.models.published import Packet, Snapshot
 from runs.models.releases import Release
 from runs.models.runs import Run, System
 from runs.models.saved_views import View
@@ -85,6 +85,7 @@ __all__ = [
     "SessionSet",
     "ShareLink",
     "Signature",
+    "Snapshot",
     "Submission",
     "System",
     "Team",

@@ -1,13 +1,20 @@
-"""What was given out of a campaign and stays as it was: the packets of teams."""
+"""What was given out of a campaign and stays as it was: packets of teams, and snapshots that papers cite."""
 
 from __future__ import annotations
 
 import hashlib
 
+from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
-from runs.models.campaigns import Participation, Phase
+from runs.models.accounts import User
+from runs.models.campaigns import Campaign, Participation, Phase
+from runs.models.text import check_line
+
+# A DOI without the address of its resolver.
+DOI_RULE = r"10\.[0-9]{4,9}/[^\s<>\"\\{}]{1,200}"
 
 
 class Packet(models.Model):
@@ -37,3 +44,58 @@ class Packet(models.Model):
     def is_sound(self) -> bool:
         """Return whether it is as it was made."""
         return hashlib.sha256(self.content).hexdigest() == self.sha256
+
+
+class Snapshot(models.Model):
+    """The results of a phase, or of all phases of a campaign, as a paper cites them. It is never deleted or changed,
+    but for its DOI, which is given once, and its withdrawal.
+
+    `manifest` is JSON in its canonical form, `sha256` that of its bytes, `code` the beginning of it by which the
+    snapshot is addressed, `archive` a compressed tar file with the manifest and the files that it names.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="snapshots")
+    phase = models.ForeignKey(
+        Phase, null=True, on_delete=models.PROTECT, related_name="snapshots", help_text="empty: all phases"
+    )
+    number = models.PositiveIntegerField(help_text="in its campaign, from 1")
+    code = models.CharField(max_length=64, unique=True)
+    sha256 = models.CharField(max_length=64, unique=True)
+    label = models.CharField(max_length=200, validators=[check_line])
+    manifest = models.TextField()
+    archive = models.BinaryField()
+    archive_bytes = models.BigIntegerField()
+    archive_sha256 = models.CharField(max_length=64)
+    created_at = models.DateTimeField(editable=False)
+    actor = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    supersedes = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="superseded_by")
+    withdrawn_at = models.DateTimeField(null=True, editable=False)
+    withdrawn_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
+    doi = models.CharField(
+        max_length=220,
+        blank=True,
+        validators=[RegexValidator(rf"\A{DOI_RULE}\Z", "write it as 10.5281/zenodo.1234567")],
+    )
+
+    class Meta:
+        ordering = ("campaign", "-number")
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "number"), name="one_snapshot_per_number"),
+            models.CheckConstraint(
+                condition=Q(withdrawn_at=None, withdrawn_reason="")
+                | (Q(withdrawn_at__isnull=False) & ~Q(withdrawn_reason="")),
+                name="a_withdrawn_snapshot_has_a_reason",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.code
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether its manifest is as it was made."""
+        return hashlib.sha256(self.manifest.encode()).hexdigest() == self.sha256
+
+    @property
+    def has_sound_archive(self) -> bool:
+        return hashlib.sha256(self.archive).hexdigest() == self.archive_sha256

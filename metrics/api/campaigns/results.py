@@ -106,7 +106,7 @@ class PacketView(APIView):
         edition = edition_of(asked.phase, asked.qrels, sees_all=asked.sees_all)
         kept = kept_packet(edition, asked.participation)
         if kept is None:
-            check_evaluated(edition)
+            check_evaluated(edition.phase, edition.qrels)
             begin_drawing()
 
             def read() -> OwnResults:

@@ -44,13 +44,12 @@ def keep_packet(edition: Edition, participation: Participation, *, name: str, co
     return Packet.objects.get_or_create(**key, defaults=made)[0]
 
 
-def check_evaluated(edition: Edition) -> None:
+def check_evaluated(phase: Phase, qrels: Qrels) -> None:
     """Raise Conflict (`evaluations_running`) while an entry of the phase waits for its evaluation."""
-    entries = edition.phase.entries.filter(state=Entry.State.ENTERED)
-    scores = edition.phase.collection.scores
+    entries = phase.entries.filter(state=Entry.State.ENTERED)
     settled = Evaluation.objects.filter(run__entries__in=entries, state__in=_SETTLED)
-    settled = settled.counting(Q(qrels=edition.qrels), scores)
+    settled = settled.counting(Q(qrels=qrels), phase.collection.scores)
     waiting = entries.exclude(run__in=settled.values("run")).count()
     if waiting:
-        message = f"{waiting} entries of phase {edition.phase.slug} are still being evaluated; ask again when they are"
+        message = f"{waiting} entries of phase {phase.slug} are still being evaluated; ask again when they are"
         raise Conflict(message, code="evaluations_running")

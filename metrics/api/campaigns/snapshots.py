@@ -1,0 +1,224 @@
+"""The API of snapshots: make one of a campaign's results, read it, give it a DOI, withdraw it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, TypedDict, cast
+
+from django.db import transaction
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.exports.campaigns.cited import cited_of
+from metrics.exports.campaigns.snapshot import archive_of, sealed, tables_of
+from metrics.questions.snapshots import site_of, visible_snapshot
+from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.campaigns.manifest import freeze_phase, manifest_of, shown_manifest
+from metrics.services.campaigns.packets import check_evaluated
+from metrics.services.snapshots import read_in_snapshot
+from runs.api import idempotency
+from runs.api.access import check_scores
+from runs.api.campaigns.finding import organised_campaign, visible_campaign
+from runs.api.campaigns.inputs import ReasonSerializer
+from runs.api.fields import JSONObject
+from runs.api.lists import AnswerList
+from runs.api.origin import origin_of
+from runs.api.parameters import KnownFields
+from runs.api.shapes import Url, shape
+from runs.errors import Conflict, InvalidInput
+from runs.models import Campaign, Phase, Scope, Snapshot, User
+from runs.models.campaigns import SLUG_RULE
+from runs.models.published import DOI_RULE
+from runs.models.text import check_line
+from runs.services.campaigns import clock
+from runs.services.campaigns.managing import check_organiser
+from runs.services.campaigns.snapshots import give_doi, keep_snapshot, snapshots_seen_by, withdraw_snapshot
+
+
+class SnapshotAnswer(TypedDict):
+    """A snapshot; `page` is the address that a paper cites."""
+
+    sha256: str
+    code: Annotated[str, "the beginning of the SHA-256 by which it is addressed"]
+    url: Url
+    page: str
+    campaign: str
+    phase: Annotated[str | None, "null: all phases"]
+    number: int
+    label: str
+    created_at: datetime
+    archive_sha256: str
+    archive_bytes: int
+    supersedes: Annotated[str | None, "the code of the one before"]
+    superseded_by: str | None
+    withdrawn_at: datetime | None
+    withdrawn_reason: str
+    doi: str
+    citation: str
+
+
+class SnapshotContent(SnapshotAnswer):
+    """A snapshot with its content; that of a withdrawn one has no values."""
+
+    manifest: JSONObject
+
+
+class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
+    phase = serializers.RegexField(
+        rf"\A{SLUG_RULE}\Z", required=False, allow_null=True, default=None, help_text="default: all phases"
+    )
+    label = serializers.CharField(  # type: ignore[assignment]
+        max_length=200, validators=[check_line], default="results"
+    )
+
+
+class DoiSerializer(KnownFields, serializers.Serializer[Any]):
+    doi = serializers.RegexField(
+        rf"\A{DOI_RULE}\Z", max_length=220, error_messages={"invalid": "write it as 10.5281/zenodo.1234567"}
+    )
+
+
+SHAPE, CONTENT = shape(SnapshotAnswer), shape(SnapshotContent)
+
+
+def snapshot_answer(request: Request, found: Snapshot) -> SnapshotAnswer:
+    cited = cited_of(found, site_of(request))
+    after = found.superseded_by.order_by("number").values_list("code", flat=True).first()
+    return SnapshotAnswer(
+        sha256=found.sha256,
+        code=found.code,
+        url=f"{site_of(request)}/api/v1/snapshots/{found.code}/",
+        page=cited.address,
+        campaign=found.campaign.slug,
+        phase=found.phase.slug if found.phase else None,
+        number=found.number,
+        label=found.label,
+        created_at=found.created_at,
+        archive_sha256=found.archive_sha256,
+        archive_bytes=found.archive_bytes,
+        supersedes=found.supersedes.code if found.supersedes else None,
+        superseded_by=after,
+        withdrawn_at=found.withdrawn_at,
+        withdrawn_reason=found.withdrawn_reason,
+        doi=found.doi,
+        citation=cited.text,
+    )
+
+
+def _content(request: Request, found: Snapshot) -> SnapshotContent:
+    return SnapshotContent(**snapshot_answer(request, found), manifest=shown_manifest(found))
+
+
+def _may_make(request: Request, body: Any, campaign: str) -> bool:
+    return bool(Campaign.objects.organised_by(request.user).filter(slug=campaign).exists())
+
+
+class SnapshotList(AnswerList[Snapshot]):
+    """The snapshots of a campaign that the caller sees, newest first; POST makes one of a phase or of all of them. The
+    same results are one snapshot, which is answered with 200."""
+
+    serializer_class = SHAPE
+    scopes = {"POST": Scope.MANAGE}
+    problems = (403, 409)
+    queryset = Snapshot.objects.none()
+
+    def get_queryset(self) -> QuerySet[Snapshot]:
+        if getattr(self, "swagger_fake_view", False):
+            return Snapshot.objects.none()
+        campaign = visible_campaign(self.request, self.kwargs["campaign"])
+        return (
+            snapshots_seen_by(self.request.user)
+            .filter(campaign=campaign)
+            .select_related("supersedes")
+            .defer("archive", "manifest")
+            .order_by("-number")
+        )
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        page = self.paginate_queryset(self.get_queryset()) or []
+        return self.get_paginated_response([snapshot_answer(request, one) for one in page])
+
+    @extend_schema(request=SnapshotSerializer, responses={201: SHAPE, 200: SHAPE}, parameters=[idempotency.PARAMETER])
+    @idempotency.idempotent(_may_make)
+    def post(self, request: Request, campaign: str) -> Response:
+        found = organised_campaign(request, campaign)
+        serializer = SnapshotSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fields = serializer.validated_data
+        phases = found.phases.select_related("collection", "campaign__team").prefetch_related("extensions")
+        one = phases.filter(slug=fields["phase"]).first() if fields["phase"] else None
+        if fields["phase"] and one is None:
+            raise InvalidInput(f"campaign {found} has no phase {fields['phase']!r}", code="invalid", pointer="/phase")
+        wanted = [one] if one else list(phases)
+        manifest, files = read_in_snapshot(lambda: _read(request, found, wanted, not one, fields["label"]))
+        site = site_of(request)
+
+        def archive(made: Snapshot) -> bytes:
+            return archive_of(manifest, files, cited_of(made, site))
+
+        user, origin = cast(User, request.user), origin_of(request)
+        of: dict[str, Any] = {"campaign": found, "phase": one, "label": fields["label"], "user": user, "origin": origin}
+        with transaction.atomic():
+            made, new = keep_snapshot(**of, manifest=manifest, archive=archive)
+            data = snapshot_answer(request, made)
+            code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
+            response = Response(data, code, headers={"Location": data["url"]})
+            idempotency.remember(request, lambda: response)
+        return response
+
+
+def _read(
+    request: Request, campaign: Campaign, phases: list[Phase], whole: bool, label: str
+) -> tuple[bytes, dict[str, bytes]]:
+    """Return the manifest and the tables of these phases. Raise Conflict for one that is not over, or whose entries are
+    not evaluated; Blind for one whose results the organiser does not see."""
+    frozen, files = [], dict[str, bytes]()
+    for phase in phases:
+        check_scores(request, phase.collection)
+        if clock.database_now() < clock.last_closing_time(phase):
+            message = f"phase {phase.slug} is not over; a snapshot has its results when every team is done"
+            raise Conflict(message, code="phase_not_over", pointer="/phase")
+        qrels = active_qrels(phase.collection)
+        check_evaluated(phase, qrels)
+        frozen.append(freeze_phase(phase, qrels))
+        files |= tables_of(frozen[-1])
+    return sealed(manifest_of(campaign, frozen, whole=whole, label=label), files), files
+
+
+class SnapshotDetail(APIView):
+    """One snapshot with its content; PATCH gives it a DOI, once."""
+
+    scopes = {"PATCH": Scope.MANAGE}
+    problems = (403, 409)
+
+    @extend_schema(responses=CONTENT)
+    def get(self, request: Request, snapshot: str) -> Response:
+        return Response(_content(request, visible_snapshot(request, snapshot)))
+
+    @extend_schema(request=DoiSerializer, responses=SHAPE)
+    def patch(self, request: Request, snapshot: str) -> Response:
+        found = visible_snapshot(request, snapshot)
+        check_organiser(found.campaign, request.user)
+        serializer = DoiSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        give_doi(snapshot=found, doi=serializer.validated_data["doi"], origin=origin_of(request))
+        return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))
+
+
+class SnapshotWithdraw(APIView):
+    """Withdraw a snapshot for a reason: its address stays and says so, its content is not given out any more."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(request=ReasonSerializer, responses=SHAPE)
+    def post(self, request: Request, snapshot: str) -> Response:
+        found = visible_snapshot(request, snapshot)
+        check_organiser(found.campaign, request.user)
+        serializer = ReasonSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        withdraw_snapshot(snapshot=found, reason=serializer.validated_data["reason"], origin=origin_of(request))
+        return Response(snapshot_answer(request, visible_snapshot(request, snapshot)))

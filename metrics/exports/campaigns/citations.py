@@ -1,0 +1,202 @@
+"""How a snapshot is cited: as text, and in the forms that programs read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from metrics.exports.comparisons.latex import escaped
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+@dataclass(frozen=True)
+class Cited:
+    """What a citation names. `address` is the permanent one, `site` that of the server, `before` the address of the
+    snapshot that it supersedes; `doi` is empty where none was given."""
+
+    title: str
+    author: str
+    campaign: str
+    campaign_address: str
+    number: int
+    sha256: str
+    address: str
+    site: str
+    at: datetime
+    before: str = ""
+    doi: str = ""
+
+    @property
+    def on(self) -> datetime:
+        return self.at.astimezone(UTC)
+
+    @property
+    def publisher(self) -> str:
+        return f"EvalHub at {urlsplit(self.site).netloc}"
+
+    @property
+    def text(self) -> str:
+        """Return the suggested citation."""
+        where = f"https://doi.org/{self.doi}" if self.doi else self.address
+        return (
+            f"{self.author} ({self.on.year}). {self.title}, snapshot {self.number} [Data set]. {self.publisher}. "
+            f"sha256:{self.sha256}; {where}"
+        )
+
+
+def citation_cff(cited: Cited) -> str:
+    """Return a CITATION.cff, version 1.2.0. Texts are quoted as in JSON, which YAML reads."""
+    lines = [
+        "cff-version: 1.2.0",
+        "message: Cite these results as below.",
+        "type: dataset",
+        f"title: {_quoted(cited.title)}",
+        "authors:",
+        f"  - name: {_quoted(cited.author)}",
+        f"version: {_quoted(str(cited.number))}",
+        f"date-released: {_quoted(cited.on.date().isoformat())}",
+        f"url: {_quoted(cited.address)}",
+        *([f"doi: {_quoted(cited.doi)}"] if cited.doi else []),
+        "identifiers:",
+        "  - type: other",
+        f"    value: {_quoted(f'sha256:{cited.sha256}')}",
+        "    description: SHA-256 of the manifest in canonical JSON (RFC 8785)",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def datacite(cited: Cited) -> str:
+    """Return metadata of DataCite's schema 4 as JSON, ready for a DOI."""
+    related = [_related(cited.campaign_address, "IsVersionOf")]
+    if cited.before:
+        related.append(_related(cited.before, "IsNewVersionOf"))
+    return _json(
+        {
+            "schemaVersion": "http://datacite.org/schema/kernel-4",
+            **({"doi": cited.doi} if cited.doi else {}),
+            "creators": [{"name": cited.author, "nameType": "Organizational"}],
+            "titles": [{"title": cited.title}],
+            "publisher": {"name": cited.publisher},
+            "publicationYear": cited.on.year,
+            "types": {"resourceTypeGeneral": "Dataset", "resourceType": "Results of an evaluation campaign"},
+            "version": str(cited.number),
+            "url": cited.address,
+            "dates": [{"date": cited.on.date().isoformat(), "dateType": "Created"}],
+            "identifiers": [{"identifier": f"sha256:{cited.sha256}", "identifierType": "SHA-256"}],
+            "relatedIdentifiers": related,
+            "language": "en",
+        }
+    )
+
+
+def bibtex(cited: Cited) -> str:
+    fields = {
+        "author": f"{{{escaped(cited.author)}}}",
+        "title": f"{{{escaped(f'{cited.title}, snapshot {cited.number}')}}}",
+        "howpublished": escaped(f"Data set, {cited.publisher}"),
+        "year": str(cited.on.year),
+        "month": _MONTHS[cited.on.month - 1],
+        **({"doi": cited.doi} if cited.doi else {}),
+        "url": cited.address,
+        "note": f"SHA-256 {cited.sha256}",
+    }
+    # The name of a month is a macro of BibTeX, which has no braces.
+    lines = [f"  {name} = {text if name == 'month' else f'{{{text}}}'}," for name, text in fields.items()]
+    return "\n".join([f"@misc{{evalhub-{cited.campaign}-s{cited.number},", *lines, "}", ""])
+
+
+def ris(cited: Cited) -> str:
+    one_line = " ".join(cited.title.split())
+    rows = [
+        ("TY", "DATA"),
+        ("AU", " ".join(cited.author.split())),
+        ("TI", one_line),
+        ("PY", str(cited.on.year)),
+        ("DA", f"{cited.on:%Y/%m/%d}/"),
+        ("ET", str(cited.number)),
+        ("PB", cited.publisher),
+        *([("DO", cited.doi)] if cited.doi else []),
+        ("UR", cited.address),
+        ("N1", f"sha256:{cited.sha256}"),
+        ("ER", ""),
+    ]
+    return "".join(f"{name}  - {text}\r\n" for name, text in rows)
+
+
+def csl(cited: Cited) -> str:
+    """Return an item of the Citation Style Language, in a list as its processors read it."""
+    item = {
+        "id": f"evalhub-{cited.campaign}-s{cited.number}",
+        "type": "dataset",
+        "title": cited.title,
+        "author": [{"literal": cited.author}],
+        "issued": {"date-parts": [[cited.on.year, cited.on.month, cited.on.day]]},
+        "publisher": cited.publisher,
+        "version": str(cited.number),
+        **({"DOI": cited.doi} if cited.doi else {}),
+        "URL": cited.address,
+        "note": f"sha256:{cited.sha256}",
+    }
+    return _json([item])
+
+
+def ro_crate(cited: Cited, files: Mapping[str, bytes]) -> str:
+    """Return the metadata of an RO-Crate 1.1 with these files."""
+    parts = [
+        {"@id": name, "@type": "File", "name": name, "encodingFormat": _kind(name), "contentSize": str(len(content))}
+        for name, content in files.items()
+    ]
+    author = {"@id": "#author", "@type": "Organization", "name": cited.author}
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": cited.title,
+        "description": f"Results of campaign {cited.campaign}, snapshot {cited.number}, sha256:{cited.sha256}",
+        "datePublished": cited.on.date().isoformat(),
+        "version": str(cited.number),
+        "identifier": cited.address,
+        "author": {"@id": "#author"},
+        "publisher": {"@id": "#publisher"},
+        "license": "Ask the organisers of the campaign.",
+        "hasPart": [{"@id": part["@id"]} for part in parts],
+    }
+    described = {
+        "@id": "ro-crate-metadata.json",
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        "about": {"@id": "./"},
+    }
+    publisher = {"@id": "#publisher", "@type": "Organization", "name": cited.publisher}
+    graph = [described, root, author, publisher, *parts]
+    return _json({"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph})
+
+
+# The ending of an address: what makes the text, and its content type.
+FORMS: dict[str, tuple[Callable[[Cited], str], str]] = {
+    "bib": (bibtex, "application/x-bibtex"),
+    "ris": (ris, "application/x-research-info-systems"),
+    "csl.json": (csl, "application/vnd.citationstyles.csl+json"),
+    "datacite.json": (datacite, "application/vnd.datacite.datacite+json"),
+    "cff": (citation_cff, "text/yaml; charset=utf-8"),
+}
+
+
+def _related(address: str, relation: str) -> dict[str, str]:
+    return {"relatedIdentifier": address, "relatedIdentifierType": "URL", "relationType": relation}
+
+
+def _kind(name: str) -> str:
+    return "application/json" if name.endswith(".json") else "text/tab-separated-values"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)

@@ -1,0 +1,115 @@
+"""A snapshot as files: its manifest, the tables that it names, how it is cited, and all of them in one archive.
+
+The manifest names every table with its SHA-256, and the SHA-256 of the manifest is the snapshot's. Files that name its
+address, number or day in turn (how it is cited) stand beside it; SHA256SUMS has the digests of all files of the
+archive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import zstandard
+
+from metrics.exports.campaigns.citations import Cited, citation_cff, datacite, ro_crate
+from metrics.exports.campaigns.packet import UPPER_MEDIAN, set_said
+from metrics.exports.campaigns.tables import tab_separated
+from metrics.services.campaigns.manifest import FrozenPhase
+from runs.formats.canonical_json import canonical
+
+_LEVEL = 10
+
+
+def tables_of(frozen: FrozenPhase) -> dict[str, bytes]:
+    """Return the tables of a phase by the names of their files, which begin with the phase's."""
+    texts = {"board.tsv": _board(frozen), "topics.tsv": _topics(frozen), "values.tsv": _values(frozen)}
+    return {f"{frozen.phase.slug}/{name}": text.encode() for name, text in texts.items()}
+
+
+def sealed(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """Return the manifest with its files in its canonical form."""
+    listed = {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)} for name, content in files.items()
+    }
+    return canonical({**manifest, "files": listed})
+
+
+def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> bytes:
+    """Return a tar file compressed by Zstandard: names in order, the time of the snapshot, nobody's user."""
+    held = {"manifest.json": manifest, **files}
+    held |= {
+        "CITATION.cff": citation_cff(cited).encode(),
+        "datacite.json": datacite(cited).encode(),
+        "ro-crate-metadata.json": ro_crate(cited, held).encode(),
+    }
+    sums = "".join(f"{hashlib.sha256(held[name]).hexdigest()}  {name}\n" for name in sorted(held))
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(_tar({**held, "SHA256SUMS": sums.encode()}, cited.at))
+
+
+def _tar(files: Mapping[str, bytes], at: datetime) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name in sorted(files):
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.mode = len(files[name]), int(at.timestamp()), 0o644
+            tar.addfile(info, io.BytesIO(files[name]))
+    return buffer.getvalue()
+
+
+def _board(frozen: FrozenPhase) -> str:
+    names = [measure.name for measure in frozen.read.measures]
+    columns = ["rank", "tier", "number", "team", "tag", "role", "run_type", "late", "judged@10", "judged_depth",
+               *(f"{name}{end}" for name in names for end in ("", " low", " high", " topics"))]  # fmt: skip
+    described = {one.row: one for one in frozen.described}
+    placed = [row for row, _ in frozen.places]
+    ranks = dict(frozen.places)
+    rows = []
+    # Late runs stand below the official ones.
+    for row in [*placed, *(row for row in described if row not in ranks)]:
+        one, entry = described[row], frozen.read.entries[row]
+        team = entry.participation.name if entry.participation else ""
+        cells: list[Any] = [ranks.get(row), frozen.tiers.get(row), entry.number, team, entry.run.tag, entry.role,
+                            entry.run_type, entry.late, one.judged, one.depth]  # fmt: skip
+        for name in names:
+            mean, topics = one.means[name]
+            cells += [mean, *one.intervals.get(name, (None, None)), topics]
+        rows.append(cells)
+    comments = ["low and high: 95% interval of the mean over topics, by Student's t"]
+    return tab_separated(columns, rows, comments)
+
+
+def _topics(frozen: FrozenPhase) -> str:
+    rows = []
+    for one in frozen.sets:
+        for measure in frozen.read.by_topic:
+            numbers = one.by_topic[measure.name]
+            columns = (
+                numbers.n,
+                numbers.low,
+                numbers.q1,
+                numbers.median,
+                numbers.median_upper,
+                numbers.q3,
+                numbers.high,
+            )
+            for topic, *cells in zip(frozen.read.qrels.topic_ids, *(each.tolist() for each in columns), strict=True):
+                rows.append([one.run_type, topic, measure.name, *cells])
+    columns_named = ["run_type", "topic", "measure", "n", "min", "q1", "median", "median_upper", "q3", "max"]
+    return tab_separated(columns_named, rows, [*(set_said(one) for one in frozen.sets), UPPER_MEDIAN])
+
+
+def _values(frozen: FrozenPhase) -> str:
+    rows = (
+        [entry.number, entry.run.tag, measure.name, topic, value]
+        for row, entry in enumerate(frozen.read.entries)
+        for measure in frozen.read.by_topic
+        for topic, value in zip(
+            frozen.read.qrels.topic_ids, frozen.read.values[measure.name][row].tolist(), strict=True
+        )
+    )
+    return tab_separated(["entry", "tag", "measure", "topic", "value"], rows)

@@ -1,0 +1,142 @@
+"""The permanent address of a snapshot: a page for people, and its forms for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+
+from metrics.exports.campaigns.citations import FORMS
+from metrics.exports.campaigns.cited import cited_of
+from metrics.questions.snapshots import site_of, visible_snapshot
+from metrics.services.campaigns.manifest import counts_of, shown_manifest
+from runs.errors import Gone, StoredValueCorrupt
+from runs.models import Snapshot
+from runs.views import page
+
+# Rows of a table on the page; the archive has all of them.
+_SHOWN = 200
+_ARCHIVE, _MANIFEST = "tar.zst", "json"
+
+
+def _manifest(snapshot: Snapshot, site: str) -> bytes:
+    """Return the bytes whose SHA-256 is the snapshot's; of a withdrawn one what is left of them."""
+    if snapshot.withdrawn_at is None:
+        return snapshot.manifest.encode()
+    return json.dumps(shown_manifest(snapshot), ensure_ascii=False, indent=1).encode()
+
+
+def _archive(snapshot: Snapshot, site: str) -> bytes:
+    if snapshot.withdrawn_at:
+        message = f"snapshot {snapshot.code} was withdrawn: {snapshot.withdrawn_reason}"
+        raise Gone(message, code="snapshot_withdrawn")
+    if not snapshot.has_sound_archive:
+        raise StoredValueCorrupt(f"the archive of snapshot {snapshot.code} is damaged; ask the operator for a backup")
+    return bytes(snapshot.archive)
+
+
+def _citing(form: str) -> Callable[[Snapshot, str], bytes]:
+    return lambda snapshot, site: FORMS[form][0](cited_of(snapshot, site)).encode()
+
+
+# The ending of an address: what makes the file, and its content type.
+FILES: Mapping[str, tuple[Callable[[Snapshot, str], bytes], str]] = {
+    _MANIFEST: (_manifest, "application/json"),
+    _ARCHIVE: (_archive, "application/zstd"),
+    **{form: (_citing(form), kind) for form, (_, kind) in FORMS.items()},
+}
+
+
+@dataclass(frozen=True)
+class ShownEntry:
+    """A row of a table: an entry, and its means as texts."""
+
+    rank: str
+    tier: str
+    team: str
+    tag: str
+    note: str
+    means: list[str]
+
+
+@dataclass(frozen=True)
+class ShownPhase:
+    """A phase of a snapshot as its page shows it; `more` rows have no room."""
+
+    content: Mapping[str, Any]
+    rows: list[ShownEntry]
+    more: int
+
+
+@page
+def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
+    """Show a snapshot, or answer with the form that a program asks for in `Accept`."""
+    found = visible_snapshot(request, snapshot)
+    kinds = {kind.partition(";")[0]: form for form, (_, kind) in FILES.items()}
+    wanted = request.get_preferred_type(["text/html", *kinds])
+    if wanted in kinds:
+        answer = _file(request, found, kinds[wanted])
+    else:
+        site = site_of(request)
+        manifest = shown_manifest(found)
+        context = {
+            "snapshot": found,
+            "after": found.superseded_by.order_by("number").first(),
+            "cited": cited_of(found, site),
+            "bibtex": FORMS["bib"][0](cited_of(found, site)),
+            "counts": counts_of(manifest),
+            "manifest": manifest,
+            "phases": [_shown(phase) for phase in manifest["phases"]],
+            "forms": list(FORMS),
+        }
+        answer = render(request, "metrics/snapshot.html", context)
+    patch_vary_headers(answer, ("Accept",))
+    return answer
+
+
+@page
+def snapshot_file(request: HttpRequest, snapshot: str, form: str) -> HttpResponse:
+    """Answer with a snapshot in one of its forms."""
+    return _file(request, visible_snapshot(request, snapshot), form)
+
+
+def _file(request: HttpRequest, found: Snapshot, form: str) -> HttpResponse:
+    make, kind = FILES[form]
+    answer = HttpResponse(make(found, site_of(request)), content_type=kind)
+    answer["Content-Disposition"] = f'attachment; filename="{found.campaign.slug}-s{found.number}-{found.code}.{form}"'
+    if form == _ARCHIVE:
+        answer["X-SHA256"] = found.archive_sha256
+    elif form == _MANIFEST and found.withdrawn_at is None:
+        answer["X-SHA256"] = found.sha256
+    return answer
+
+
+def _shown(phase: Mapping[str, Any]) -> ShownPhase:
+    evaluated = [entry for entry in phase["entries"] if "means" in entry]
+    primary = phase["measures"][0]
+    ranked = [entry for entry in evaluated if entry["rank"] is not None]
+    best = sorted(ranked, key=lambda entry: (entry["rank"], entry["number"]))
+    others = [entry for entry in evaluated if entry["rank"] is None]
+    means = [(entry["means"][primary]["mean"], entry["number"], entry) for entry in others]
+    below = [entry for *_, entry in sorted(means, key=lambda one: (-(one[0] or 0), one[1]))]
+    rows = [*best, *below]
+    return ShownPhase(phase, [_row(entry, phase["measures"]) for entry in rows[:_SHOWN]], max(0, len(rows) - _SHOWN))
+
+
+def _row(entry: Mapping[str, Any], measures: list[str]) -> ShownEntry:
+    role = "" if entry["role"] == "competing" else entry["label"] or entry["role"].replace("_", " ")
+    note = ", ".join(part for part in (role, "late" if entry["late"] else "") if part)
+    means = [entry["means"][name]["mean"] for name in measures]
+    return ShownEntry(
+        str(entry["rank"] or "–"),
+        str(entry["tier"] or "–"),
+        entry["team"]["name"] if entry["team"] else "",
+        entry["tag"],
+        note,
+        ["–" if mean is None else f"{mean:.4f}" for mean in means],
+    )

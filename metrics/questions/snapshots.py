@@ -1,0 +1,31 @@
+"""Find the snapshot that a request names, and the addresses that it has here."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import Http404, HttpRequest
+from rest_framework.request import Request
+
+from runs.errors import StoredValueCorrupt
+from runs.models import Snapshot
+from runs.services.campaigns.snapshots import CODE, snapshots_seen_by
+
+
+def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
+    """Return a snapshot that the user sees, by its SHA-256 or at least the first 20 characters of it.
+
+    Raise StoredValueCorrupt for one that is damaged: it cannot be made again.
+    """
+    rows = snapshots_seen_by(request.user).filter(sha256__startswith=code) if len(code) >= CODE else None
+    found = None if rows is None else rows.order_by("created_at", "pk").first()
+    if found is None:
+        raise Http404(f"there is no snapshot {code[:64]!r}")
+    if not found.is_sound:
+        raise StoredValueCorrupt(f"snapshot {found.code} is damaged; ask the operator for a backup")
+    return found
+
+
+def site_of(request: HttpRequest | Request) -> str:
+    """Return how addresses of this server begin: as the operator says, or as the request did."""
+    site: str = settings.EVALHUB_URL or request.build_absolute_uri("/").rstrip("/")
+    return site

@@ -1,0 +1,217 @@
+"""The content of a snapshot: everything that a reader of a paper needs to check its numbers, and nobody's address.
+
+It has no time of its own making, no key of a database and no name of an account: the same results have the same content
+on every server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from metrics.engine import ENGINE_VERSION
+from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
+from metrics.services.campaigns.official import placed_entries
+from metrics.services.campaigns.reference import ALL, EntryValues, ReferenceSet, read_entry_values, reference_sets
+from metrics.services.campaigns.results import CONFIDENCE, OwnEntry, described_entries, phase_measures
+from metrics.services.campaigns.tested import TEST
+from runs.models import Campaign, Phase, Qrels, Snapshot
+
+SCHEMA = "evalhub-snapshot-1"
+TIE_RULE = "score descending, then document id descending by bytes"
+# All pairs of more runs are not tested for a snapshot; their tiers are left out.
+MAX_TESTED = 500
+# What an evaluated entry has beside the facts of how it was entered.
+_OF_VALUES = ("rank", "tier", "in_reference", "judged_at_10", "judged_depth", "means")
+
+
+@dataclass(frozen=True)
+class FrozenPhase:
+    """The results of a phase at one moment: the evaluated entries with what is told of each, in the order of the rows,
+    their ranks and tiers by row, and the reference sets."""
+
+    read: EntryValues
+    described: list[OwnEntry]
+    places: list[tuple[int, int | None]]
+    tiers: dict[int, int]
+    sets: list[ReferenceSet]
+
+    @property
+    def phase(self) -> Phase:
+        return self.read.phase
+
+
+def freeze_phase(phase: Phase, qrels: Qrels) -> FrozenPhase:
+    """Return the results of a phase under these judgements."""
+    read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase))
+    sets = reference_sets(read, sees_all=True)
+    described = described_entries(read, sets, list(range(len(read.entries))))
+    places = placed_entries(read)
+    return FrozenPhase(read, described, places, _tiers(read, places), sets)
+
+
+def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: bool, label: str) -> dict[str, Any]:
+    """Return the content of a snapshot as JSON types, still without its files."""
+    agreements = campaign.agreements.order_by("sha256").values("title", "sha256", "required_of")
+    return {
+        "schema": SCHEMA,
+        "label": label,
+        "covers": "campaign" if whole else "phase",
+        "campaign": {
+            "slug": campaign.slug,
+            "name": campaign.name,
+            "summary": campaign.summary,
+            "organiser": {"slug": campaign.team.slug, "name": campaign.team.name},
+            "guidelines_sha256": hashlib.sha256(campaign.guidelines.encode()).hexdigest(),
+            "agreements": list(agreements),
+        },
+        "engine_version": ENGINE_VERSION,
+        "tie_rule": TIE_RULE,
+        "statistics": {
+            "intervals": "Student's t over topics", "confidence": CONFIDENCE, "tiers": TEST,
+            "correction": USUAL_RULE.correction, "alpha": USUAL_RULE.alpha,
+        },
+        "phases": [_phase(one) for one in frozen],
+    }  # fmt: skip
+
+
+def _tiers(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, int]:
+    """Return the tier of each ranked row by the primary measure, if there are enough topics and not too many runs."""
+    rows, measure = [row for row, rank in places if rank], read.measures[0]
+    if measure.name not in read.values or not 2 <= len(rows) <= MAX_TESTED:
+        return {}
+    values = read.values[measure.name][rows]
+    common = np.isfinite(values).all(axis=0)
+    if np.count_nonzero(common) < 2:
+        return {}
+    lower = measure.lower_is_better
+    family = compare_family(values[:, common], Pairs(len(rows)), TEST, USUAL_RULE, lower_is_better=lower)
+    return dict(zip(rows, family.tiers.tier.tolist(), strict=True)) if family.tiers else {}
+
+
+def _phase(frozen: FrozenPhase) -> dict[str, Any]:
+    phase, read = frozen.phase, frozen.read
+    told = ("slug", "name", "description", "kind", "zone", "slots", "attempts_daily", "attempts_total", "selection",
+            "chosen_max", "run_types", "must_answer_all")  # fmt: skip
+    times = {name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")}
+    return {
+        **{name: getattr(phase, name) for name in told},
+        **times,
+        "form": [field for field in phase.form if field.get("public", True)],
+        "extensions": [
+            {
+                "team": one.participation.team.slug if one.participation else None,
+                "old": instant(one.old),
+                "new": instant(one.new),
+                "announced_at": instant(one.announced_at),
+                "reason": one.reason,
+            }
+            for one in phase.extensions.select_related("participation__team").order_by("announced_at", "pk")
+        ],
+        "collection": _collection(phase, read.qrels),
+        "measures": [measure.name for measure in read.measures],
+        "reference": {"runs": ALL, "sets": [{"run_type": one.run_type, "runs": len(one.rows)} for one in frozen.sets]},
+        "entries": _entries(frozen),
+    }
+
+
+def _collection(phase: Phase, qrels: Qrels) -> dict[str, Any]:
+    collection = phase.collection
+    topics = collection.topics.order_by("position").values_list("topic_id", "title")
+    listed = "".join(f"{topic}\t{' '.join(title.split())}\n" for topic, title in topics)
+    return {
+        "slug": collection.slug,
+        "name": collection.name,
+        "disclosure": collection.disclosure.label,
+        "scores": collection.scores,
+        "documents": collection.documents,
+        # Of a line for each topic: its id, a tab, its title.
+        "topics_sha256": hashlib.sha256(listed.encode()).hexdigest(),
+        "qrels": {
+            "version": qrels.version,
+            "sha256": qrels.sha256,
+            "bytes": qrels.size,
+            "judgements": qrels.judgements,
+            "topics": qrels.topics,
+            "note": qrels.note,
+        },
+    }
+
+
+def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
+    described = {one.entry.pk: one for one in frozen.described}
+    ranks = dict(frozen.places)
+    public = {field["key"] for field in frozen.phase.form if field.get("public", True)}
+    rows = frozen.phase.entries.select_related("participation__team", "run").order_by("number")
+    found = []
+    for entry in rows:
+        team, run = entry.participation, entry.run
+        told: dict[str, Any] = {
+            "number": entry.number,
+            "team": {"slug": team.team.slug, "name": team.name, "affiliation": team.affiliation} if team else None,
+            "tag": run.tag,
+            "run": {"sha256": run.sha256, "bytes": run.size, "documents": run.documents, "topics": run.topics},
+            "arrived_at": instant(entry.arrived_at),
+            "late": entry.late,
+            "role": entry.role,
+            "label": entry.label,
+            "run_type": entry.run_type,
+            "priority": entry.priority,
+            "state": entry.state,
+            "reason": entry.state_reason,
+            "answers": {key: value for key, value in entry.answers.items() if key in public},
+            "description": run.description,
+        }
+        if one := described.get(entry.pk):
+            told |= _values(one, ranks.get(one.row), frozen.tiers.get(one.row))
+        found.append(told)
+    return found
+
+
+def _values(one: OwnEntry, rank: int | None, tier: int | None) -> dict[str, Any]:
+    means: dict[str, Mapping[str, Any]] = {}
+    for name, (mean, topics) in one.means.items():
+        low, high = one.intervals.get(name, (None, None))
+        means[name] = {"mean": mean, "topics": topics, "low": low, "high": high}
+    return {
+        "rank": rank,
+        "tier": tier,
+        "in_reference": one.counts,
+        "judged_at_10": one.judged,
+        "judged_depth": one.depth,
+        "means": means,
+    }
+
+
+def instant(value: datetime | None) -> str | None:
+    """Return an instant as text in UTC, with microseconds whether it has any or not."""
+    if value is None:
+        return None
+    return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def counts_of(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many teams and entries a snapshot has, and how many of the entries are ranked."""
+    entries = [entry for phase in manifest["phases"] for entry in phase["entries"]]
+    teams = {entry["team"]["slug"] for entry in entries if entry["team"]}
+    ranked = sum(entry.get("rank") is not None for entry in entries)
+    return {"teams": len(teams), "entries": len(entries), "ranked": ranked}
+
+
+def shown_manifest(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the content of a stored snapshot; that of a withdrawn one has no values, and says why and what follows."""
+    manifest: dict[str, Any] = json.loads(snapshot.manifest)
+    if snapshot.withdrawn_at is None:
+        return manifest
+    del manifest["files"]
+    for phase in manifest["phases"]:
+        phase["entries"] = [{key: entry[key] for key in entry if key not in _OF_VALUES} for entry in phase["entries"]]
+    after = snapshot.superseded_by.order_by("number").values_list("sha256", flat=True).first()
+    at = instant(snapshot.withdrawn_at)
+    return {**manifest, "withdrawn": {"at": at, "reason": snapshot.withdrawn_reason, "successor": after}}

@@ -1,0 +1,212 @@
+"""Snapshots: the same content has the same hash, wherever it is made, and nothing of it changes afterwards."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from evalhub.local import verify_snapshot
+from runs.models import AuditEvent, Collection, Disclosure, Snapshot
+from runs.services.collections import disclose
+from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
+from tests.conftest import GOOD, POOR, evaluate_all
+
+Clients = dict[str, APIClient]
+SNAPSHOTS = f"{CAMPAIGN}snapshots/"
+# Of the manifest of the world below, on either database. It changes with the schema, the engine and these entries.
+EXPECTED = "d213bf4d639e4222165755696d8d08bfccd6913d9b53b7134277e4f01a46d3f0"
+SECRETS = ("ann@example.org", "typed by ann", "our secret sauce", "olga")
+FORM = [
+    {"key": "stage", "type": "text", "label": "First stage", "public": True},
+    {"key": "hidden", "type": "text", "label": "For organisers", "public": False},
+]
+
+
+@pytest.fixture
+def held(people: Clients, clock: Clock) -> Clients:
+    """Two teams' runs, a baseline, a withdrawn and a late one, evaluated; the phase over, nothing disclosed."""
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    make_campaign(olga, measures=["P@2", "AP"], form=FORM)
+    olga.patch(CAMPAIGN, {"contact": "ann@example.org"}, format="json")
+    terms = olga.post(f"{CAMPAIGN}agreements/", {"title": "Terms", "text": "Be fair."}, format="json").json()
+    for client, team in ((ann, "apples"), (ben, "berries")):
+        register(client, team)
+        client.post(f"{CAMPAIGN}agreements/{terms['sha256']}/sign/", {"typed_name": "typed by ann"}, format="json")
+    clock.now = OPENS
+    answers = json.dumps({"stage": "BM25", "hidden": "our secret sauce"})
+    for client, tag, text in ((ann, "a1", GOOD), (ann, "a2", POOR), (ben, "b1", POOR), (ben, "b2", GOOD)):
+        made = enter(client, tag, text.replace("good", tag).replace("poor", tag), answers=answers)
+        assert made.status_code == 201, made.content
+    ben.post(f"{made.json()['url']}withdraw/", {"reason": "a mistake"}, format="json")
+    assert enter(olga, "bm25", GOOD.replace("good", "bm25"), role="baseline", label="BM25").status_code == 201
+    clock.now = CLOSES
+    assert enter(ben, "b3", GOOD.replace("good", "b3")).json()["late"]
+    clock.now = CLOSES + timedelta(days=8)
+    return people
+
+
+def make(client: APIClient, **fields: Any) -> Any:
+    return client.post(SNAPSHOTS, {"phase": "task", "label": "official results", **fields}, format="json")
+
+
+def archive_of(path: str) -> bytes:
+    found = Snapshot.objects.get(code=path)
+    return bytes(found.archive)
+
+
+def test_the_same_results_are_one_snapshot_on_either_database(held: Clients, tmp_path: Path) -> None:
+    olga = held["olga"]
+    assert code_of(make(olga)) == (409, "evaluations_running")
+    evaluate_all()
+    assert code_of(make(held["ann"])) == (403, "not_allowed")
+    first = make(olga)
+    assert first.status_code == 201, first.content
+    made = first.json()
+    again = make(olga)
+    assert (again.status_code, again.json()) == (200, made)
+    assert made["sha256"] == EXPECTED
+    assert made["page"].endswith(f"/s/{made['sha256'][:20]}/")
+
+    content = olga.get(f"/api/v1/snapshots/{made['sha256']}/").json()["manifest"]
+    (phase,) = content["phases"]
+    told = {entry["tag"]: entry for entry in phase["entries"]}
+    assert {tag: entry.get("rank") for tag, entry in told.items()} == {
+        "a1": 1, "a2": 2, "b1": 2, "b2": None, "bm25": None, "b3": None,
+    }  # fmt: skip
+    assert told["a1"]["answers"] == {"stage": "BM25"}
+    assert (told["b2"]["state"], told["b2"]["reason"], "means" in told["b2"]) == ("withdrawn", "a mistake", False)
+    assert phase["reference"]["sets"] == [{"run_type": "", "runs": 3}]
+
+    file = tmp_path / "x.tar.zst"
+    file.write_bytes(archive_of(made["code"]))
+    files = verify_snapshot.read_archive(file.read_bytes())
+    assert hashlib.sha256(files["manifest.json"]).hexdigest() == made["sha256"]
+    everything = b"".join(files.values()).decode()
+    assert not [secret for secret in SECRETS if secret in everything]
+    values = list(csv.DictReader(files["task/values.tsv"].decode().splitlines(), delimiter="\t"))
+    own = olga.get(f"{PHASE}results/?team=apples").json()["entries"][0]
+    told_values = [float(row["value"]) for row in values if row["tag"] == "a1" and row["measure"] == "AP"]
+    assert told_values == own["values"]["AP"]
+    assert told["a1"]["means"]["AP"]["mean"] == own["means"]["AP"]["mean"]
+
+
+def test_an_archive_is_checked_without_a_server(
+    held: Clients, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate_all()
+    made = make(held["olga"], phase=None).json()
+    file = tmp_path / "x.tar.zst"
+    content = archive_of(made["code"])
+
+    def verify(content: bytes, *options: str) -> int:
+        file.write_bytes(content)
+        with pytest.raises(SystemExit) as end:
+            verify_snapshot.main(["evalhub", "verify-snapshot", str(file), *options])
+        return int(end.value.code or 0)
+
+    assert verify(content) == 0
+    assert f"sha256:{made['sha256']}" in capsys.readouterr().out
+    assert verify(content, "--sha256", made["code"]) == 0
+    assert verify(content, "--sha256", "00") == 1
+    assert verify(content[:-40]) == verify(b"nothing") == 1
+    capsys.readouterr()
+    files = verify_snapshot.read_archive(content)
+    for name in files:
+        spoilt = {**files, name: files[name].replace(b"1", b"2", 1)}
+        assert list(verify_snapshot.problems(spoilt)), name
+        assert list(verify_snapshot.problems({key: files[key] for key in files if key != name})), name
+    assert list(verify_snapshot.problems({**files, "more.txt": b"x"}))
+    assert not list(verify_snapshot.problems(files, made["sha256"]))
+
+
+@pytest.mark.sqlite
+def test_a_snapshot_is_seen_by_those_who_see_its_results(held: Clients) -> None:
+    evaluate_all()
+    made = make(held["olga"]).json()
+    page, api = f"/s/{made['code']}/", f"/api/v1/snapshots/{made['code']}/"
+    web = Client()
+
+    def seen() -> dict[str, bool]:
+        found = {name: held[name].get(api).status_code == 200 for name in ("olga", "ann", "eve")}
+        assert held["eve"].get(SNAPSHOTS).json()["count"] == int(found["eve"])
+        return {**found, "page": web.get(page).status_code == 200}
+
+    dark = Collection.objects.get(slug="dark")
+    assert seen() == {"olga": True, "ann": False, "eve": False, "page": False}
+    disclose(collection=dark, to=Disclosure.TEAMS)
+    assert seen() == {"olga": True, "ann": False, "eve": False, "page": False}
+    disclose(collection=dark, to=Disclosure.PARTICIPANTS)
+    assert seen() == {"olga": True, "ann": True, "eve": False, "page": False}
+    disclose(collection=dark, to=Disclosure.PUBLIC)
+    assert seen() == {"olga": True, "ann": True, "eve": True, "page": True}
+    # The judgements are open now, which is a fact of the content.
+    assert make(held["olga"]).status_code == 201
+
+
+@pytest.mark.sqlite
+def test_the_page_has_every_form(held: Clients) -> None:
+    olga, web = held["olga"], Client()
+    evaluate_all()
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
+    made = make(olga).json()
+    page = f"/s/{made['code']}/"
+    shown = web.get(page)
+    assert shown.status_code == 200
+    for text in (made["citation"], made["sha256"], "verify-snapshot", "Rank"):
+        assert text in shown.content.decode()
+    manifest = web.get(page, headers={"accept": "application/json"})
+    assert hashlib.sha256(manifest.content).hexdigest() == made["sha256"] == manifest["X-SHA256"]
+    assert manifest.content == web.get(f"{page[:-1]}.json").content
+    assert "Accept" in manifest["Vary"]
+    archive = web.get(f"{page[:-1]}.tar.zst")
+    assert hashlib.sha256(archive.content).hexdigest() == made["archive_sha256"]
+    assert web.get(page, headers={"accept": "application/x-bibtex"}).content.startswith(b"@misc{evalhub-cup-s1,")
+    assert web.get(f"{page[:-1]}.ris").content.startswith(b"TY  - DATA\r\n")
+    assert web.get(f"{page[:-1]}.csl.json").json()[0]["URL"].endswith(page)
+    cited = web.get(f"{page[:-1]}.datacite.json").json()
+    assert (cited["types"]["resourceTypeGeneral"], "doi" in cited) == ("Dataset", False)
+    assert 'value: "sha256:' in web.get(f"{page[:-1]}.cff").content.decode()
+    assert web.get(f"{page[:-1]}.exe").status_code == web.get(f"/s/{'0' * 20}/").status_code == 404
+    assert web.get(f"/s/{made['sha256'][:19]}/").status_code == 404
+    assert web.get(f"/s/{made['sha256']}/").status_code == 200
+
+
+@pytest.mark.sqlite
+def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> None:
+    olga = held["olga"]
+    evaluate_all()
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.PUBLIC)
+    made = make(olga).json()
+    api, page = f"/api/v1/snapshots/{made['code']}/", f"/s/{made['code']}"
+    assert code_of(held["ann"].patch(api, {"doi": "10.5281/zenodo.1"}, format="json")) == (403, "not_allowed")
+    assert olga.patch(api, {"doi": "zenodo.1"}, format="json").status_code == 400
+    for _ in range(2):
+        assert olga.patch(api, {"doi": "10.5281/zenodo.1"}, format="json").json()["doi"] == "10.5281/zenodo.1"
+    assert code_of(olga.patch(api, {"doi": "10.5281/zenodo.2"}, format="json")) == (409, "doi_given")
+    assert "https://doi.org/10.5281/zenodo.1" in olga.get(api).json()["citation"]
+
+    later = make(olga, label="corrected results").json()
+    assert (later["number"], later["supersedes"]) == (2, made["code"])
+    reason = {"reason": "a wrong file of judgements"}
+    assert code_of(held["ann"].post(f"{api}withdraw/", reason, format="json")) == (403, "not_allowed")
+    assert olga.post(f"{api}withdraw/", reason, format="json").status_code == 200
+    assert code_of(olga.post(f"{api}withdraw/", reason, format="json")) == (409, "already_withdrawn")
+    web = Client()
+    assert web.get(f"{page}.tar.zst").status_code == 410
+    left = web.get(f"{page}.json").json()
+    assert left["withdrawn"]["reason"] == reason["reason"]
+    assert left["withdrawn"]["successor"] == later["sha256"]
+    assert not [entry for phase in left["phases"] for entry in phase["entries"] if "means" in entry]
+    shown = web.get(f"{page}/").content.decode()
+    assert reason["reason"] in shown
+    assert later["code"] in shown
+    told = AuditEvent.objects.filter(action__startswith="snapshot.").order_by("pk").values_list("action", flat=True)
+    assert list(told) == ["snapshot.made", "snapshot.changed", "snapshot.made", "snapshot.withdrawn"]
