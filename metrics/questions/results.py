@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
 from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.campaigns.editions import latest_release
 from runs.api.campaigns.finding import own_participation, visible_phase
 from runs.errors import Blind
 from runs.models import Participation, Phase, Qrels, can_see_scores, sees_own_results
@@ -16,12 +18,18 @@ from runs.services.campaigns.managing import check_organiser
 
 @dataclass(frozen=True)
 class AskedResults:
-    """The phase and the team that a request is about, the judgements by which, and whether the reader sees all."""
+    """The phase and the team that a request is about, the active judgements, and whether the reader sees everything.
+
+    Whoever does not is told what was released: by the judgements of then, `qrels`, of the entries of then, `as_of`.
+    What changes afterwards would tell of other teams.
+    """
 
     phase: Phase
     participation: Participation
-    qrels: Qrels
+    active: Qrels
     sees_all: bool
+    qrels: Qrels
+    as_of: datetime | None
 
 
 def results_in(request: HttpRequest | Request, campaign: str, phase: str, team: str | None) -> AskedResults:
@@ -43,4 +51,6 @@ def results_in(request: HttpRequest | Request, campaign: str, phase: str, team: 
         participation, disclosed = other, sees_all
     if not disclosed:
         raise Blind
-    return AskedResults(found, participation, active_qrels(found.collection), sees_all)
+    active, released = active_qrels(found.collection), None if sees_all else latest_release(found)
+    qrels, as_of = (released.qrels, released.at) if released else (active, None)
+    return AskedResults(found, participation, active, sees_all, qrels, as_of)

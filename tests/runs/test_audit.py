@@ -223,7 +223,7 @@ def set_address() -> str:
 
 def test_every_action_is_tried() -> None:
     assert set(ACTS) | ADMINISTRATION == {
-        action for action in AuditEvent.Action.values if not action.startswith(OF_CAMPAIGNS)
+        action for action in AuditEvent.Action.values if not action.startswith((*OF_CAMPAIGNS, "snapshot."))
     }
 
 

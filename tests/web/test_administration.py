@@ -48,6 +48,8 @@ UNSEEN = {
     "InvitationLink",
     # It is given out as a file.
     "Packet",
+    # It has a page of its own.
+    "Snapshot",
     # The pages of parameters show them.
     "Parameter",
     "ParameterKey",

@@ -88,6 +88,8 @@ WHOLE_ANSWERS = (
     ("campaigns/cup-one/phases/task/allowance/", {"team": "guests"}),
     ("campaigns/cup-one/phases/task/releases/", {}),
     ("campaigns/cup-one/phases/task/results/", {"team": "guests", "reference": "best_of_team"}),
+    ("campaigns/cup-one/snapshots/", {}),
+    ("snapshots/{snapshot}/", {}),
     ("entries/{entry}/", {}),
     ("me/runs/", {}),
     ("me/runs/withdrawn/", {}),

@@ -14,6 +14,8 @@ from rest_framework.test import APIClient
 from metrics.charts.bundle import BUNDLE_NAME
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
+from metrics.exports.campaigns.snapshot import sealed
+from metrics.services.campaigns.manifest import manifest_of
 from metrics.services.comparisons.comparison import ComparisonQuery
 from metrics.services.comparisons.stored import compare, queue_comparison
 from runs.models import (
@@ -35,12 +37,14 @@ from runs.models import (
     Run,
     ShareLink,
     Signature,
+    Snapshot,
     System,
     Team,
     User,
     View,
     Webhook,
 )
+from runs.services.campaigns.snapshots import keep_snapshot
 from runs.services.labels import move_label
 from runs.services.shares import Shared, create_share
 from runs.services.webhooks.signing import new_secret, seal
@@ -160,7 +164,7 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
 def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
     """The parameters of a campaign of the lab's, open since long ago, with a withdrawn entry of the participant's;
     those of other collections go."""
-    for kind in (Entry, Release):
+    for kind in (Entry, Release, Snapshot):
         kind.objects.exclude(phase__collection__slug=slug).delete()
     Campaign.objects.exclude(phases__collection__slug=slug).delete()
     lab, guests = (Team.objects.get(slug=name) for name in ("lab", "guests"))
@@ -186,8 +190,17 @@ def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
         "participant": "participant",
         "agreement": terms.sha256,
         "entry": str(entry.pk),
+        "snapshot": make_snapshot(cup, phase),
+        "ending": "json",
         "release": str(Release.objects.get_or_create(phase=phase, audience=Release.Audience.TEAMS)[0].pk),
     }
+
+
+def make_snapshot(campaign: Campaign, phase: Phase) -> str:
+    """The code of a snapshot of a phase, without entries."""
+    manifest = sealed(manifest_of(campaign, [], whole=False, label="results"), {})
+    user, found = campaign.team.members.first(), {"campaign": campaign, "phase": phase, "label": "results"}
+    return keep_snapshot(**found, manifest=manifest, archive=lambda _: b"archive", user=user)[0].code
 
 
 def make_artifact(people: People, run: str) -> str:

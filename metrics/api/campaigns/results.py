@@ -19,7 +19,8 @@ from metrics.exports.campaigns.packet import make_packet
 from metrics.questions.declared import parameter
 from metrics.questions.parameters import choice_in, query_of
 from metrics.questions.results import results_in
-from metrics.services.campaigns.packets import check_evaluated, edition_of, keep_packet, kept_packet
+from metrics.services.campaigns.editions import edition_of
+from metrics.services.campaigns.packets import check_evaluated, keep_packet, kept_packet
 from metrics.services.campaigns.reference import ALL, REFERENCES, ReferenceSet
 from metrics.services.campaigns.results import OwnEntry, OwnResults, read_own_results
 from metrics.services.snapshots import read_in_snapshot
@@ -103,7 +104,7 @@ class PacketView(APIView):
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY}, parameters=[TEAM])
     def get(self, request: Request, campaign: str, phase: str) -> HttpResponse:
         asked = results_in(request, campaign, phase, query_of(request).get("team"))
-        edition = edition_of(asked.phase, asked.qrels, sees_all=asked.sees_all)
+        edition = edition_of(asked.phase, asked.active, sees_all=asked.sees_all)
         kept = kept_packet(edition, asked.participation)
         if kept is None:
             check_evaluated(edition.phase, edition.qrels)
@@ -115,6 +116,7 @@ class PacketView(APIView):
                     participation=asked.participation,
                     qrels=edition.qrels,
                     sees_all=edition.whole,
+                    as_of=edition.as_of,
                 )
 
             made = make_packet(edition, read_in_snapshot(read))
@@ -145,6 +147,7 @@ class ResultsView(APIView):
                 qrels=asked.qrels,
                 sees_all=asked.sees_all,
                 reference=reference,
+                as_of=asked.as_of,
             )
 
         return Response(results_answer(read_in_snapshot(read)))

@@ -17,6 +17,7 @@ from metrics.exports.campaigns.cited import cited_of
 from metrics.exports.campaigns.snapshot import archive_of, sealed, tables_of
 from metrics.questions.snapshots import site_of, visible_snapshot
 from metrics.services.boards.leaderboard import active_qrels
+from metrics.services.campaigns.editions import latest_release
 from metrics.services.campaigns.manifest import freeze_phase, manifest_of, shown_manifest
 from metrics.services.campaigns.packets import check_evaluated
 from metrics.services.snapshots import read_in_snapshot
@@ -182,7 +183,8 @@ def _read(
         if clock.database_now() < clock.last_closing_time(phase):
             message = f"phase {phase.slug} is not over; a snapshot has its results when every team is done"
             raise Conflict(message, code="phase_not_over", pointer="/phase")
-        qrels = active_qrels(phase.collection)
+        released = latest_release(phase)
+        qrels = released.qrels if released else active_qrels(phase.collection)
         check_evaluated(phase, qrels)
         frozen.append(freeze_phase(phase, qrels))
         files |= tables_of(frozen[-1])

@@ -15,7 +15,7 @@ _ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out o
 def overview_table(edition: Edition, read: EntryValues) -> MeanTable:
     """Return the official runs, best first by the primary measure, with baselines at their places without a rank."""
     phase = edition.phase
-    places = placed_entries(read)
+    places = placed_entries(read, edition.official)
     best = {
         measure.name: next(iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)), None)
         for measure in read.measures

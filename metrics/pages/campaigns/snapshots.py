@@ -100,9 +100,9 @@ def snapshot_page(request: HttpRequest, snapshot: str) -> HttpResponse:
 
 
 @page
-def snapshot_file(request: HttpRequest, snapshot: str, form: str) -> HttpResponse:
+def snapshot_file(request: HttpRequest, snapshot: str, ending: str) -> HttpResponse:
     """Answer with a snapshot in one of its forms."""
-    return _file(request, visible_snapshot(request, snapshot), form)
+    return _file(request, visible_snapshot(request, snapshot), ending)
 
 
 def _file(request: HttpRequest, found: Snapshot, form: str) -> HttpResponse:

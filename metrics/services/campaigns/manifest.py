@@ -117,6 +117,16 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
         "collection": _collection(phase, read.qrels),
         "measures": [measure.name for measure in read.measures],
         "reference": {"runs": ALL, "sets": [{"run_type": one.run_type, "runs": len(one.rows)} for one in frozen.sets]},
+        "releases": [
+            {
+                "audience": one.get_audience_display(),
+                "done_at": instant(one.done_at),
+                "qrels": one.qrels.version if one.qrels else None,
+                "with_run_files": one.with_run_files,
+                "note": one.note,
+            }
+            for one in phase.releases.filter(done_at__isnull=False).select_related("qrels").order_by("done_at")
+        ],
         "entries": _entries(frozen),
     }
 

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
-
-from metrics.models import Evaluation
 from metrics.services.campaigns.editions import Edition
+from metrics.services.campaigns.releasing import count_running
 from runs.errors import Conflict, StoredValueCorrupt
-from runs.models import Disclosure, Entry, Packet, Participation, Phase, Qrels
-from runs.services.campaigns import clock
-
-# States in which an evaluation stays until somebody requests it again.
-_SETTLED = (Evaluation.State.EVALUATED, Evaluation.State.FAILED)
-
-
-def edition_of(phase: Phase, qrels: Qrels, *, sees_all: bool) -> Edition:
-    """Return the latest edition of a phase's results; before there is one, and while the phase goes on, a draft of what
-    this reader may see."""
-    audience = phase.collection.disclosure
-    if audience == Disclosure.ORGANISERS or clock.database_now() < clock.last_closing_time(phase):
-        return Edition(phase, qrels, Disclosure.PARTICIPANTS if sees_all else Disclosure.TEAMS, qrels.created_at, "")
-    return Edition(phase, qrels, audience, qrels.created_at, f"{audience.label}-v{qrels.version}")
+from runs.models import Packet, Participation, Phase, Qrels
 
 
 def kept_packet(edition: Edition, participation: Participation) -> Packet | None:
@@ -46,10 +31,6 @@ def keep_packet(edition: Edition, participation: Participation, *, name: str, co
 
 def check_evaluated(phase: Phase, qrels: Qrels) -> None:
     """Raise Conflict (`evaluations_running`) while an entry of the phase waits for its evaluation."""
-    entries = phase.entries.filter(state=Entry.State.ENTERED)
-    settled = Evaluation.objects.filter(run__entries__in=entries, state__in=_SETTLED)
-    settled = settled.counting(Q(qrels=qrels), phase.collection.scores)
-    waiting = entries.exclude(run__in=settled.values("run")).count()
-    if waiting:
-        message = f"{waiting} entries of phase {phase.slug} are still being evaluated; ask again when they are"
+    if waiting := count_running(phase, qrels):
+        message = f"{waiting:,} entries of phase {phase.slug} are still being evaluated; ask again when they are"
         raise Conflict(message, code="evaluations_running")
