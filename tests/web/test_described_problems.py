@@ -73,6 +73,7 @@ def test_what_only_some_addresses_answer_is_described_there_alone(paths: Any) ->
         ("put", "runs/{run}/links/"), ("patch", "collections/{collection}/runs/metadata/"),
         ("post", "experiments/"), ("post", "runs/{run}/notes/"),
         ("post", "campaigns/"), ("post", "campaigns/{campaign}/teams/"), ("patch", "entries/{entry}/"),
+        ("post", "campaigns/{campaign}/snapshots/"),
         ("post", "campaigns/{campaign}/phases/{phase}/entries/"),
         ("post", "collections/{collection}/notes/"), ("post", "experiments/{experiment}/notes/"),
     }  # fmt: skip
