@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from runs.models import Collection, Disclosure, Packet
 from runs.services.collections import disclose
 from tests.campaigns.worlds import CLOSES, OPENS, PHASE, Clock, enter, make_campaign, register
-from tests.conftest import GOOD, POOR, evaluate_all
+from tests.conftest import GOOD, POOR, evaluate_all, upload
 
 pytestmark = pytest.mark.sqlite
 Clients = dict[str, APIClient]
@@ -138,3 +138,38 @@ def test_feedback_shows_no_overview(people: Clients, clock: Clock) -> None:
     assert b"ben" not in b"".join(draft.read(name) for name in draft.namelist())
     assert "overview.md" not in draft.namelist()
     assert not Packet.objects.exists()
+
+
+def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> None:
+    """Judgements that are activated afterwards, and entries that leave, change what is told with the next release."""
+    olga, ann = held["olga"], held["ann"]
+
+    def release(audience: str) -> Any:
+        made = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json")
+        assert made.status_code == 201, made.content
+        assert olga.post(f"{made.json()['url']}now/", {}, format="json").status_code == 200
+
+    release("teams")
+    first, told = ann.get(f"{PHASE}packet/"), ann.get(f"{PHASE}results/").json()
+    clock.now += timedelta(days=1)
+    entries = olga.get(f"{PHASE}entries/").json()["results"]
+    gone = next(entry for entry in entries if entry["tag"] == "ben0")
+    assert olga.post(f"{gone['url']}disqualify/", {"reason": "x"}, format="json").status_code == 200
+    made = upload(olga, "collections/dark/qrels/", "1 0 a 1\n2 0 y 3\n3 0 z 0\n3 0 q 1\n", activate="true")
+    assert made.status_code == 201, made.content
+    evaluate_all()
+    assert ann.get(f"{PHASE}packet/").content == first.content
+    assert ann.get(f"{PHASE}results/").json() == told
+    assert olga.get(f"{PHASE}results/?team=apples").json()["qrels"] == 2
+
+    release("participants")
+    later = ann.get(f"{PHASE}packet/")
+    readme = " ".join(opened(later).read("README.txt").decode().split())
+    assert "Released to participants" in readme
+    assert "version 2 of the judgements" in readme
+    before = (
+        f"released to teams at 2027-05-10T12:00:00Z, by version 1 of the judgements, SHA-256 {told['qrels_sha256']}"
+    )
+    assert f"supersedes the packet of this: {before}" in readme
+    assert {row["n"] for row in table(opened(later), "topics.tsv")} == {"5"}
+    assert ann.get(f"{PHASE}results/").json()["qrels"] == 2

@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.models import Collection, Disclosure
-from runs.services.collections import disclose
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
 from tests.conftest import evaluate_all, upload
 
@@ -80,7 +78,9 @@ def check_packet(olga: Any, team: str, published: Published) -> None:
 
 def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: Clock) -> None:
     olga, published = replay(real_data / "trec-covid-round1", clock)
-    disclose(collection=Collection.objects.get(slug="covid"), to=Disclosure.PARTICIPANTS)
+    release = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    done = olga.post(f"{release['url']}now/", {}, format="json")
+    assert (done.status_code, done.json()["entries"]) == (200, 40), done.content
     teams = [row["team"] for row in olga.get(f"{CAMPAIGN}teams/?limit=200").json()["results"]]
     entries = []
     for team in teams:
@@ -107,5 +107,11 @@ def test_the_results_of_round_1_are_the_published_ones(real_data: Path, clock: C
     values = np.array([one["values"]["nDCG@10"] for one in entries])
     np.testing.assert_array_equal(figures["median_upper"], np.sort(values, axis=0)[20])
     np.testing.assert_allclose(figures["median"], np.median(values, axis=0), rtol=1e-15)
+    made = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task", "label": "official results"}, format="json").json()
+    (frozen,) = olga.get(made["url"]).json()["manifest"]["phases"]
+    assert {one["tag"]: one["means"]["nDCG@10"]["mean"] for one in frozen["entries"]} == {
+        one["tag"]: one["means"]["nDCG@10"]["mean"] for one in entries
+    }
+    assert frozen["releases"][0]["audience"] == "participants"
     np.testing.assert_allclose(figures["q1"], np.quantile(values, 0.25, axis=0), rtol=1e-12)
     assert np.count_nonzero(figures["median"] != figures["median_upper"]) == 26
