@@ -210,6 +210,7 @@ def test_whole_answers_have_the_fields_of_their_description_and_no_others(world:
         "view": world.names["code"][0],
         "experiment": make_experiment(run),
         "entry": world.names["entry"][0],
+        "snapshot": world.names["snapshot"][0],
     }
     second = upload(world.people.api["owner"], "collections/one/qrels/", QRELS + "9 0 a 1\n", activate="false")
     assert second.status_code == 201
