@@ -25,6 +25,7 @@ from tests.fills import Fills
 from tests.web.worlds import (
     People,
     add_qrels,
+    make_campaign,
     make_collection,
     make_comparison,
     make_experiment,
@@ -65,16 +66,13 @@ UNSEEN = {
     # Their moves are in the audit trail.
     "Label",
     "LabelMove",
-    # Pages of their own show them.
+    # The desk of their campaign shows them.
     "Agreement",
-    "Campaign",
     "CampaignMember",
-    "Entry",
     "Extension",
-    "Participation",
-    "Phase",
     "Release",
     "Signature",
+    # Pages of their own show them.
     "View",
     "ShareLink",
     "Membership",
@@ -106,6 +104,7 @@ def fill(people: People, number: int) -> None:
     run = make_runs(people, slug)
     make_experiment(run)
     make_note(people, run)
+    make_campaign(people, slug, run, alone=False)
     submit_form(people.api["owner"], slug, GOOD, team="lab", tag="waits")
     make_session_set(people, slug)
     make_comparison(slug)

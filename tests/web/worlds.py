@@ -161,12 +161,13 @@ def arguments(people: People, slug: str, run: str) -> dict[str, Any]:
     }
 
 
-def make_campaign(people: People, slug: str, run: str) -> dict[str, str]:
+def make_campaign(people: People, slug: str, run: str, *, alone: bool = True) -> dict[str, str]:
     """The parameters of a campaign of the lab's, open since long ago, with a withdrawn entry of the participant's;
-    those of other collections go."""
-    for kind in (Entry, Release, Snapshot):
-        kind.objects.exclude(phase__collection__slug=slug).delete()
-    Campaign.objects.exclude(phases__collection__slug=slug).delete()
+    those of other collections go, unless it is not alone."""
+    if alone:
+        for kind in (Entry, Release, Snapshot):
+            kind.objects.exclude(phase__collection__slug=slug).delete()
+        Campaign.objects.exclude(phases__collection__slug=slug).delete()
     lab, guests = (Team.objects.get(slug=name) for name in ("lab", "guests"))
     fields = {"name": "Cup", "team": lab, "state": "published", "registration": "open"}
     cup, _ = Campaign.objects.get_or_create(slug=f"cup-{slug}", defaults=fields)

@@ -272,11 +272,19 @@ class EntryPage(FormPage):
         found = _entry(request, campaign, entry)
         form = found.phase.form
         try:
-            names = ("csrfmiddlewaretoken", "action", "run_type", *(f"answer-{field['key']}" for field in form))
+            names = (
+                "csrfmiddlewaretoken",
+                "action",
+                "run_type",
+                "chosen",
+                *(f"answer-{field['key']}" for field in form),
+            )
             check_fields(request.data, names)
             if participation_of(request.user, found.phase.campaign) != found.participation:
                 check_organiser(found.phase.campaign, request.user)
             fields: dict[str, Any] = {"answers": answers_in(request.data, form)}
+            if found.phase.selection == Phase.Selection.CHOSEN:
+                fields["chosen"] = "chosen" in request.data
             if "run_type" in request.data:
                 fields["run_type"] = str(request.data["run_type"])
             serializer = EntryChangeSerializer(data=fields, partial=True)
@@ -292,6 +300,7 @@ class EntryPage(FormPage):
         shown = shown_phase(phase, own, now)
         organiser = is_organiser(phase.campaign, request.user)
         answers = answers_in(request.data, phase.form) if refused else entry.answers
+        choosing = phase.selection == Phase.Selection.CHOSEN and entry.role == Entry.Role.COMPETING
         context = {
             "campaign": phase.campaign,
             "entry": entry,
@@ -301,12 +310,13 @@ class EntryPage(FormPage):
             "arrived": shown_time(entry.arrived_at, phase.zone),
             "left": allowance(phase, own, now) if own else None,
             "answers": answer_rows(phase.form, answers),
-            "given": request.data if refused else {"run_type": entry.run_type},
+            "given": request.data if refused else {"run_type": entry.run_type, "chosen": entry.chosen},
+            "choosing": choosing,
             "phase": phase,
             "organiser": organiser,
             "changing": shown.state == PhaseState.OPEN
             and entry.state == Entry.State.ENTERED
-            and bool(phase.form or phase.run_types),
+            and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
         }
         return answer(request, "runs/campaigns/entry.html", context, refused)

@@ -55,6 +55,17 @@ KINDS = {
     "training": ("Training", "on a collection of its own, with known judgements"),
     "afterwards": ("Afterwards", "runs that come after the campaign"),
 }
+FEEDBACKS = {
+    "none": "nothing before the release (evaluation phases)",
+    "own": "the values of their own runs, at once",
+    "board": "the leaderboard, at once",
+}
+SELECTIONS = {
+    "all": "every run",
+    "best": "the best run of each team",
+    "latest": "the latest run of each team",
+    "chosen": "those that the team chooses",
+}
 _SCOPES = {"campaign": "the whole campaign", "team": "the team alone"}
 _TEXTS = ("name", "summary", "guidelines", "contact", "registration", "max_team_size", "tag_scope")
 _CAMPAIGN_FIELDS = (*_TEXTS, "registration_closes_at_day", "registration_closes_at_time")
@@ -149,11 +160,13 @@ class AgreementsPage(ChangingDeskPage):
         return f"Agreement {made.title} added.", reverse(self.name, args=[campaign.slug])
 
 
-_PHASE_TEXTS = ("name", "description", "collection", "kind")
+_PHASE_TEXTS = ("name", "description", "collection", "kind", "feedback", "selection")
+_KEPT = ("feedback", "selection", "chosen_max")
 _LIMITS = ("slots", "attempts_daily", "attempts_total")
 _TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True}
 _PHASE_FORM = (
-    "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", *_PHASE_TEXTS, *_LIMITS,
+    "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", "chosen_max", *_PHASE_TEXTS,
+    *_LIMITS,
     *(f"{name}_{part}" for name in _TIMES for part in ("day", "time")),
 )  # fmt: skip
 
@@ -184,6 +197,8 @@ class PhasePage(ChangingDeskPage):
             "given": given,
             "rows": with_spare(rows),
             "kinds": KINDS,
+            "feedbacks": FEEDBACKS,
+            "selections": SELECTIONS,
             "zones": ZONES,
             "types": TYPE_WORDS,
             "collections": list(collections),
@@ -218,7 +233,7 @@ def _stored(phase: Phase) -> dict[str, Any]:
     """Return what the form shows of a stored phase."""
     times = [time_fields(getattr(phase, name), name, phase.zone, ends=ends) for name, ends in _TIMES.items()]
     return {
-        **{name: getattr(phase, name) for name in ("name", "description", "kind", "slug", "place", *_LIMITS)},
+        **{name: getattr(phase, name) for name in ("name", "description", "kind", "slug", "place", *_KEPT, *_LIMITS)},
         **{name: text for fields in times for name, text in fields.items()},
         "collection": phase.collection.slug,
         "zone": zone_shown(phase.zone),
@@ -244,6 +259,7 @@ def _phase_fields(request: Request) -> dict[str, Any]:
     fields: dict[str, Any] = fields_of(request, "slug", "place", "zone", *_PHASE_TEXTS)
     fields["zone"] = fields.get("zone", "").strip() or "UTC"
     fields["place"] = fields.get("place") or 0
+    fields["chosen_max"] = str(form.get("chosen_max", "")).strip() or 1
     for name in _TIMES:
         fields[name] = time_in(form, name, fields["zone"])
     for name in _LIMITS:
