@@ -129,6 +129,11 @@ urlpatterns = [
     path(_CAMPAIGN + "agreements/<slug:agreement>/sign/", campaigns.AgreementSign.as_view(), name="agreement-sign"),
     path(_CAMPAIGN + "teams/", campaign_teams.ParticipationList.as_view(), name="participations"),
     path(_ENTRANT, campaign_teams.ParticipationDetail.as_view(), name="participation"),
+    path(
+        _ENTRANT + "invitations/",
+        campaign_teams.ParticipationInvitationList.as_view(),
+        name="participation-invitations",
+    ),
     path(_ENTRANT + "members/", campaign_teams.CampaignMemberList.as_view(), name="participants"),
     path(_ENTRANT + "members/<str:participant>/", campaign_teams.CampaignMemberDetail.as_view(), name="participant"),
     path(_CAMPAIGN + "phases/", phases.PhaseList.as_view(), name="phases"),

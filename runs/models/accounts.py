@@ -129,12 +129,16 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An owner's offer to a user to join a team, which the user accepts or declines. Until then it gives no access."""
+    """An owner's offer to a user to join a team, which the user accepts or declines. Until then it gives no access.
+    With a participation it is an offer to take part with the team in that campaign, too."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=10, choices=Membership.Role.choices, default=Membership.Role.MEMBER)
     invited_by = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    participation = models.ForeignKey(
+        "runs.Participation", null=True, on_delete=models.CASCADE, related_name="invitations"
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -145,7 +149,8 @@ class Invitation(models.Model):
 
 
 class InvitationLink(models.Model):
-    """An address by which users join a team as members until it expires; only its SHA-256 is stored."""
+    """An address by which users join a team as members until it expires; only its SHA-256 is stored. With a
+    participation they take part with the team in that campaign, too."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="links")
     key = models.CharField(max_length=8, unique=True, editable=False)
@@ -153,6 +158,7 @@ class InvitationLink(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField()
+    participation = models.ForeignKey("runs.Participation", null=True, on_delete=models.CASCADE, related_name="links")
 
     class Meta:
         ordering = ("-created_at", "-id")

@@ -60,6 +60,9 @@ class Campaign(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     registration = models.CharField(max_length=10, choices=Registration.choices, default=Registration.APPROVAL)
     registration_closes_at = models.DateTimeField(null=True, blank=True)
+    roster_closes_at = models.DateTimeField(
+        null=True, blank=True, help_text="when teams can no longer change; empty: as the first evaluation phase closes"
+    )
     max_team_size = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     tag_scope = models.CharField(max_length=10, choices=TagScope.choices, default=TagScope.CAMPAIGN)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

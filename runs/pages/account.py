@@ -71,7 +71,9 @@ def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
     led = Team.objects.led_by(request.user)
     webhooks = Webhook.objects.filter(Q(team__in=led) | Q(collection__team__in=led), enabled=False)
     context = {
-        "invitations": Invitation.objects.filter(user=request.user.pk).select_related("team", "invited_by"),
+        "invitations": Invitation.objects.filter(user=request.user.pk).select_related(
+            "team", "invited_by", "participation__campaign"
+        ),
         "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
         "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related("team", "collection"),
         "led_teams": led,

@@ -74,6 +74,9 @@ def join_page(request: HttpRequest) -> HttpResponse:
         if request.method == "POST" and request.user.is_authenticated:
             join(link=link, user=request.user, origin=origin_of(request))
             messages.success(request, f"You are now in team {link.team.name}.")
+            if link.participation:
+                desk = reverse("campaign-team-page", args=[link.participation.campaign.slug])
+                return HttpResponseRedirect(desk, status=303)
             return HttpResponseRedirect(reverse("team-page", args=[link.team.slug]), status=303)
         if request.method == "POST":
             fields = {"username": form.get("username", ""), "password": _password_of(form)}

@@ -10,18 +10,22 @@ from django.db import transaction
 from django.utils import timezone
 
 from runs.errors import Conflict, NotAllowed, NotFound
-from runs.models import AuditEvent, InvitationLink, Membership, Team, User
+from runs.models import AuditEvent, InvitationLink, Membership, Participation, Team, User
 from runs.models.accounts import digest_of_secret
 from runs.services.accounts import create_account
 from runs.services.audit import SYSTEM, Origin, record
+from runs.services.campaigns.teams import join as join_campaign
 from runs.services.teams import check_room, lock
 
 DAYS = 7
 MAX_LINKS = 20
 
 
-def create_link(*, team: Team, by: User, origin: Origin = SYSTEM) -> tuple[InvitationLink, str]:
-    """Return a new link and its code, which cannot be read again. Raise Conflict for a personal team, and for one that
+def create_link(
+    *, team: Team, by: User, participation: Participation | None = None, origin: Origin = SYSTEM
+) -> tuple[InvitationLink, str]:
+    """Return a new link and its code, which cannot be read again; with a participation it is for taking part in that
+    campaign, too. Raise Conflict for a personal team, and for one that
     has too many links."""
     key, secret = secrets.token_hex(4), secrets.token_urlsafe(24)
     now = timezone.now()
@@ -31,9 +35,15 @@ def create_link(*, team: Team, by: User, origin: Origin = SYSTEM) -> tuple[Invit
         if team.links.count() >= MAX_LINKS:
             raise Conflict(f"team {team} has {MAX_LINKS} invitation links already; revoke one first")
         link = InvitationLink.objects.create(
-            team=team, key=key, digest=digest_of_secret(secret), created_by=by, expires_at=now + timedelta(days=DAYS)
+            team=team,
+            key=key,
+            digest=digest_of_secret(secret),
+            created_by=by,
+            expires_at=now + timedelta(days=DAYS),
+            participation=participation,
         )
-        after = {"team": team.slug, "expires_at": link.expires_at}
+        into = {"campaign": participation.campaign.slug} if participation else {}
+        after = {"team": team.slug, "expires_at": link.expires_at, **into}
         record(origin, AuditEvent.Action.INVITATION_MADE, link, after=after)
     return link, f"{key}-{secret}"
 
@@ -52,7 +62,7 @@ def find_link(code: str) -> InvitationLink:
     """Return the link with this code. Raise NotFound if there is none, it has expired, or the user who created it may
     no longer invite."""
     key, _, secret = code.partition("-")
-    links = InvitationLink.objects.select_related("team", "created_by")
+    links = InvitationLink.objects.select_related("team", "created_by", "participation__campaign")
     link = links.filter(key=key[:8], expires_at__gt=timezone.now(), created_by__is_active=True).first()
     same = hmac.compare_digest(link.digest if link else digest_of_secret(""), digest_of_secret(secret))
     if link and same and (link.created_by.is_staff or _leads(link)):
@@ -61,18 +71,19 @@ def find_link(code: str) -> InvitationLink:
 
 
 def join(*, link: InvitationLink, user: User, origin: Origin = SYSTEM) -> Membership:
-    """Make a user a member of the link's team; one who is in it stays what they are. Raise Conflict for a user in too
-    many teams."""
+    """Make a user a member of the link's team, who takes part in its campaign if it has one; one who is in the team
+    stays what they are. Raise Conflict for a user in too many teams, and the errors of joining in a campaign."""
     with transaction.atomic():
         lock(link.team)
-        there = link.team.memberships.filter(user=user).first()
-        if there:
-            return there
-        check_room(user)
-        link.team.invitations.filter(user=user).delete()
-        membership = Membership.objects.create(team=link.team, user=user)
-        after = {"role": membership.role, "link": link.key}
-        record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after=after)
+        membership = link.team.memberships.filter(user=user).first()
+        if membership is None:
+            check_room(user)
+            link.team.invitations.filter(user=user).delete()
+            membership = Membership.objects.create(team=link.team, user=user)
+            after = {"role": membership.role, "link": link.key}
+            record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after=after)
+        if link.participation:
+            join_campaign(participation=link.participation, user=user, origin=origin)
     return membership
 
 

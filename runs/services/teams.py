@@ -5,8 +5,20 @@ from __future__ import annotations
 from django.db import IntegrityError, models, transaction
 
 from runs.errors import Conflict, InvalidInput, NotFound
-from runs.models import AuditEvent, Collection, Invitation, InvitationLink, Membership, Run, SessionSet, Team, User
+from runs.models import (
+    AuditEvent,
+    Collection,
+    Invitation,
+    InvitationLink,
+    Membership,
+    Participation,
+    Run,
+    SessionSet,
+    Team,
+    User,
+)
 from runs.services.audit import SYSTEM, Origin, record
+from runs.services.campaigns.teams import check_may_join, join
 
 MAX_TEAMS = 20
 _OWNER = Membership.Role.OWNER
@@ -43,36 +55,53 @@ def delete_team(*, team: Team, origin: Origin = SYSTEM) -> None:
         raise _not_empty(team) from error
 
 
-def invite(*, team: Team, username: str, role: str, by: User, origin: Origin = SYSTEM) -> Invitation:
-    """Invite a user to a team. Raise Conflict for a personal team, and for a user who is a member or already
-    invited."""
+def invite(
+    *,
+    team: Team,
+    username: str,
+    role: str,
+    by: User,
+    participation: Participation | None = None,
+    origin: Origin = SYSTEM,
+) -> Invitation:
+    """Invite a user to a team, or to take part with it in a campaign, which makes them a member as well. Raise Conflict
+    for a personal team, and for a user who is a member or already invited, or cannot take part with it."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInput(f"there is no user {username!r}", code="unknown_user", pointer="/username")
     with transaction.atomic():
         lock(team)
-        if team.memberships.filter(user=user).exists():
+        if participation:
+            check_may_join(participation, user)
+        elif team.memberships.filter(user=user).exists():
             raise Conflict(f"{username} is in team {team} already", code="already_member", pointer="/username")
         if team.invitations.filter(user=user).exists():
             raise Conflict(f"{username} is invited already", code="already_invited", pointer="/username")
-        invitation = Invitation.objects.create(team=team, user=user, role=role, invited_by=by)
-        record(origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role})
+        fields = {"role": role, "invited_by": by, "participation": participation}
+        invitation = Invitation.objects.create(team=team, user=user, **fields)
+        into = {"campaign": participation.campaign.slug} if participation else {}
+        record(origin, AuditEvent.Action.INVITATION_MADE, invitation, after={"role": role, **into})
     return invitation
 
 
 def accept_invitation(*, invitation: Invitation, origin: Origin = SYSTEM) -> Membership:
-    """Make the invited user a member. Raise NotFound if the invitation no longer exists, Conflict for a user in too
-    many teams."""
+    """Make the invited user a member, who takes part in the campaign of the invitation if it has one. Raise NotFound if
+    the invitation no longer exists, Conflict for a user in too many teams and the errors of `join`."""
     with transaction.atomic():
-        check_room(invitation.user)
         lock(invitation.team)
         # Its current state: it may have been withdrawn meanwhile.
-        found = Invitation.objects.select_related("team", "user").filter(pk=invitation.pk).first()
+        rows = Invitation.objects.select_related("team", "user", "participation")
+        found = rows.filter(pk=invitation.pk).first()
         if found is None:
             raise NotFound(f"you are not invited to team {invitation.team}")
         found.delete()
-        membership = Membership.objects.create(team=found.team, user=found.user, role=found.role)
-        record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
+        membership = found.team.memberships.filter(user=found.user).first()
+        if membership is None:
+            check_room(found.user)
+            membership = Membership.objects.create(team=found.team, user=found.user, role=found.role)
+            record(origin, AuditEvent.Action.MEMBER_ADDED, membership, after={"role": found.role})
+        if found.participation:
+            join(participation=found.participation, user=found.user, origin=origin)
     return membership
 
 

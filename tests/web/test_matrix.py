@@ -105,6 +105,8 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 409 201 409 201 201 403"},
     "participation":      {"GET":    "404 200 404 200 404 200 200",
                            "PATCH":  "401 403 404 200 404 200 403"},
+    # An organiser is not in the team.
+    "participation-invitations": {"POST": "401 403 404 404 404 201 403"},
     "participants":       {"GET":    "401 200 404 200 404 200 200",
                            "POST":   "401 409 404 403 404 403 403"},
     "participant":        {"DELETE": "401 204 404 204 404 204 403"},

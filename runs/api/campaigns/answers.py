@@ -124,6 +124,9 @@ class Campaign(TypedDict):
     contact: Annotated[str | None, "for members and organisers"]
     registration: Annotated[str, OneOf(models.Campaign.Registration.choices)]
     registration_closes_at: datetime | None
+    roster_closes_at: Annotated[
+        datetime | None, "when teams can no longer change; null: as the first evaluation phase closes"
+    ]
     max_team_size: int | None
     tag_scope: Annotated[str, OneOf(models.Campaign.TagScope.choices), "in what a tag is unique"]
     phases: list[PhaseInBrief]
@@ -145,6 +148,17 @@ class Member(TypedDict):
     joined_at: datetime
     left_at: datetime | None
     signed: Annotated[int, "agreements"]
+
+
+class ParticipationInvitation(TypedDict):
+    """An invitation to take part with a team: of a user, or a link."""
+
+    campaign: str
+    team: str
+    username: Annotated[str | None, "null: a link, for everyone who has it"]
+    url: Annotated[str | None, "of a link; it cannot be read again"]
+    key: Annotated[str | None, "of a link; it revokes it"]
+    expires_at: Annotated[datetime | None, "null: when it is answered or withdrawn"]
 
 
 class Participation(TypedDict):
@@ -217,6 +231,7 @@ def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> 
         contact=found.contact if own or organiser else None,
         registration=found.registration,
         registration_closes_at=found.registration_closes_at,
+        roster_closes_at=found.roster_closes_at,
         max_team_size=found.max_team_size,
         tag_scope=found.tag_scope,
         phases=[
@@ -356,6 +371,7 @@ SHAPES: dict[str, Any] = {
     "agreement": shape(CampaignAgreement),
     "participation": shape(Participation),
     "member": shape(Member),
+    "invitation": shape(ParticipationInvitation),
     "entry": shape(Entry),
     "allowance": shape(Allowance),
     "order": shape(EntryOrder),

@@ -59,13 +59,14 @@ class CampaignChangeSerializer(TimesSerializer):
     """The fields of a campaign that can be changed."""
 
     answered = answers.Campaign
-    times = ends = ("registration_closes_at",)
+    times = ends = ("registration_closes_at", "roster_closes_at")
     name = _line(200)
     summary = _line(500, required=False, allow_blank=True)
     guidelines = _text(50_000, required=False)
     contact = serializers.EmailField(max_length=254, required=False, allow_blank=True)
     registration = ChoiceField(choices=Campaign.Registration.choices, required=False)
     registration_closes_at = TimeField(required=False, allow_null=True)
+    roster_closes_at = TimeField(required=False, allow_null=True)
     max_team_size = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
     tag_scope = ChoiceField(choices=Campaign.TagScope.choices, required=False)
 
@@ -171,6 +172,12 @@ class RegistrationSerializer(KnownFields, serializers.Serializer[Any]):
         child=serializers.CharField(max_length=64), required=False, default=list, max_length=MAX_AGREEMENTS
     )
     typed_name = _line(150, required=False, default="", allow_blank=True)
+
+
+class ParticipationInvitationSerializer(KnownFields, serializers.Serializer[Any]):
+    username = serializers.CharField(
+        max_length=150, required=False, allow_null=True, default=None, help_text="null: make a link"
+    )
 
 
 class ParticipationChangeSerializer(KnownFields, serializers.Serializer[Any]):

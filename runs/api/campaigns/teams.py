@@ -8,6 +8,8 @@ from django.db import transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404
+from django.urls import reverse
+from django.utils.http import urlencode
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -15,13 +17,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from runs.api import idempotency
-from runs.api.campaigns.answers import SHAPES, member_answer, participation_answer
+from runs.api.access import led_team
+from runs.api.campaigns.answers import SHAPES, ParticipationInvitation, member_answer, participation_answer
 from runs.api.campaigns.finding import participations_of, visible_campaign, visible_participation
-from runs.api.campaigns.inputs import ParticipationChangeSerializer, RegistrationSerializer
+from runs.api.campaigns.inputs import (
+    ParticipationChangeSerializer,
+    ParticipationInvitationSerializer,
+    RegistrationSerializer,
+)
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.errors import InvalidInput
-from runs.models import CampaignMember, Participation, Scope, Signature, Team, User
+from runs.models import CampaignMember, Membership, Participation, Scope, Signature, Team, User
 from runs.services.campaigns.teams import (
     change_state,
     find_agreements,
@@ -31,6 +38,8 @@ from runs.services.campaigns.teams import (
     rename,
     sign,
 )
+from runs.services.invitation_links import create_link
+from runs.services.teams import invite
 
 
 def _may_register(request: Request, body: Any, campaign: str) -> bool:
@@ -137,3 +146,28 @@ class CampaignMemberDetail(APIView):
             raise Http404(f"{participant!r} does not take part in team {entrant}")
         leave(member=member, user=cast(User, request.user), origin=origin_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ParticipationInvitationList(APIView):
+    """POST invites a user to take part with a team, or makes a link for it, which its owners may."""
+
+    scopes = {"POST": Scope.MANAGE}
+
+    @extend_schema(request=ParticipationInvitationSerializer, responses={201: SHAPES["invitation"]})
+    def post(self, request: Request, campaign: str, entrant: str) -> Response:
+        found = visible_participation(request, campaign, entrant)
+        led_team(request, found.team.slug)
+        serializer = ParticipationInvitationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        name, by, origin = serializer.validated_data["username"], cast(User, request.user), origin_of(request)
+        answer = ParticipationInvitation(
+            campaign=campaign, team=entrant, username=name, url=None, key=None, expires_at=None
+        )
+        if name:
+            role = Membership.Role.MEMBER
+            invite(team=found.team, username=name, role=role, by=by, participation=found, origin=origin)
+        else:
+            link, code = create_link(team=found.team, by=by, participation=found, origin=origin)
+            url = request.build_absolute_uri(f"{reverse('join-page')}?{urlencode({'code': code})}")
+            answer.update({"url": url, "key": link.key, "expires_at": link.expires_at})
+        return Response(answer, status.HTTP_201_CREATED, headers={"Cache-Control": "no-store"})

@@ -68,15 +68,15 @@ SELECTIONS = {
 }
 _SCOPES = {"campaign": "the whole campaign", "team": "the team alone"}
 _TEXTS = ("name", "summary", "guidelines", "contact", "registration", "max_team_size", "tag_scope")
-_CAMPAIGN_FIELDS = (*_TEXTS, "registration_closes_at_day", "registration_closes_at_time")
+_CAMPAIGN_TIMES = ("registration_closes_at", "roster_closes_at")
+_CAMPAIGN_FIELDS = (*_TEXTS, *(f"{name}_{part}" for name in _CAMPAIGN_TIMES for part in ("day", "time")))
 
 
 def _campaign_fields(request: Request, *names: str) -> dict[str, Any]:
     """Return the fields of the form of a campaign as the API takes them."""
     fields: dict[str, Any] = fields_of(request, *names, *_TEXTS)
     fields["max_team_size"] = fields.get("max_team_size") or None
-    fields["registration_closes_at"] = time_in(request.data, "registration_closes_at", "UTC")
-    return fields
+    return {**fields, **{name: time_in(request.data, name, "UTC") for name in _CAMPAIGN_TIMES}}
 
 
 def _campaign_choices() -> dict[str, Any]:
@@ -122,7 +122,8 @@ class SettingsPage(ChangingDeskPage):
 
     def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
         stored = {name: getattr(campaign, name) for name in _TEXTS}
-        stored |= time_fields(campaign.registration_closes_at, "registration_closes_at", "UTC", ends=True)
+        for name in _CAMPAIGN_TIMES:
+            stored |= time_fields(getattr(campaign, name), name, "UTC", ends=True)
         given = request.data if request.method == "POST" else stored
         return {**_campaign_choices(), "given": given, "preview": rendered(campaign.guidelines, 4)}
 

@@ -10,11 +10,15 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from metrics.services.queue.status import statuses
+from runs.api.access import led_team
+from runs.api.accounts import NewMembershipSerializer
 from runs.api.campaigns.finding import (
     own_participation,
     participation_of,
@@ -45,9 +49,11 @@ from runs.services.campaigns.teams import (
     roster_closes_at,
     sign,
 )
+from runs.services.invitation_links import DAYS, create_link, revoke_link
+from runs.services.teams import end_invitation, invite
 
 _FIELDS = ("csrfmiddlewaretoken", "action", "team", "name", "affiliation", "agreements", "agreement", "typed_name",
-           "username", "phase")  # fmt: skip
+           "username", "phase", "key")  # fmt: skip
 _TAKING = (PhaseState.OPEN, PhaseState.LATE)
 
 
@@ -65,6 +71,8 @@ class TeamDeskPage(FormPage):
         try:
             orders = [name for name in request.data if name.startswith("priority-")]
             check_fields(request.data, (*_FIELDS, *orders))
+            if request.data.get("action") == "link":
+                return self._page(request, found, made=_link(request, found))
             act = _ACTS.get(str(request.data.get("action", "")))
             if act is None:
                 raise InvalidInput("press one of the buttons", pointer="/action")
@@ -74,7 +82,7 @@ class TeamDeskPage(FormPage):
         messages.success(request._request, done)
         return see(request, reverse("campaign-team-page", args=[campaign]))
 
-    def _page(self, request: Request, campaign: Campaign, refused: Refusal | None = None) -> HttpResponse:
+    def _page(self, request: Request, campaign: Campaign, refused: Refusal | None = None, **told: Any) -> HttpResponse:
         own, now = participation_of(request.user, campaign), clock.database_now()
         context = {
             "campaign": campaign,
@@ -84,6 +92,7 @@ class TeamDeskPage(FormPage):
             "given": request.data if refused else {},
             "agreements": _agreements(request, campaign),
             "phases": [],
+            **told,
         }
         context |= _of_member(request, campaign, own) if own else _of_others(request, campaign)
         return answer(request, "runs/campaigns/team.html", context, refused)
@@ -120,6 +129,9 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         "phases": phases,
         "members": list(own.members.select_related("user")),
         "leads": led,
+        "days": DAYS,
+        "invitations": list(own.invitations.select_related("user", "invited_by").order_by("user__username")),
+        "links": list(own.links.select_related("created_by").filter(expires_at__gt=timezone.now())),
         "roster_closes": shown_time(roster, "UTC", ends=True) if roster else None,
         "accepted": own.state == Participation.State.ACCEPTED,
         "published": campaign.state == Campaign.State.PUBLISHED,
@@ -236,6 +248,45 @@ def _order(request: Request, campaign: Campaign) -> str:
     return f"Order saved: {', '.join(tags)}." if tags else "No entry was ordered."
 
 
+def _led(request: Request, campaign: Campaign) -> Participation:
+    """Return the reader's team in the campaign, which the reader owns. Raise NotAllowed for another member."""
+    own = own_participation(request, campaign)
+    led_team(request, own.team.slug)
+    return own
+
+
+def _invite(request: Request, campaign: Campaign) -> str:
+    own, name = _led(request, campaign), str(request.data.get("username", "")).strip()
+    serializer = NewMembershipSerializer(data={"username": name})
+    serializer.is_valid(raise_exception=True)
+    by, origin = cast(User, request.user), origin_of(request)
+    invite(team=own.team, participation=own, by=by, origin=origin, **serializer.validated_data)
+    return f"{name} is invited; the invitation is on the account page of {name}."
+
+
+def _link(request: Request, campaign: Campaign) -> str:
+    """Return the address of a new link by which people take part with the team."""
+    own = _led(request, campaign)
+    by, origin = cast(User, request.user), origin_of(request)
+    _, code = create_link(team=own.team, by=by, participation=own, origin=origin)
+    return request.build_absolute_uri(f"{reverse('join-page')}?{urlencode({'code': code})}")
+
+
+def _withdraw(request: Request, campaign: Campaign) -> str:
+    own, name = _led(request, campaign), str(request.data.get("username", ""))
+    found = own.invitations.select_related("team", "user").filter(user__username=name).first()
+    if found is None:
+        raise NotFound(f"{name[:150]!r} is not invited to take part with {own.team}")
+    end_invitation(invitation=found, origin=origin_of(request))
+    return f"Invitation of {name} withdrawn."
+
+
+def _revoke(request: Request, campaign: Campaign) -> str:
+    own = _led(request, campaign)
+    revoke_link(team=own.team, key=str(request.data.get("key", "")), origin=origin_of(request))
+    return "Invitation link revoked."
+
+
 _ACTS: dict[str, Callable[[Request, Campaign], str]] = {
     "register": _register,
     "join": _join,
@@ -243,4 +294,7 @@ _ACTS: dict[str, Callable[[Request, Campaign], str]] = {
     "sign": _sign,
     "rename": _rename,
     "order": _order,
+    "invite": _invite,
+    "withdraw": _withdraw,
+    "revoke": _revoke,
 }

@@ -127,16 +127,11 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
         campaign = found.campaign
         if not Membership.objects.filter(team=found.team, user=user).exists():
             raise NotAllowed(f"only members of team {found.team} can join it in a campaign; ask its owners first")
-        if Membership.objects.filter(team=campaign.team, user=user, role=Membership.Role.OWNER).exists():
-            raise Conflict("organisers of a campaign cannot take part in it", code="organiser_takes_part")
-        _check_roster(found)
-        size = found.members.filter(left_at=None).count()
         there = CampaignMember.objects.filter(campaign=campaign, user=user).first()
         if there and (there.participation_id != found.pk or there.left_at is None):
             where = "this team" if there.participation_id == found.pk else "a team"
             raise Conflict(f"you are in {where} of campaign {campaign} already", code="already_in_campaign")
-        if campaign.max_team_size and size >= campaign.max_team_size:
-            raise Conflict(f"team {found.team} has {size} members, the most that a team has", code="team_is_full")
+        check_may_join(found, user)
         try:
             with transaction.atomic():
                 fields = {"participation": found, "joined_at": clock.database_now(), "left_at": None}
@@ -146,6 +141,20 @@ def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -
             raise Conflict(message, code="already_in_campaign") from error
         record(origin, _Action.PARTICIPANT_JOINED, found, after={"user": user.username})
     return member
+
+
+def check_may_join(participation: Participation, user: User) -> None:
+    """Raise Conflict for an organiser of the campaign, when the team is full, and when teams can no longer change.
+
+    It says nothing of the other team that the user may be in: only the user is told.
+    """
+    campaign = participation.campaign
+    if Membership.objects.filter(team=campaign.team, user=user, role=Membership.Role.OWNER).exists():
+        raise Conflict("organisers of a campaign cannot take part in it", code="organiser_takes_part")
+    _check_roster(participation)
+    size = participation.members.filter(left_at=None).count()
+    if campaign.max_team_size and size >= campaign.max_team_size:
+        raise Conflict(f"team {participation.team} has {size} members, the most that a team has", code="team_is_full")
 
 
 def leave(*, member: CampaignMember, user: User, origin: Origin = SYSTEM) -> None:
@@ -200,7 +209,10 @@ def find_agreements(campaign: Campaign, digests: Iterable[str]) -> list[Agreemen
 
 
 def roster_closes_at(campaign: Campaign) -> datetime | None:
-    """Return when teams can no longer change: as the first evaluation phase closes. None if there is no such phase."""
+    """Return when teams can no longer change: as the campaign says, or as its first evaluation phase closes. None if
+    there is no such phase."""
+    if campaign.roster_closes_at:
+        return campaign.roster_closes_at
     closes = (
         campaign.phases.filter(kind=Phase.Kind.EVALUATION).order_by("closes_at").values_list("closes_at", flat=True)
     )
