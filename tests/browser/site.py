@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -17,6 +19,7 @@ _MEASURES = ["nDCG@10", "AP", "RR", "P@10"]
 _LABELS = {"0": "not relevant", "1": "marginal", "2": "fair", "3": "high"}
 _RUNS = 4
 ADMIN, PASSWORD = "root", "a long passphrase"
+_OF_DESK = ("teams", "entries", "enter", "agreements", "settings")
 # Of the account whose token fills the site.
 TEAM = "admin"
 
@@ -87,6 +90,8 @@ class Site:
             "no-sessions": "/collections/empty/sessions/",
             "session-set": f"/session-sets/{self.session_set}/?measure=sDCG",
             "session": f"/session-sets/{self.session_set}/sessions/1/",
+            "campaigns": "/campaigns/",
+            "campaign": "/campaigns/cup/",
             "measures": "/measures/",
             "measures-none": "/measures/?search=zzzz",
             "measure": "/measures/nDCG/",
@@ -115,6 +120,14 @@ class Site:
             "run-change": f"/runs/{run}/change/",
             "run-lineage": f"/runs/{run}/lineage/",
             "system-change": f"/systems/{TEAM}/bm25/change/",
+            "new-campaign": "/new-campaign/",
+            "campaign-desk": "/campaigns/cup/desk/",
+            **{f"campaign-{name}": f"/campaigns/cup/desk/{name}/" for name in _OF_DESK},
+            "campaign-new-phase": "/campaigns/cup/desk/new-phase/",
+            "campaign-phase": "/campaigns/cup/desk/phases/task/",
+            "campaign-act": "/campaigns/cup/acts/extend/?phase=task",
+            "campaign-team": "/campaigns/cup/team/",
+            "campaign-enter": "/campaigns/cup/team/task/",
             "manage": manage,
             **{f"manage-{section}": f"{manage}{section}/" for section in sections},
             "manage-blind": "/collections/blind/manage/access/",
@@ -157,6 +170,7 @@ def filled_site(folder: Path) -> Iterator[Site]:
         sample = chosen[0][1] if isinstance(chosen[0][1], bytes) else chosen[0][1].encode()
         topic = sample.split(maxsplit=1)[0].decode()
         states = _make_states(server, api, simulated.qrels, sample)
+        _make_campaign(server, api, sample)
         ids = {tag: run["id"] for tag, run in runs.items()}
         yield Site(server, ids, topic, sample, log["id"], comparison, experiment, states)
 
@@ -175,6 +189,38 @@ def _make_states(server: Server, api: httpx.Client, qrels: str, sample: bytes) -
         wait_until_evaluated(api, run["url"])
     server.manage("shell", "-v", "0", "-c", "from tests.browser.states import arrange; arrange()")
     return {tag: run["id"] for tag, run in runs.items()}
+
+
+def _make_campaign(server: Server, api: httpx.Client, sample: bytes) -> None:
+    """The campaign `cup` on the blind collection, in which the account that looks takes part with two entries."""
+    now = datetime.now(UTC)
+    text = "# Task\n\nRank *all* topics.\n\n| field | means |\n| - | - |\n| score | larger is better |\n"
+    fields = {"slug": "cup", "name": "The cup", "summary": "Find it", "guidelines": text, "registration": "approval"}
+    api.post("campaigns/", json=fields).raise_for_status()
+    choice = {"key": "stage", "label": "First stage", "type": "choice", "choices": ["BM25", "other"], "help": "What?"}
+    kinds = [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "Manual"}]
+    days = {"opens_at": -1, "closes_at": 9, "late_closes_at": 12}
+    times = {name: (now + timedelta(days=number)).isoformat() for name, number in days.items()}
+    phase = {"slug": "task", "name": "Task", "collection": "blind", "zone": "AoE", "slots": 3, "attempts_daily": 9}
+    of_runs = {"form": [choice], "run_types": kinds, "measures": _MEASURES}
+    api.post("campaigns/cup/phases/", json={**phase, **times, **of_runs}).raise_for_status()
+    terms = {"title": "Terms", "text": "Be **fair**."}
+    sha256 = api.post("campaigns/cup/agreements/", json=terms).raise_for_status().json()["sha256"]
+    api.post("campaigns/cup/publish/").raise_for_status()
+    code = f"from tests.browser.states import take_part; take_part({ADMIN!r}, {sha256!r})"
+    server.manage("shell", "-v", "0", "-c", code)
+    given = {
+        "run_type": "automatic",
+        "answers": json.dumps({"stage": "BM25"}),
+        "on_behalf_of": ADMIN,
+        "reason": "shown",
+    }
+    for tag in ("walk", "stroll"):
+        file = sample.replace(sample.split(maxsplit=6)[5], tag.encode())
+        sent = api.post("campaigns/cup/phases/task/entries/", files={"file": ("run", file)}, data={**given, "tag": tag})
+        sent.raise_for_status()
+    later = {"closes_at": (now + timedelta(days=10)).isoformat(), "reason": "power cut"}
+    api.post("campaigns/cup/phases/task/extend/", json=later).raise_for_status()
 
 
 def _make_account(server: Server) -> None:

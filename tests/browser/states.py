@@ -24,3 +24,16 @@ def arrange() -> None:
         own.filter(qrels__active=True).update(**(failed if tag.endswith("failed") else waits))
         if not tag.startswith("stale"):
             own.filter(qrels__active=False).delete()
+
+
+def take_part(name: str, agreement: str) -> None:
+    """Let the personal team of an account take part in the campaign of the site, and another team wait."""
+    from runs.models import Agreement, Campaign, Team, User
+    from runs.services.campaigns.teams import change_state, register_team, sign
+
+    cup, user = Campaign.objects.select_related("team").get(slug="cup"), User.objects.get(username=name)
+    own = register_team(campaign=cup, team=user.personal_team, user=user, fields={"name": "Walkers"})
+    change_state(participation=own, state="accepted", user=user)
+    sign(agreement=Agreement.objects.get(sha256=agreement), user=user, typed_name="W. Alker")
+    other = User.objects.create_user("waiter")
+    register_team(campaign=cup, team=Team.objects.get(personal_of=other), user=other, fields={"name": "Waiters"})

@@ -20,7 +20,7 @@ OPEN = (
     "no-comparison", "blind-comparison", "what-if", "blind", "blind-what-if", "empty", "run", "run-paired", "ranking",
     "run-queued", "run-failed", "run-stale", "run-stale-failed",
     "sessions", "no-sessions", "session-set", "session",
-    "measures", "measures-none", "measure", "login", "not-found",
+    "measures", "measures-none", "measure", "login", "not-found", "campaigns", "campaign",
 )  # fmt: skip
 # Tables and a chart, which need no scripts.
 TOPICS = ("topics", "topic", "heat-map")
@@ -28,7 +28,8 @@ STUDIES = ("importance", "frontier")
 OWN = (
     "submit", "tokens", "webhooks", "run-parameters", "new-collection", "manage", "manage-judgements",
     "manage-measures", "manage-blind", "submit-sessions", "teams", "run-change", "run-files",
-    "my-runs", "experiments", "experiment",
+    "my-runs", "experiments", "experiment", "campaign-desk", "campaign-teams", "campaign-entries", "campaign-phase",
+    "campaign-act", "campaign-team", "campaign-enter",
 )  # fmt: skip
 
 

@@ -136,6 +136,8 @@ def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock)
     assert not Entry.objects.exists()
     broken = SimpleUploadedFile("run", b"1 Q0 a 1 x tag\n")
     assert "Not accepted" in send(ann, enter_page, 422, action="check", file=broken, **answers)
+    said = send(ann, enter_page, 200, action="check", file=file_of("one"), run_type="manual")
+    assert "Before it can be entered: First stage: an answer is required" in said
     said = send(ann, enter_page, 422, action="enter", file=file_of("one"), run_type="manual")
     assert "an answer is required" in said
     said = send(ann, enter_page, action="enter", file=file_of("one"), **answers)
@@ -205,6 +207,10 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     assert "Without entries 0" in html
     assert "2 entries of 2 teams have the same file" in html
     assert "Manual 2" in html
+    assert "is not public" not in html
+    Collection.objects.update(visibility="team")
+    assert "is not public: other teams do not see it" in text_of(page(olga, DESK))
+    Collection.objects.update(visibility="public")
     said = send(olga, f"{ACTS}pause/?phase=task", reason="wrong topics")
     assert "is paused" in said
     assert "paused: wrong topics" in text_of(page(browser(), "/campaigns/cup/")).lower()

@@ -22,6 +22,7 @@ from runs.api.campaigns.inputs import ExtensionSerializer, OptionalReasonSeriali
 from runs.api.origin import origin_of
 from runs.models import Campaign, Entry, Participation, Phase, Scope, User
 from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
+from runs.pages.campaigns.overview import hidden_collections
 from runs.pages.campaigns.parts import answer
 from runs.pages.campaigns.shown import shown_phase, shown_time
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
@@ -115,6 +116,10 @@ def _says_publish(target: Target) -> list[str]:
         f" {_many(phases, 'phase')}; teams can register if registration is open.",
         f"Participants sign {_many(target.campaign.agreements.count(), 'agreement')} before they enter runs.",
         "From then on no time of a phase moves earlier, and the campaign cannot be deleted.",
+        *(
+            f"Participants do not see collection {one.name}, and could not enter runs into it: make it public first."
+            for one in hidden_collections(target.campaign)
+        ),
     ]
 
 

@@ -69,7 +69,7 @@ class _EntryForm(FormPage):
                 else:
                     upload = _upload(phase, asked, fields)
                     if request.data.get("action") == "check":
-                        return self.page(request, phase, checked=upload.check())
+                        return self.page(request, phase, checked=upload.check_file(), missing=_missing(upload))
                     entry, new = enter_run(upload=upload, enqueue=queue_submitted, again=try_damaged_again)
         except (EvalHubError, APIException) as error:
             return self.page(request, phase, refusal_of(error))
@@ -235,6 +235,15 @@ def _upload(phase: Phase, asked: Asked, fields: dict[str, Any]) -> EntryUpload:
     team = asked.participation.team if asked.participation else phase.campaign.team
     of: dict[str, Any] = {"collection": phase.collection, "team": team, "user": asked.user, "origin": asked.origin}
     return EntryUpload(**{**of, **fields, "file": fields["file"].path}, asked=asked)
+
+
+def _missing(upload: EntryUpload) -> str:
+    """Return what stands in the way of entering a file that can be read, or an empty text."""
+    try:
+        upload.check_asked()
+    except EvalHubError as error:
+        return error.message
+    return ""
 
 
 def _own_run(request: Request, pk: Any) -> Run:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from metrics.services.queue.status import with_states
-from runs.models import Campaign, Entry, Participation, Run
+from runs.models import Campaign, Collection, Entry, Participation, Run
 from runs.pages.campaigns.shown import ShownPhase, shown_phases
 from runs.services.campaigns.clock import PhaseState
 
@@ -24,7 +24,7 @@ _LISTED = 20
 @dataclass
 class PhaseCounts:
     """What the desk says of a phase. `states` and `types` count entries, `evaluations` those of entries that are
-    entered; `problems` are sentences with the address of the entries that they are about."""
+    entered; `problems` are sentences with the address of what they are about."""
 
     shown: ShownPhase
     accepted: int
@@ -80,6 +80,12 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     return list(found.values())
 
 
+def hidden_collections(campaign: Campaign) -> list[Collection]:
+    """Return the collections of the phases that are not public, which other teams do not see."""
+    rows = Collection.objects.filter(phases__campaign=campaign).exclude(visibility=Collection.Visibility.PUBLIC)
+    return list(rows.distinct())
+
+
 def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts]) -> None:
     """Add what organisers should look at: failed evaluations, topics without an answer, equal files of two teams."""
     address = reverse("campaign-entries-page", args=[campaign.slug])
@@ -87,7 +93,12 @@ def _add_problems(campaign: Campaign, entered: Any, found: dict[int, PhaseCounts
     def listed(phase: int, **asked: str) -> str:
         return f"{address}?{urlencode({'phase': found[phase].shown.phase.slug, **asked})}"
 
+    hidden = {one.pk for one in hidden_collections(campaign)}
     for pk, of in found.items():
+        collection = of.shown.phase.collection
+        if collection.pk in hidden:
+            said = f"collection {collection.name} is not public: other teams do not see it and cannot enter runs"
+            of.problems.append((said, reverse("manage-page", args=[collection.slug])))
         if failed := of.evaluations["failed"]:
             of.problems.append(
                 (f"{failed} evaluation{'' if failed == 1 else 's'} failed", listed(pk, problem="failed"))

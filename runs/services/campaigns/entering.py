@@ -72,14 +72,22 @@ class EntryUpload(RunUpload):
     stored: list[tuple[Entry, bool]] = field(default_factory=list)
 
     def check(self) -> Run:
-        asked = self.asked
         # Before the file is read, what needs no lock; the same is decided again in the transaction.
+        self.check_asked()
+        return self.check_file()
+
+    def check_asked(self) -> None:
+        """Raise Conflict if the phase takes no entry now, Unprocessable for a type or answers that do not fit it."""
+        asked = self.asked
         _check_time(asked, asked.phase)
         if asked.participation and asked.role == _Role.COMPETING:
             read_run_type(asked.phase.run_types, asked.run_type)
             read_answers(asked.phase.form, asked.answers)
+
+    def check_file(self) -> Run:
+        """Read the file and return its run, as `check` does, whatever else stands in the way of the entry."""
         made = super().check()
-        check_run(asked, made)
+        check_run(self.asked, made)
         return made
 
     def keep_again(self, there: Run) -> None:
