@@ -41,6 +41,7 @@ CODES = {
     "too_many_teams not_empty last_owner personal_team too_many_webhooks webhooks_off webhook_disabled "
     "unsigned_webhook secret_unreadable "
     "phase_planned phase_paused phase_closed phase_not_open phase_not_paused phase_has_opened phase_has_entries "
+    "anonymity_only_ends_earlier "
     "release_in_the_past release_needs_qrels evaluations_running already_planned release_cancelled "
     "feedback_would_leak nothing_to_choose too_many_chosen "
     "phase_not_over deadline_only_moves_later evaluation_needs_blind "

@@ -257,6 +257,7 @@ SPECTACULAR_SETTINGS = {
         "PhaseKindEnum": "runs.models.Phase.Kind",
         "PhaseStateEnum": ("planned", "open", "paused", "late", "closed"),
         "ParticipationStateEnum": "runs.models.Participation.State",
+        "ReleaseStateEnum": ("planned", "waiting", "done", "cancelled"),
         "EntryRoleEnum": "runs.models.Entry.Role",
         "ShareKindEnum": ("leaderboard", "comparison", "run"),
         "StateEnum": "metrics.models.Evaluation.State",

@@ -6,6 +6,7 @@ from django.urls.converters import StringConverter
 from metrics.api import charts, evaluations, measures, shares
 from metrics.api.boards import citation, configurations, frontier, importance, saved_views, systems, what_if
 from metrics.api.boards import views as boards
+from metrics.api.campaigns import boards as phase_boards
 from metrics.api.campaigns import releases, results, snapshots
 from metrics.api.comparisons import design, judgements, orders
 from metrics.api.comparisons import views as comparisons
@@ -193,6 +194,16 @@ urlpatterns = [
     ),
     path("releases/<uuid:release>/", releases.ReleaseDetail.as_view(), name="phase-release"),
     path("releases/<uuid:release>/now/", releases.ReleaseNow.as_view(), name="phase-release-now"),
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/board/",
+        phase_boards.PhaseBoardView.as_view(),
+        name="phase-board",
+    ),
+    path(
+        "campaigns/<slug:campaign>/phases/<slug:phase>/board/export/<board_export:kind>/",
+        phase_boards.PhaseBoardExport.as_view(),
+        name="phase-board-export",
+    ),
     path("measures/", measures.MeasureList.as_view(), name="measures"),
     path("measures/<str:measure>/", measures.MeasureDetail.as_view(), name="measure"),
 ]

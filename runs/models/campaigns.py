@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from django.core.validators import EmailValidator, MinValueValidator, RegexValidator
@@ -34,6 +35,10 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
         return self.filter(~Q(state=Campaign.State.DRAFT) | Q(team__in=Team.objects.led_by(user)))
 
 
+def _draw_seed() -> int:
+    return secrets.randbits(62)
+
+
 class Campaign(models.Model):
     """An event in which teams enter runs into phases. The owners of its team are its organisers."""
 
@@ -51,6 +56,10 @@ class Campaign(models.Model):
         TEAM = "team"
         CAMPAIGN = "campaign"
 
+    class Names(models.TextChoices):
+        SHOWN = "shown"
+        HIDDEN_UNTIL_RELEASE = "hidden_until_release"
+
     slug = models.CharField(max_length=64, unique=True, validators=[_SLUG])
     name = models.CharField(max_length=200, validators=[check_line])
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="campaigns")
@@ -65,6 +74,17 @@ class Campaign(models.Model):
     )
     max_team_size = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     tag_scope = models.CharField(max_length=10, choices=TagScope.choices, default=TagScope.CAMPAIGN)
+    anonymous_until = models.DateTimeField(null=True, blank=True, help_text="until then teams have pseudonyms")
+    names = models.CharField(
+        max_length=20,
+        choices=Names.choices,
+        default=Names.SHOWN,
+        db_default=Names.SHOWN,
+        help_text="whether teams have pseudonyms until results are released to participants",
+    )
+    seed = models.BigIntegerField(
+        default=_draw_seed, db_default=0, editable=False, help_text="of the pseudonyms; secret"
+    )
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -183,10 +203,16 @@ class Participation(models.Model):
     affiliation = models.CharField(max_length=300, blank=True, validators=[check_line])
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
     accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    pseudonym = models.PositiveIntegerField(null=True, editable=False, help_text="drawn when the team is accepted")
+    anonymous_until = models.DateTimeField(null=True, blank=True, help_text="empty: as in its campaign")
+    prolonged = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         ordering = ("campaign", "requested_at", "id")
-        constraints = (models.UniqueConstraint(fields=("campaign", "team"), name="one_participation_per_team"),)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "team"), name="one_participation_per_team"),
+            models.UniqueConstraint(fields=("campaign", "pseudonym"), name="one_pseudonym_per_team"),
+        )
 
     def __str__(self) -> str:
         return f"{self.team} in {self.campaign}"

@@ -15,6 +15,7 @@ from metrics.engine.errors import MeasureError
 from metrics.engine.grammar import parse_measure
 from runs.digests import digest_of_json
 from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
+from runs.models import disclosure
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON, TopicIds
 from runs.models.disclosure import Disclosure, is_staff, led_by, sees_everything
@@ -122,6 +123,9 @@ class Collection(models.Model):
         help_text="who sees results while it is blind",
     )
     released_at = models.DateTimeField(null=True, blank=True, editable=False)
+    veiled_until = models.DateTimeField(
+        null=True, editable=False, help_text="until then its general addresses would show hidden names of teams"
+    )
     daily_submissions = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="submissions of a team per day (UTC)"
     )
@@ -166,6 +170,11 @@ class Collection(models.Model):
         return Disclosure(self.shown_to) if self.blind else Disclosure.PUBLIC
 
     @property
+    def veiled(self) -> bool:
+        """Whether names of teams are hidden now that its general addresses would show."""
+        return self.veiled_until is not None and disclosure.now() < self.veiled_until
+
+    @property
     def active_qrels(self) -> Qrels | None:
         """The judgements that count; None until a version is activated."""
         return self.qrels.filter(active=True).first()
@@ -179,7 +188,8 @@ def document_address(collection: Collection, doc_id: str) -> str:
 def can_see_scores(viewer: Any, collection: Collection) -> bool:
     """Return whether the viewer may see everything that depends on the collection's judgements, by the rule of
     `runs.models.disclosure.sees_everything`."""
-    return not collection.blind or Collection.objects.scored_for(viewer).filter(pk=collection.pk).exists()
+    open_to_all = not (collection.blind or collection.veiled)
+    return open_to_all or Collection.objects.scored_for(viewer).filter(pk=collection.pk).exists()
 
 
 class Topic(models.Model):

@@ -6,11 +6,13 @@ them: only the results of a team in a phase, at the addresses that ask for it.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from runs.models.accounts import Team
 
@@ -41,15 +43,27 @@ def led_by(user: Any) -> Q:
 def sees_everything(user: Any) -> Q:
     """Return the condition of collections of which the user sees everything that depends on their judgements: public
     ones, those of which the user is an organiser, and those that are shown to participants, of whom the user is one:
-    a member of an accepted team of a campaign with a phase on the collection. For staff there is no condition.
+    a member of an accepted team of a campaign with a phase on the collection. As long as names of teams are hidden that
+    the general addresses would show, these open to organisers alone. For staff there is no condition.
     """
     if is_staff(user):
         return Q()
+    named = Q(veiled_until=None) | Q(veiled_until__lte=now())
+    disclosed = named & _disclosed_to(user)
+    return disclosed | led_by(user) if user.is_authenticated else disclosed
+
+
+def _disclosed_to(user: Any) -> Q:
+    """Return the condition of collections whose results the user sees by their disclosure, with names or without."""
     public = Q(blind=False)
     if not user.is_authenticated:
         return public
-    shown = Q(shown_to=Disclosure.PARTICIPANTS, pk__in=_takes_part_in(user))
-    return public | led_by(user) | shown
+    return public | Q(shown_to=Disclosure.PARTICIPANTS, pk__in=_takes_part_in(user))
+
+
+def now() -> datetime:
+    """Return the time at which names that were hidden are shown."""
+    return timezone.now()
 
 
 def _takes_part_in(user: Any) -> models.QuerySet[Any]:
@@ -71,8 +85,8 @@ def sees_own_results(user: Any, phase: Phase) -> bool:
 def sees_board(user: Any, phase: Phase) -> bool:
     """Return whether the user sees the board of a phase: whoever sees everything, and members of accepted teams where
     its feedback is the board. Names may be hidden on it."""
-    everything = type(phase.collection).objects.filter(sees_everything(user), pk=phase.collection_id)
-    if everything.exists():
+    rows = apps.get_model("runs", "Collection").objects.filter(pk=phase.collection_id)
+    if rows.filter(sees_everything(user)).exists() or rows.filter(_disclosed_to(user)).exists():
         return True
     return gives_feedback(phase, "board") and is_participant(user, phase)
 

@@ -19,6 +19,7 @@ from runs.formats.topics.reading import read_topics
 from runs.models import AuditEvent, Collection, Disclosure, Qrels
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns.guards import check_phases_over
+from runs.services.campaigns.names import veil
 from runs.services.files import upload_limits
 from runs.services.webhooks.events import collection_released
 from runs.services.webhooks.managing import disable_moved
@@ -98,6 +99,8 @@ def disclose(*, collection: Collection, to: Disclosure, origin: Origin = SYSTEM)
             )
         public = to == Disclosure.PUBLIC
         fields: dict[str, Any] = {"blind": False, "released_at": now} if public else {"shown_to": to}
+        if to >= Disclosure.PARTICIPANTS:
+            fields["veiled_until"] = veil(locked)
         rows = Collection.objects.filter(pk=locked.pk, blind=True, shown_to__lt=to)
         if not rows.update(**fields) or not qrels:
             if locked.blind:

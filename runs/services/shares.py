@@ -123,7 +123,7 @@ def check_share(link: ShareLink) -> None:
         raise Gone("this link has expired; request a new one from the person who sent it", code="share_expired")
     if link.ended or not may_share(link.created_by, shared_by(link)):
         raise Gone("this link was revoked; request a new one from the person who sent it", code="share_revoked")
-    if link.collection.blind:
+    if link.collection.blind or link.collection.veiled:
         raise Blind
 
 

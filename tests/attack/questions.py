@@ -150,6 +150,8 @@ DEAREST: dict[str, str] = {
     "snapshot-file": "/s/00000000000000000000.tar.zst",
     "packet": f"{_API}campaigns/attack/phases/task/packet/",
     "phase-results": f"{_API}campaigns/attack/phases/task/results/?reference=best_of_team",
+    "phase-board": f"{_API}campaigns/attack/phases/task/board/?view=all&limit=200&statistics=all",
+    "phase-board-export": f"{_API}campaigns/attack/phases/task/board/export/csv/?view=all",
     "phase-releases": f"{_API}campaigns/attack/phases/task/releases/?limit=200",
     "phase-release": f"{_API}releases/{_NOBODYS}/",
     "entry": f"{_API}entries/{_NOBODYS}/",

@@ -87,6 +87,7 @@ WHOLE_ANSWERS = (
     ("campaigns/cup-one/phases/task/entries/", {}),
     ("campaigns/cup-one/phases/task/allowance/", {"team": "guests"}),
     ("campaigns/cup-one/phases/task/releases/", {}),
+    ("campaigns/cup-one/phases/task/board/", {"view": "all", "role": "competing", "statistics": "intervals"}),
     ("campaigns/cup-one/phases/task/results/", {"team": "guests", "reference": "best_of_team"}),
     ("campaigns/cup-one/snapshots/", {}),
     ("snapshots/{snapshot}/", {}),

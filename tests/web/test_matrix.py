@@ -128,6 +128,8 @@ MATRIX: dict[str, dict[str, str]] = {
     "snapshot":           {"GET":    ALL,
                            "PATCH":  "401 403 403 200 403 200 403"},
     "snapshot-withdraw":  {"POST":   "401 403 403 200 403 200 403"},
+    "phase-board":        {"GET":    ALL},
+    "phase-board-export": {"GET":    ALL},
     "phase-releases":     {"GET":    ALL,
                            "POST":   "401 403 403 201 403 201 403"},
     # It is planned.
@@ -493,6 +495,8 @@ BLIND: dict[str, dict[str, str]] = {
     "configurations":     {"GET":    "400 200 400 200 400 200 200"},
     "configurations-export": {"GET": "400 200 400 200 400 200 200"},
     "leaderboard":        {"GET":    SCORES},
+    "phase-board":        {"GET":    SCORES},
+    "phase-board-export": {"GET":    SCORES},
     "leaderboard-export": {"GET":    SCORES},
     "comparison":         {"GET":    SCORES,
                            "POST":   "401 403 403 202 403 202 202"},

@@ -151,7 +151,8 @@ class Row(TypedDict):
     stale: bool
     code: Annotated[
         str,
-        "why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value",
+        "why a run waits or failed, as in its status, or has no rank: fewer_topics, other_topics, no_value, "
+        "not_competing",
     ]
     reason: str
     run: RunName

@@ -41,6 +41,8 @@ _OTHERS = ("pk", "board_state", "evaluation_shown")
 MOVING = (Evaluation.State.QUEUED, Evaluation.State.EVALUATING)
 # Long columns, which no row shows.
 _LONG = ("warnings", "known_warnings", "metadata", "ir_metadata")
+# The code and reason of a run that stands beside others without a rank.
+BESIDE = ("not_competing", "it does not compete")
 _UNSHOWN = ("traceback", "qrels__topic_ids", "qrels__warnings", *(f"run__{name}" for name in _LONG))
 
 
@@ -122,12 +124,41 @@ class Leaderboard:
 
 
 @dataclass(frozen=True)
+class Among:
+    """The `runs` that a leaderboard is of, as if the collection had no others.
+
+    Those of them that are `beside` stand at their place by value without a rank; others are ranked, and compared in
+    statistics, as if they were not there, except the one that is `against`, with which others are compared. Only those
+    that are `shown` have rows, which changes no rank.
+    """
+
+    runs: frozenset[UUID]
+    beside: frozenset[UUID] = frozenset()
+    shown: frozenset[UUID] | None = None
+    against: UUID | None = None
+
+    def ranked_anew(self, places: list[Place], runs: dict[int, UUID]) -> list[Place]:
+        """Return the places with the ranks that those have who are ranked."""
+        found, first, counted = list[Place](), dict[int, int](), 0
+        for place in places:
+            if runs[place.pk] in self.beside:
+                found.append(Place(place.pk, None, *BESIDE))
+                continue
+            counted += place.rank is not None
+            rank = None if place.rank is None else first.setdefault(place.rank, counted)
+            found.append(place._replace(rank=rank))
+        return found
+
+    def compares(self, run: UUID) -> bool:
+        return run not in self.beside or run == self.against
+
+
+@dataclass(frozen=True)
 class BoardQuery:
     """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
     ranked run whose row is read whatever page is shown.
 
-    With `within` the leaderboard is of these runs alone, as if the collection had no others. Those of them that are
-    `unplaced` stand at their place by value without a rank, and others are ranked as if they were not there.
+    With `among` the leaderboard is of some of the collection's runs.
     """
 
     measures: list[Measure]
@@ -142,8 +173,7 @@ class BoardQuery:
     arrange: Arrangement | None = None
     hold: UUID | None = None
     versions: str = ALL
-    within: frozenset[UUID] | None = None
-    unplaced: frozenset[UUID] = frozenset()
+    among: Among | None = None
 
 
 def active_qrels(collection: Collection) -> Qrels:
@@ -171,8 +201,8 @@ class _Board:
         """Return the run of each evaluation under these judgements, in the order of submission."""
         current = Evaluation.objects.current(self.qrels, self.scores).evaluated().with_files()
         named = list(current.order_by("run__created_at", "run").values_list("pk", "same_files", "run_id"))
-        within = self.query.within
-        named = [row for row in named if within is None or row[2] in within]
+        if self.query.among:
+            named = [row for row in named if row[2] in self.query.among.runs]
         check_files(Evaluation, ((pk, same) for pk, same, _ in named))
         return {pk: run for pk, _, run in named}
 
@@ -210,8 +240,8 @@ class _Board:
         term = self.query.filter
         below = [pk for pk, _ in self.order.below] if term and asks_for(term, "status") else []
         runs = runs_with_states(self.collection, self.qrels, self.scores, below)
-        if self.query.within is not None:
-            runs = runs.filter(pk__in=self.query.within)
+        if among := self.query.among:
+            runs = runs.filter(pk__in=among.runs if among.shown is None else among.shown)
         if self.query.versions != ALL:
             runs = runs.filter(Q(system__isnull=True) | Q(pk__in=self.lineup.shown))
         means = Evaluation.objects.current(self.qrels, self.scores).evaluated()
@@ -241,15 +271,20 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     places += [Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
     if query.versions == BEST:
         places = board.lineup.ranked_anew(places, board.runs)
+    order_compared = order.ranked
+    if query.among:
+        places = query.among.ranked_anew(places, board.runs)
+        order_compared = [pair for pair in order.ranked if query.among.compares(board.runs[pair[0]])]
     ranked = sum(place.rank is not None for place in places)
     held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
-    states = count_states(collection, board.qrels, board.scores, query.within)
+    of = query.among.runs if query.among else None
+    states = count_states(collection, board.qrels, board.scores, of)
     # Runs without values of these judgements follow the evaluated ones, stale runs first.
     last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
     others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
     if sum(states.values()) <= len(places):
         others = others.none()
-    if query.filter:
+    if query.filter or (query.among and query.among.shown is not None):
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
         # The runs carry their states; only their keys are read here.
         kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
@@ -277,7 +312,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         ranked=ranked,
         states=states,
         rows=rows[len(held) :],
-        order=order.ranked,
+        order=order_compared,
         topics=order.topics,
         columns=query.columns,
         arrange=query.arrange,

@@ -12,7 +12,7 @@ from django.db import transaction
 from metrics.engine.errors import EvalHubError
 from metrics.engine.grammar import parse_measure
 from metrics.models import Evaluation
-from metrics.services.boards.leaderboard import BoardQuery, read_order
+from metrics.services.boards.leaderboard import Among, BoardQuery, read_order
 from runs.errors import Conflict
 from runs.models import AuditEvent, Disclosure, Entry, Phase, Qrels, Release, User
 from runs.services.audit import Origin, record
@@ -124,5 +124,5 @@ def primary_means(phase: Phase, qrels: Qrels, runs: list[UUID]) -> Mapping[UUID,
     name = (phase.measures or collection.measures)[0]
     measure = parse_measure(name, collection.documents)
     lower = measure.definition.lower_is_better
-    query = BoardQuery(measures=[measure], sort=measure, descending=not lower, within=frozenset(runs))
+    query = BoardQuery(measures=[measure], sort=measure, descending=not lower, among=Among(frozenset(runs)))
     return {run: -mean if lower else mean for run, mean in read_order(collection, qrels, query)}

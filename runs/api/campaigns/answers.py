@@ -129,6 +129,8 @@ class Campaign(TypedDict):
     ]
     max_team_size: int | None
     tag_scope: Annotated[str, OneOf(models.Campaign.TagScope.choices), "in what a tag is unique"]
+    anonymous_until: Annotated[datetime | None, "until then teams have pseudonyms"]
+    names: Annotated[str, OneOf(models.Campaign.Names.choices), "hidden: until results are released to participants"]
     phases: list[PhaseInBrief]
     your_team: Annotated[str | None, "the one in which the caller takes part"]
     organiser: Annotated[bool, "whether the caller is one"]
@@ -171,6 +173,8 @@ class Participation(TypedDict):
     state: ParticipationState
     requested_at: datetime
     accepted_at: datetime | None
+    pseudonym: Annotated[int | None, "what others see while the name is hidden"]
+    anonymous_until: Annotated[datetime | None, "until then the name is hidden; null: as in the campaign"]
     members: int
 
 
@@ -234,6 +238,8 @@ def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> 
         roster_closes_at=found.roster_closes_at,
         max_team_size=found.max_team_size,
         tag_scope=found.tag_scope,
+        anonymous_until=found.anonymous_until,
+        names=found.names,
         phases=[
             PhaseInBrief(
                 phase=phase.slug,
@@ -322,6 +328,8 @@ def participation_answer(found: models.Participation) -> Participation:
         state=found.state,
         requested_at=found.requested_at,
         accepted_at=found.accepted_at,
+        pseudonym=found.pseudonym,
+        anonymous_until=found.anonymous_until,
         members=sum(1 for one in found.members.all() if one.left_at is None),
     )
 

@@ -59,7 +59,7 @@ class CampaignChangeSerializer(TimesSerializer):
     """The fields of a campaign that can be changed."""
 
     answered = answers.Campaign
-    times = ends = ("registration_closes_at", "roster_closes_at")
+    times = ends = ("registration_closes_at", "roster_closes_at", "anonymous_until")
     name = _line(200)
     summary = _line(500, required=False, allow_blank=True)
     guidelines = _text(50_000, required=False)
@@ -69,6 +69,8 @@ class CampaignChangeSerializer(TimesSerializer):
     roster_closes_at = TimeField(required=False, allow_null=True)
     max_team_size = serializers.IntegerField(min_value=1, max_value=_MOST, required=False, allow_null=True)
     tag_scope = ChoiceField(choices=Campaign.TagScope.choices, required=False)
+    anonymous_until = TimeField(required=False, allow_null=True)
+    names = ChoiceField(choices=Campaign.Names.choices, required=False)
 
 
 class CampaignSerializer(CampaignChangeSerializer):
@@ -180,8 +182,11 @@ class ParticipationInvitationSerializer(KnownFields, serializers.Serializer[Any]
     )
 
 
-class ParticipationChangeSerializer(KnownFields, serializers.Serializer[Any]):
+class ParticipationChangeSerializer(TimesSerializer):
     answered = answers.Participation
+    times = ends = ("anonymous_until",)
+    anonymous_until = TimeField(required=False)
+    zone = serializers.CharField(max_length=64, required=False)
     state = ChoiceField(choices=Participation.State.choices, required=False)
     reason = _line(500, required=False, allow_blank=True, default="", help_text="of a removal or withdrawal")
     name = _line(150, required=False)

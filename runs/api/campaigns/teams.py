@@ -34,6 +34,7 @@ from runs.services.campaigns.teams import (
     find_agreements,
     join,
     leave,
+    move_anonymity,
     register_team,
     rename,
     sign,
@@ -102,6 +103,8 @@ class ParticipationDetail(APIView):
         names = {name: asked[name] for name in ("name", "affiliation") if name in asked}
         with transaction.atomic():
             rename(participation=found, changes=names, user=user, origin=origin)
+            if "anonymous_until" in asked:
+                move_anonymity(participation=found, until=asked["anonymous_until"], user=user, origin=origin)
             if "state" in asked and asked["state"] != found.state:
                 told = {"state": asked["state"], "reason": asked.get("reason", "")}
                 change_state(participation=found, user=user, origin=origin, **told)

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from runs.errors import Conflict, NotAllowed
-from runs.models import Agreement, AuditEvent, Campaign, Team, User
+from runs.models import Agreement, AuditEvent, Campaign, Collection, Disclosure, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
+from runs.services.campaigns import clock
+from runs.services.campaigns.names import veil_again
 
 # Of a team, and of a campaign.
 MAX_CAMPAIGNS, MAX_AGREEMENTS = 200, 20
@@ -58,9 +61,26 @@ def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], origin: O
         if found.state == _State.ARCHIVED:
             raise Conflict(f"campaign {found} is archived; it stays as it is", code="campaign_archived")
         before, after = changed(found, changes)
+        _check_names(found, after)
         Campaign.objects.filter(pk=found.pk).update(**after)
+        if "anonymous_until" in after:
+            veil_again(found)
         if after:
             record(origin, _Action.CAMPAIGN_CHANGED, found, before=_told(before), after=_told(after))
+
+
+def _check_names(campaign: Campaign, after: Mapping[str, Any]) -> None:
+    """Raise Conflict for names that would be hidden again after they were shown."""
+    until, now = campaign.anonymous_until, clock.database_now()
+    if campaign.state == _State.DRAFT or not {"anonymous_until", "names"} & set(after):
+        return
+    later = after.get("anonymous_until") and (until is None or after["anonymous_until"] > until)
+    results = Collection.objects.filter(phases__campaign=campaign)
+    shown = results.filter(Q(blind=True, shown_to=Disclosure.PARTICIPANTS) | Q(released_at__isnull=False)).exists()
+    if (later or after.get("names") == Campaign.Names.HIDDEN_UNTIL_RELEASE) and (shown or (until and until <= now)):
+        name = "anonymous_until" if later else "names"
+        message = "names of teams have been shown, or results are disclosed; they are not hidden longer"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer=f"/{name}")
 
 
 def publish_campaign(*, campaign: Campaign, origin: Origin = SYSTEM) -> None:

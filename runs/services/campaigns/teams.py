@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -27,7 +27,10 @@ from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.entries import end_entries
 from runs.services.campaigns.managing import is_organiser, locked
+from runs.services.campaigns.names import draw_pseudonym, hidden_until, veil_again
 
+# How long after their results are public names may stay hidden.
+_LONGEST = timedelta(days=274)
 _Action, _State = AuditEvent.Action, Participation.State
 # By the state that it gets: the states from which a team comes, and who decides.
 _BY_ORGANISERS = {
@@ -70,6 +73,7 @@ def register_team(
             state=_State.ACCEPTED if accepted else _State.REQUESTED,
             requested_at=now,
             accepted_at=now if accepted else None,
+            pseudonym=draw_pseudonym(found) if accepted else None,
             **{"name": team.name, **fields},
         )
         record(origin, _Action.PARTICIPATION_REQUESTED, made, after={"state": str(made.state), "name": made.name})
@@ -96,7 +100,9 @@ def change_state(
             message = f"team {found.team} is {found.state} and cannot become {wanted}"
             raise Conflict(message, code="conflict", pointer="/state")
         now = clock.database_now()
-        after = {"state": wanted, **({"accepted_at": now} if wanted == _State.ACCEPTED else {})}
+        after: dict[str, Any] = {"state": wanted}
+        if wanted == _State.ACCEPTED:
+            after |= {"accepted_at": now, "pseudonym": found.pseudonym or draw_pseudonym(found.campaign)}
         Participation.objects.filter(pk=found.pk).update(**after)
         told = {"state": str(wanted), **({"reason": reason} if reason else {})}
         record(origin, _Action.PARTICIPATION_CHANGED, found, before={"state": str(found.state)}, after=told)
@@ -114,6 +120,47 @@ def rename(*, participation: Participation, changes: Mapping[str, str], user: Us
         Participation.objects.filter(pk=found.pk).update(**after)
         if after:
             record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after=after)
+
+
+def move_anonymity(*, participation: Participation, until: datetime, user: User, origin: Origin = SYSTEM) -> None:
+    """Change until when the name of a team is hidden. Raise the errors of `_check_move`."""
+    with transaction.atomic():
+        found = locked_participation(participation)
+        later = _check_move(found, until, user, clock.database_now())
+        fields = {"anonymous_until": until, "prolonged": found.prolonged or later}
+        before = {"anonymous_until": hidden_until(found)}
+        Participation.objects.filter(pk=found.pk).update(**fields)
+        veil_again(found.campaign)
+        record(origin, _Action.PARTICIPATION_CHANGED, found, before=before, after={"anonymous_until": until})
+
+
+def _check_move(participation: Participation, until: datetime, user: User, now: datetime) -> bool:
+    """Return whether an instant at which a name is shown moves later. Raise NotAllowed if the user may not move it so,
+    Conflict if it cannot move.
+
+    A team, whose name is hidden, may show it earlier. Organisers may move it later, once, and at most nine months
+    beyond the public release.
+    """
+    before = hidden_until(participation)
+    organiser = is_organiser(participation.campaign, user)
+    if not organiser and not _leads(user, participation.team):
+        raise NotAllowed(f"only owners of team {participation.team} can do this")
+    if before is not None and until <= before:
+        return False
+    if not organiser:
+        raise NotAllowed("a team can show its name earlier; ask an organiser to hide it longer")
+    if participation.prolonged:
+        message = f"the name of team {participation.team} was hidden longer once already"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    collections = Collection.objects.filter(phases__campaign=participation.campaign).exclude(released_at=None)
+    for released_at in collections.values_list("released_at", flat=True):
+        if released_at and until > released_at + _LONGEST:
+            message = "a name is hidden for at most nine months after the results are public"
+            raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    if before is not None and before <= now:
+        message = f"the name of team {participation.team} has been shown"
+        raise Conflict(message, code="anonymity_only_ends_earlier", pointer="/anonymous_until")
+    return True
 
 
 def join(*, participation: Participation, user: User, origin: Origin = SYSTEM) -> CampaignMember:

@@ -1,0 +1,124 @@
+"""The API of the leaderboard of a phase, as JSON and as files."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from metrics.api.boards import answers
+from metrics.api.boards.answers import leaderboard_answer
+from metrics.exports.boards import EXPORTS
+from metrics.questions.declared import MEASURE_NAMES, ORDER, PAGE, SCORES, SORT, STATISTICS, parameter
+from metrics.questions.parameters import query_of
+from metrics.questions.phase_boards import of_phase_board, phase_board_in, phase_query
+from metrics.questions.unchanged import unchanged
+from metrics.services.campaigns.boards import VIEWS, PhaseBoard, read_phase_board
+from metrics.services.snapshots import read_in_snapshot
+from runs.api.shapes import OneOf, shape
+from runs.models import Entry
+
+_ROWS = (
+    parameter("view", "default: official; all on time, late, or those afterwards", choices=VIEWS),
+    parameter("run_type", "rows of this type alone; ranks stay"),
+    parameter("role", "rows of this role alone; ranks stay", choices=tuple(Entry.Role.values)),
+)
+
+
+class EntryOfRow(TypedDict):
+    """What a campaign knows of the run of a row."""
+
+    id: UUID
+    number: int
+    phase: str
+    role: Annotated[str, OneOf(Entry.Role.choices)]
+    label: Annotated[str, "of a baseline"]
+    run_type: str
+    priority: int | None
+    late: bool
+    chosen: bool
+
+
+class PhaseRow(answers.Row):
+    """A row of the leaderboard of a phase. While the name of its team is hidden, its tag and team are pseudonyms."""
+
+    entry: EntryOfRow
+    team_name: Annotated[str | None, "as the team is shown in the campaign; null: the organisers"]
+    name_hidden: bool
+
+
+class PhaseLeaderboard(answers.Leaderboard):
+    """A page of the leaderboard of a phase."""
+
+    campaign: str
+    phase: str
+    view: Annotated[str, OneOf(VIEWS)]
+    results: list[PhaseRow]  # type: ignore[misc]
+
+
+class PhaseBoardView(APIView):
+    """Means of the entries of a phase, ranked by one measure. Baselines and entries out of competition stand at their
+    place without a rank. Names of teams are hidden as the campaign says."""
+
+    @extend_schema(
+        responses=shape(PhaseLeaderboard), parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, SCORES, *STATISTICS]
+    )
+    @unchanged(of_phase_board, snapshot=True)
+    def get(self, request: Request, campaign: str, phase: str) -> Response:
+        asked = phase_board_in(request, campaign, phase)
+        query = phase_query(query_of(request), asked.phase, request.user)
+        found = read_phase_board(phase=asked.phase, query=query, reader=asked.reader)
+        url, collection = request.build_absolute_uri(), asked.phase.collection
+        board = leaderboard_answer(collection, query.board, found.board, found.standings, url)
+        results = [
+            PhaseRow(**row, **_of_entry(found, shown.run.pk))  # type: ignore[typeddict-item]
+            for row, shown in zip(board["results"], found.board.rows, strict=True)
+        ]
+        of = {"campaign": asked.phase.campaign.slug, "phase": asked.phase.slug, "view": query.view}
+        return Response({**of, **board, "results": results})
+
+
+class PhaseBoardExport(APIView):
+    """The leaderboard of a phase as a file, with all its rows."""
+
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiTypes.STR},
+        parameters=[MEASURE_NAMES, SORT, ORDER, *_ROWS, SCORES, *STATISTICS],
+    )
+    def get(self, request: Request, campaign: str, phase: str, kind: str) -> HttpResponse:
+        export = EXPORTS[kind]
+
+        def read() -> str:
+            asked = phase_board_in(request, campaign, phase)
+            query = phase_query(query_of(request), asked.phase, request.user)
+            found = read_phase_board(phase=asked.phase, query=query, reader=asked.reader, whole=True)
+            return "".join(export.render(asked.phase.collection, found.board, found.standings))
+
+        text = read_in_snapshot(read)
+        response = HttpResponse(text, content_type=export.content_type)
+        response["Content-Disposition"] = f'attachment; filename="{campaign}-{phase}-leaderboard.{export.ending}"'
+        return response
+
+
+def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
+    """Return what the row of a run has beside that of a leaderboard."""
+    entry = found.entries[run]
+    name = found.names[entry.participation_id] if entry.participation_id else None
+    of_row = EntryOfRow(
+        id=entry.pk,
+        number=entry.number,
+        phase=entry.phase.slug,
+        role=entry.role,
+        label=entry.label,
+        run_type=entry.run_type,
+        priority=entry.priority,
+        late=entry.late,
+        chosen=entry.chosen,
+    )
+    return {"entry": of_row, "team_name": name.name if name else None, "name_hidden": bool(name and name.hidden)}

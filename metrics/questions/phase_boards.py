@@ -1,0 +1,72 @@
+"""The leaderboard of a phase that a request asks for, who may see it, and when it has not changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+from metrics.engine.errors import EvalHubError
+from metrics.questions.boards import board_query, standings_query
+from metrics.questions.parameters import choice_in
+from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
+from runs.api.campaigns.finding import participation_of, visible_phase
+from runs.api.parameters import text_of
+from runs.errors import Blind
+from runs.models import Entry, Phase, Release, sees_board
+from runs.services.campaigns import clock
+from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.names import shown_names
+
+
+@dataclass(frozen=True)
+class AskedBoard:
+    phase: Phase
+    reader: Reader
+
+
+def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) -> AskedBoard:
+    """Return the phase that a request names. Raise Blind if its user does not see its leaderboard."""
+    found = visible_phase(request, campaign, phase)
+    if not sees_board(request.user, found):
+        raise Blind
+    own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
+    return AskedBoard(found, Reader(own, organiser, clock.database_now()))
+
+
+def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> PhaseQuery:
+    """Return the query of a phase's leaderboard; its measures are by default those of the phase."""
+    measures = parameters.get("measures") or ",".join(phase.measures)
+    board = board_query({**parameters, "measures": measures}, phase.collection, reader)
+    return PhaseQuery(
+        board=board,
+        standings=standings_query(parameters),
+        view=choice_in(parameters, "view", VIEWS) or OFFICIAL,
+        run_type=parameters.get("run_type") or None,
+        role=choice_in(parameters, "role", tuple(Entry.Role.values)),
+    )
+
+
+def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) -> Fingerprint | None:
+    """Return the fingerprint of a phase's leaderboard, or None if the request is invalid. It has which names are hidden
+    from the reader now, and not the clock."""
+    asked = phase_board_in(request, campaign, phase)
+    found, reader = asked.phase, asked.reader
+    try:
+        phase_query(text_of(request.GET), found, request.user)
+    except EvalHubError:
+        return None
+    # Of the other phases of the campaign, too: the entries afterwards are theirs.
+    entries = Entry.objects.filter(phase__campaign=found.campaign_id, phase__collection=found.collection_id)
+    columns = ("pk", "phase", "state", "role", "label", "late", "run_type", "priority", "chosen")
+    rows = list(entries.order_by("pk").values_list(*columns))
+    teams = found.campaign.participations.select_related("team", "campaign").order_by("pk")
+    names = shown_names(found, teams, reader.own, reader.organiser, reader.now)
+    releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
+    own = reader.own.pk if reader.own else None
+    state = repr((rows, names, list(releases), found.selection, found.measures, own, reader.organiser))
+    return (*of_boards(found.collection), hashlib.sha256(state.encode()).hexdigest())

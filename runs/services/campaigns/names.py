@@ -1,0 +1,89 @@
+"""The names of teams in campaigns: hidden behind pseudonyms until an instant, which the clock lifts at reading time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from runs.errors import Conflict
+from runs.models import Campaign, Collection, Disclosure, Entry, Participation, Phase
+
+# Pseudonyms are drawn from these, one range after the other.
+_RANGES = ((1, 99), (100, 999), (1_000, 9_999), (10_000, 99_999))
+
+
+@dataclass(frozen=True)
+class ShownName:
+    """What a reader sees in place of a team."""
+
+    slug: str
+    name: str
+    hidden: bool
+
+
+def draw_pseudonym(campaign: Campaign) -> int:
+    """Return a number that no team of the campaign has, in an order that the campaign's secret seed shuffles: neither
+    that of names nor that of arrival. The campaign's row is locked until the transaction ends."""
+    found = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    taken = set(found.participations.exclude(pseudonym=None).values_list("pseudonym", flat=True))
+    for low, high in _RANGES:
+        numbers = list(range(low, high + 1))
+        random.Random(f"{found.seed} {low}").shuffle(numbers)  # noqa: S311
+        if free := next((number for number in numbers if number not in taken), None):
+            return free
+    raise Conflict(f"campaign {found} has no pseudonym left", code="conflict")
+
+
+def hidden_until(participation: Participation) -> datetime | None:
+    """Return until when the name of a team is hidden: its own instant, or else its campaign's."""
+    return participation.anonymous_until or participation.campaign.anonymous_until
+
+
+def is_hidden(participation: Participation, disclosure: Disclosure, now: datetime) -> bool:
+    """Return whether the name of a team is hidden now from all but organisers and the team itself."""
+    until = hidden_until(participation)
+    if until is not None and now < until:
+        return True
+    by_release = participation.campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE
+    return by_release and disclosure < Disclosure.PARTICIPANTS
+
+
+def shown_names(
+    phase: Phase, participations: Iterable[Participation], own: Participation | None, organiser: bool, now: datetime
+) -> dict[int, ShownName]:
+    """Return what a reader sees in place of each team, by its key."""
+    disclosure, found = phase.collection.disclosure, {}
+    for one in participations:
+        hidden = not organiser and one != own and is_hidden(one, disclosure, now)
+        number = f"{one.pseudonym or 0:02}"
+        shown = (f"team-{number}", f"Team {number}") if hidden else (one.team.slug, one.name)
+        found[one.pk] = ShownName(*shown, hidden)
+    return found
+
+
+def hidden_tag(entry: Entry) -> str:
+    """Return what stands for the tag of an entry whose team is hidden."""
+    number = entry.participation.pseudonym if entry.participation else None
+    return f"T{number or 0:02}-{entry.number}"
+
+
+def veil(collection: Collection) -> datetime | None:
+    """Return until when the general addresses of a collection stay closed to all but its organisers: as long as they
+    would show the name of a team with an entry that is hidden. None if there is none.
+
+    Leaderboards of phases have pseudonyms; the general addresses know nothing of campaigns.
+    """
+    teams = Participation.objects.filter(entries__phase__collection=collection).select_related("campaign").distinct()
+    ends = [until for team in teams if (until := hidden_until(team))]
+    return max(ends, default=None)
+
+
+def veil_again(campaign: Campaign) -> None:
+    """After a change of when names are shown, do so for the collections of a campaign whose results were disclosed."""
+    shown = Collection.objects.filter(phases__campaign=campaign).distinct()
+    for collection in shown:
+        disclosed = collection.released_at or (collection.blind and collection.shown_to == Disclosure.PARTICIPANTS)
+        if disclosed:
+            Collection.objects.filter(pk=collection.pk).update(veiled_until=veil(collection))

@@ -1,0 +1,169 @@
+"""The leaderboard of a phase, and the names on it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from runs.models import Campaign, Collection, Disclosure, Participation
+from runs.services.collections import disclose
+from tests.campaigns.worlds import (
+    CAMPAIGN,
+    CLOSES,
+    LATE,
+    OPENS,
+    PHASE,
+    TICK,
+    Clock,
+    code_of,
+    enter,
+    make_campaign,
+    register,
+    run_of,
+)
+from tests.conftest import POOR, evaluate_all
+
+pytestmark = pytest.mark.sqlite
+Clients = dict[str, APIClient]
+BOARD = f"{PHASE}board/"
+GENERAL = "/api/v1/collections/dark/leaderboard/"
+LIFTED = LATE + timedelta(days=30)
+
+
+@pytest.fixture
+def held(people: Clients, clock: Clock) -> Clients:
+    """The campaign after its end: two equal runs, a poor one, a baseline, and a late one."""
+    make_campaign(people["olga"], run_types=[{"key": "automatic", "label": "A"}, {"key": "manual", "label": "M"}])
+    for name, team in (("ann", "apples"), ("ben", "berries")):
+        register(people[name], team)
+    clock.now = OPENS
+    for who, tag, kind, content in (
+        ("ann", "a1", "manual", POOR.replace("poor", "a1")),
+        ("ann", "a2", "automatic", run_of("a2")),
+        ("ben", "b1", "automatic", run_of("b1").replace("3.1", "3.2")),
+    ):
+        assert enter(people[who], tag, content, run_type=kind).status_code == 201
+    assert enter(people["olga"], "bm25", role="baseline", label="BM25").status_code == 201
+    clock.now = CLOSES
+    assert enter(people["ben"], "late", run_type="manual").json()["late"]
+    evaluate_all()
+    clock.now = LATE
+    return people
+
+
+def rows(client: APIClient, query: str = "") -> list[tuple[Any, str, str | None]]:
+    found = client.get(f"{BOARD}{query}").json()["results"]
+    return [(row["rank"], row["run"]["tag"], row["team_name"]) for row in found]
+
+
+def step(to: Disclosure) -> None:
+    disclose(collection=Collection.objects.get(slug="dark"), to=to)
+
+
+def test_baselines_have_a_place_and_no_rank(held: Clients) -> None:
+    olga = held["olga"]
+    assert sorted(rows(olga)[:3], key=str) == [(1, "a2", "apples"), (1, "b1", "berries"), (None, "bm25", None)]
+    assert rows(olga)[3] == (3, "a1", "apples")
+    assert rows(olga, "?view=late") == [(None, "late", "berries")]
+    # Rows are chosen, and ranks stay.
+    assert rows(olga, "?run_type=manual") == [(3, "a1", "apples")]
+    assert rows(olga, "?role=baseline") == [(None, "bm25", None)]
+    whole = olga.get(BOARD).json()
+    assert (whole["ranked"], whole["count"], whole["states"], whole["measures"]) == (
+        3,
+        4,
+        {"evaluated": 4},
+        ["nDCG@10"],
+    )
+    baseline = next(row for row in whole["results"] if row["run"]["tag"] == "bm25")
+    assert (baseline["code"], baseline["entry"]["role"], baseline["entry"]["label"]) == (
+        "not_competing", "baseline", "BM25",
+    )  # fmt: skip
+    against = olga.get(f"{BOARD}?baseline={baseline['run']['id']}").json()
+    assert against["statistics"]["baseline"]["run"] == baseline["run"]["id"]
+    assert against["statistics"]["runs"] == 4
+    tiers = f"{BOARD}?statistics=tiers&baseline={baseline['run']['id']}"
+    assert code_of(olga.get(tiers)) == (400, "bad_parameter")
+    assert olga.get(f"{BOARD}?statistics=tiers").json()["statistics"]["runs"] == 3
+    csv = olga.get(f"{BOARD}export/csv/").content.decode()
+    assert all(tag in csv for tag in ("a1", "a2", "b1", "bm25"))
+    assert "late" not in csv
+
+
+def test_the_leaderboard_opens_with_each_step(held: Clients) -> None:
+    seen = {}
+    for to in (None, *Disclosure):
+        if to:
+            step(to)
+        codes = {name: code_of(held[name].get(BOARD)) for name in ("olga", "ann", "eve")}
+        seen[to.label if to is not None else ""] = [codes[name][0] for name in ("olga", "ann", "eve")]
+        closed = [code for code in codes.values() if code[0] != 200]
+        assert set(closed) <= {(403, "blind")}
+    assert seen == {
+        "": [200, 403, 403], "organisers": [200, 403, 403], "teams": [200, 403, 403], "participants": [200, 200, 403],
+        "public": [200, 200, 200],
+    }  # fmt: skip
+
+
+def test_names_are_hidden_until_their_instant_wherever_results_are_shown(held: Clients, clock: Clock) -> None:
+    Campaign.objects.update(anonymous_until=LIFTED)
+    step(Disclosure.PUBLIC)
+    olga, ann, eve = held["olga"], held["ann"], held["eve"]
+    pseudonyms = dict(Participation.objects.values_list("team__slug", "pseudonym"))
+    assert len(set(pseudonyms.values())) == 2
+    clock.now = LIFTED - TICK
+    before = eve.get(BOARD)
+    text = before.content.decode() + eve.get(f"{BOARD}export/csv/").content.decode()
+    assert not [word for word in ("apples", "berries", "a1", "a2", "b1") if f'"{word}' in text or f",{word}," in text]
+    assert {row["name_hidden"] for row in before.json()["results"] if row["team_name"]} == {True}
+    # A team sees itself, organisers all.
+    assert {name for _, _, name in rows(ann)} == {"apples", f"Team {pseudonyms['berries']:02}", None}
+    assert {name for _, _, name in rows(olga)} == {"apples", "berries", None}
+    # The general addresses know no pseudonyms: they stay closed, and other runs are not there.
+    run = before.json()["results"][0]["run"]["id"]
+    assert [eve.get(path).status_code for path in (GENERAL, f"/api/v1/runs/{run}/")] == [403, 404]
+    assert (olga.get(GENERAL).status_code, ann.get(GENERAL).status_code) == (200, 403)
+    # The clock lifts it, in what was cached as well.
+    same = {"headers": {"If-None-Match": before["ETag"]}}
+    assert eve.get(BOARD, **same).status_code == 304
+    clock.now = LIFTED
+    after = eve.get(BOARD, **same)
+    assert (after.status_code, rows(eve)) == (200, rows(olga))
+    assert eve.get(GENERAL).status_code == eve.get(f"/api/v1/runs/{run}/").status_code == 200
+
+
+def test_names_that_wait_for_the_release_are_shown_with_it(held: Clients, clock: Clock) -> None:
+    Campaign.objects.update(names="hidden_until_release")
+    Collection.objects.update(shown_to=Disclosure.TEAMS)
+    assert {name for _, _, name in rows(held["olga"])} == {"apples", "berries", None}
+    step(Disclosure.PARTICIPANTS)
+    assert {name for _, _, name in rows(held["ann"])} == {"apples", "berries", None}
+
+
+def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(held: Clients, clock: Clock) -> None:
+    olga, ann, ben = held["olga"], held["ann"], held["ben"]
+    only_earlier = (409, "anonymity_only_ends_earlier")
+    assert olga.patch(CAMPAIGN, {"anonymous_until": LIFTED.isoformat()}, format="json").status_code == 200
+    step(Disclosure.PUBLIC)
+
+    def move(client: APIClient, team: str, at: Any) -> tuple[int, str]:
+        return code_of(client.patch(f"{CAMPAIGN}teams/{team}/", {"anonymous_until": at.isoformat()}, format="json"))
+
+    assert move(ann, "apples", LIFTED - timedelta(days=9)) == (200, "")
+    assert move(ann, "apples", LIFTED) == (403, "not_allowed")
+    assert move(ben, "apples", LIFTED)[0] == 404
+    clock.now = LIFTED - timedelta(days=9)
+    assert {name for _, _, name in rows(held["eve"])} >= {"apples"}
+    # One name is still hidden, and the general addresses would show it.
+    assert held["eve"].get(GENERAL).status_code == 403
+    assert move(olga, "berries", LIFTED + timedelta(days=400)) == only_earlier
+    assert move(olga, "berries", LIFTED + timedelta(days=9)) == (200, "")
+    assert move(olga, "berries", LIFTED + timedelta(days=10)) == only_earlier
+    assert move(olga, "apples", LIFTED) == only_earlier
+    later = {"anonymous_until": (LIFTED + timedelta(days=99)).isoformat()}
+    assert code_of(olga.patch(CAMPAIGN, later, format="json")) == only_earlier
+    clock.now = LIFTED + timedelta(days=9)
+    assert held["eve"].get(GENERAL).status_code == 200
