@@ -257,6 +257,7 @@ SPECTACULAR_SETTINGS = {
         "PhaseKindEnum": "runs.models.Phase.Kind",
         "PhaseStateEnum": ("planned", "open", "paused", "late", "closed"),
         "ParticipationStateEnum": "runs.models.Participation.State",
+        "RowStateEnum": "metrics.services.boards.states.BOARD_STATES",
         "ReleaseStateEnum": ("planned", "waiting", "done", "cancelled"),
         "EntryRoleEnum": "runs.models.Entry.Role",
         "ShareKindEnum": ("leaderboard", "comparison", "run"),

@@ -117,7 +117,7 @@ def test_names_are_hidden_until_their_instant_wherever_results_are_shown(held: C
     clock.now = LIFTED - TICK
     before = eve.get(BOARD)
     text = before.content.decode() + eve.get(f"{BOARD}export/csv/").content.decode()
-    assert not [word for word in ("apples", "berries", "a1", "a2", "b1") if f'"{word}' in text or f",{word}," in text]
+    assert not [word for word in ("apples", "berries", "a1", "a2", "b1") if f'"{word}"' in text or f",{word}," in text]
     assert {row["name_hidden"] for row in before.json()["results"] if row["team_name"]} == {True}
     # A team sees itself, organisers all.
     assert {name for _, _, name in rows(ann)} == {"apples", f"Team {pseudonyms['berries']:02}", None}

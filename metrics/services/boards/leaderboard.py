@@ -149,8 +149,8 @@ class Among:
             found.append(place._replace(rank=rank))
         return found
 
-    def compares(self, run: UUID) -> bool:
-        return run not in self.beside or run == self.against
+    def compared(self, ranked: list[tuple[int, float]], runs: dict[int, UUID]) -> list[tuple[int, float]]:
+        return [pair for pair in ranked if runs[pair[0]] not in self.beside or runs[pair[0]] == self.against]
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,7 @@ class BoardQuery:
     """The parameters of a leaderboard; `reader` is the user who requests it, for a filter by own runs, and `hold` a
     ranked run whose row is read whatever page is shown.
 
-    With `among` the leaderboard is of some of the collection's runs.
-    """
+    With `among` it is of some of the collection's runs."""
 
     measures: list[Measure]
     sort: Measure
@@ -266,25 +265,16 @@ def read_order(collection: Collection, qrels: Qrels, query: BoardQuery) -> list[
 
 def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
     board = _Board(collection, active_qrels(collection), query)
-    order = board.order
-    places = [Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
-    places += [Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
-    if query.versions == BEST:
-        places = board.lineup.ranked_anew(places, board.runs)
-    order_compared = order.ranked
-    if query.among:
-        places = query.among.ranked_anew(places, board.runs)
-        order_compared = [pair for pair in order.ranked if query.among.compares(board.runs[pair[0]])]
+    order, places, among = board.order, _places(board), query.among
     ranked = sum(place.rank is not None for place in places)
     held = [place for place in places if place.rank and query.hold and board.runs[place.pk] == query.hold]
-    of = query.among.runs if query.among else None
-    states = count_states(collection, board.qrels, board.scores, of)
+    states = count_states(collection, board.qrels, board.scores, among.runs if among else None)
     # Runs without values of these judgements follow the evaluated ones, stale runs first.
     last = Case(When(board_state=STALE, then=Value(0)), default=Value(1))
     others = board.shown.filter(board_state__in=NOT_CURRENT).order_by(last, "created_at", "pk")
     if sum(states.values()) <= len(places):
         others = others.none()
-    if query.filter or (query.among and query.among.shown is not None):
+    if query.filter or (among and among.shown is not None):
         current = Evaluation.objects.current(board.qrels, board.scores).evaluated()
         # The runs carry their states; only their keys are read here.
         kept = set(current.filter(run__in=board.shown.values("pk")).values_list("pk", flat=True))
@@ -312,7 +302,7 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         ranked=ranked,
         states=states,
         rows=rows[len(held) :],
-        order=order_compared,
+        order=among.compared(order.ranked, board.runs) if among else order.ranked,
         topics=order.topics,
         columns=query.columns,
         arrange=query.arrange,
@@ -320,6 +310,16 @@ def _read_board(collection: Collection, query: BoardQuery) -> Leaderboard:
         held=rows[0] if held else None,
         versions=query.versions,
     )
+
+
+def _places(board: _Board) -> list[Place]:
+    """Return the places of all evaluations under the leaderboard's judgements."""
+    order, query = board.order, board.query
+    places = [Place(pk, rank) for (pk, _), rank in zip(order.ranked, order.ranks, strict=True)]
+    places += [Place(pk, None, *order.why_below(topics)) for pk, topics in order.below]
+    if query.versions == BEST:
+        places = board.lineup.ranked_anew(places, board.runs)
+    return query.among.ranked_anew(places, board.runs) if query.among else places
 
 
 def _arranged(board: _Board, places: list[Place], others: QuerySet[Any], by: Arrangement) -> list[Row]:
