@@ -49,7 +49,7 @@ CODES = {
     "agreement_missing no_slot_left tag_is_team_name priority_taken not_withdrawable team_not_accepted "
     "already_in_campaign already_registered organiser_takes_part registration_closed roster_closed team_is_full "
     "campaign_archived campaign_published not_a_draft not_published no_phases too_many_campaigns too_many_phases "
-    "too_many_agreements "
+    "too_many_agreements too_many_notices "
     "already_withdrawn doi_given too_many_snapshots",
     410: "share_expired share_revoked snapshot_withdrawn",
     412: "changed_meanwhile",

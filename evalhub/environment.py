@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -76,3 +77,26 @@ class Environment(environ.Env):  # type: ignore[misc]
             if name.startswith("EVALHUB_") and name not in self.known and not name.startswith(_TESTS):
                 near = difflib.get_close_matches(name, self.known, n=1, cutoff=0.85)
                 yield name, near[0] if near else ""
+
+
+def mail_settings(url: str, sender: str) -> tuple[str, int, str, str, bool, bool]:
+    """Return host, port, user and password of the server of mail, and whether STARTTLS or TLS is used: `smtp://` sends
+    in the clear, `smtp+tls://` after STARTTLS, `smtps://` by TLS.
+
+    Raise ImproperlyConfigured for another address, and where nobody is named as the sender.
+    """
+    if not url:
+        return "localhost", 25, "", "", False, False
+    parts = urlsplit(url)
+    ports = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
+    try:
+        port = parts.port or ports[parts.scheme]
+    except (KeyError, ValueError) as error:
+        message = "EVALHUB_MAIL_URL is such as smtp+tls://user:password@mail.example.org:587; smtp:// and smtps:// too"
+        raise ImproperlyConfigured(message) from error
+    if not parts.hostname:
+        raise ImproperlyConfigured("EVALHUB_MAIL_URL names no host")
+    if "@" not in sender or any(sign in sender for sign in "\r\n"):
+        raise ImproperlyConfigured("EVALHUB_MAIL_FROM is the sender of mails, such as evalhub@example.org")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return parts.hostname, port, user, password, parts.scheme == "smtp+tls", parts.scheme == "smtps"

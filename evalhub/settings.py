@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from platformdirs import user_data_path
 
-from evalhub.environment import Environment
+from evalhub.environment import Environment, mail_settings
 from evalhub.operating.logs import FORMATTERS
 from evalhub.serving.secret_key import new_key, read_key
 
@@ -87,9 +87,15 @@ EVALHUB_PROXIES = env.int("EVALHUB_PROXIES", default=0)
 EVALHUB_ADDRESS_CONNECTIONS = env.int("EVALHUB_ADDRESS_CONNECTIONS", default=256)
 EVALHUB_ADDRESS_TRANSFERS = env.int("EVALHUB_ADDRESS_TRANSFERS", default=16)
 EVALHUB_URL = env.str("EVALHUB_URL", default="").rstrip("/")
+EVALHUB_MAIL_URL = env.str("EVALHUB_MAIL_URL", default="")
+DEFAULT_FROM_EMAIL = env.str("EVALHUB_MAIL_FROM", default="")
 EVALHUB_WEBHOOKS = env.bool("EVALHUB_WEBHOOKS", default=False)
 EVALHUB_WEBHOOK_ALLOW = env.networks("EVALHUB_WEBHOOK_ALLOW")
 EVALHUB_WEBHOOK_PORTS = env.ports("EVALHUB_WEBHOOK_PORTS", default=(443, 8443))
+
+_MAIL = mail_settings(EVALHUB_MAIL_URL, DEFAULT_FROM_EMAIL)
+EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL
+EMAIL_TIMEOUT = 15
 
 if EVALHUB_SECRET_KEY and len(EVALHUB_SECRET_KEY) < 32:
     raise ImproperlyConfigured("EVALHUB_SECRET_KEY needs at least 32 characters")
@@ -265,6 +271,8 @@ SPECTACULAR_SETTINGS = {
         "VerdictEnum": "metrics.engine.significance.verdicts.VERDICTS",
         "RunStateEnum": "metrics.services.queue.status.RUN_STATES",
         "DeliveryStateEnum": "runs.models.Delivery.State",
+        "MailStateEnum": "runs.models.Mail.State",
+        "AudienceEnum": "runs.models.CampaignNotice.Audience",
         "WebhookFormatEnum": "runs.models.Webhook.Format",
         "RoleEnum": "runs.models.Membership.Role",
         "ParameterRoleEnum": "runs.models.ParameterKey.Role",

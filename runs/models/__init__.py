@@ -31,6 +31,7 @@ from runs.models.install import Install
 from runs.models.labels import Label, LabelMove
 from runs.models.limits import QuotaCounter, RateCounter
 from runs.models.lineage import RunLink, RunParent
+from runs.models.mails import CampaignNotice, Mail, PhaseMoment
 from runs.models.notes import Note
 from runs.models.parameters import Parameter, ParameterKey, ParameterSet
 from runs.models.published import Packet, Snapshot
@@ -52,6 +53,7 @@ __all__ = [
     "AuditEvent",
     "Campaign",
     "CampaignMember",
+    "CampaignNotice",
     "Collection",
     "Delivery",
     "Disclosure",
@@ -65,6 +67,7 @@ __all__ = [
     "InvitationLink",
     "Label",
     "LabelMove",
+    "Mail",
     "Membership",
     "Note",
     "Packet",
@@ -73,6 +76,7 @@ __all__ = [
     "ParameterSet",
     "Participation",
     "Phase",
+    "PhaseMoment",
     "Qrels",
     "QuotaCounter",
     "RateCounter",

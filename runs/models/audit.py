@@ -89,6 +89,7 @@ class AuditEvent(models.Model):
         SNAPSHOT_MADE = "snapshot.made"
         SNAPSHOT_CHANGED = "snapshot.changed"
         SNAPSHOT_WITHDRAWN = "snapshot.withdrawn"
+        NOTICE_POSTED = "notice.posted"
         SESSION_SET_SUBMITTED = "session_set.submitted"
         SESSION_SET_CHANGED = "session_set.changed"
         SESSION_SET_DELETED = "session_set.deleted"

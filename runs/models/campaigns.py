@@ -258,11 +258,22 @@ class Agreement(models.Model):
         return f"{self.title} of {self.campaign}"
 
 
+# What stands for the name of a person who was forgotten.
+FORMER_MEMBER = "former member"
+
+
+def forget_name(collector: Any, field: Any, signatures: Any, using: str) -> None:
+    """When a person is deleted, keep what was signed and when, without the person and the name."""
+    models.SET_NULL(collector, field, signatures, using)
+    collector.add_field_update(field.model._meta.get_field("typed_name"), FORMER_MEMBER, signatures)
+
+
 class Signature(models.Model):
-    """That a person has signed an agreement; it is never changed or deleted."""
+    """That a person has signed an agreement; it is never changed or deleted. Of a person whose account is deleted the
+    agreement and the date stay, and the name goes."""
 
     agreement = models.ForeignKey(Agreement, on_delete=models.CASCADE, related_name="signatures")
-    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="signatures")
+    user = models.ForeignKey(User, null=True, on_delete=forget_name, related_name="signatures")
     participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="signatures")
     typed_name = models.CharField(max_length=150, validators=[check_line])
     signed_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -27,7 +27,7 @@ SYSTEM = Origin()
 _IDS = {
     "run": "pk", "sessionset": "pk", "comparison": "pk", "webhook": "pk", "apitoken": "key", "invitationlink": "key",
     "sharelink": "key",
-    "note": "pk", "entry": "pk", "release": "pk",
+    "note": "pk", "entry": "pk", "release": "pk", "campaignnotice": "pk",
 }  # fmt: skip
 
 

@@ -135,6 +135,8 @@ DEAREST: dict[str, str] = {
     "experiment-notes": f"{_API}experiments/{_NOBODYS}/notes/",
     "campaigns": f"{_API}campaigns/?limit=200",
     "campaign": f"{_API}campaigns/attack/",
+    "campaign-notices": f"{_API}campaigns/attack/notices/?limit=200",
+    "campaign-outbox": f"{_API}campaigns/attack/outbox/?limit=200",
     "campaign-config": f"{_API}campaigns/attack/config/?format=yaml",
     "agreements": f"{_API}campaigns/attack/agreements/?limit=200",
     "participations": f"{_API}campaigns/attack/teams/?limit=200",

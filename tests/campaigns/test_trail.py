@@ -42,6 +42,7 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
     evaluate_all()
     assert olga.post(f"{planned['url']}now/").status_code == 200
+    olga.post(f"{CAMPAIGN}notices/", {"title": "x", "text": "x"}, format="json")
     olga.post(f"{CAMPAIGN}archive/")
     events = AuditEvent.objects.filter(actor__in=("olga", "ann", "abe"))
     every = {action for action in AuditEvent.Action.values if action.startswith(OF_CAMPAIGNS)}

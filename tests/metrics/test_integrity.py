@@ -265,7 +265,7 @@ def test_a_service_at_work_has_no_fault(api: APIClient, collection: str) -> None
 def test_the_sweep_command_says_what_it_took(db: None, tmp_path: Path) -> None:
     out = io.StringIO()
     call_command("sweep", stdout=out)
-    assert out.getvalue() == "swept: 0 files, 0 uploads, 0 idempotency keys, 0 comparisons, 0 deliveries\n"
+    assert out.getvalue() == "swept: 0 files, 0 uploads, 0 idempotency keys, 0 comparisons, 0 deliveries, 0 mails\n"
 
 
 @pytest.mark.sqlite("PostgreSQL keeps the types of columns")

@@ -209,6 +209,7 @@ OF_CAMPAIGNS = (
     "participant.",
     "entry.",
     "release.",
+    "notice.",
     "collection.disclosed",
 )
 

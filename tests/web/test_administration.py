@@ -41,6 +41,10 @@ SCRIPT_OR_STYLE = re.compile(
 REGISTERED = list(admin.site._registry)
 # What nobody has to look at: bytes, caches, and what an inline or another list shows.
 UNSEEN = {
+    # Organisers read them under campaigns/{k}/notices/ and outbox/.
+    "CampaignNotice",
+    "Mail",
+    "PhaseMoment",
     "Delivery",
     "UnannouncedEvaluations",
     "Webhook",

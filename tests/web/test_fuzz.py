@@ -78,6 +78,8 @@ WHOLE_ANSWERS = (
     ("campaigns/", {}),
     ("campaigns/cup-one/", {}),
     ("campaigns/cup-one/config/", {"format": "yaml"}),
+    ("campaigns/cup-one/notices/", {}),
+    ("campaigns/cup-one/outbox/", {}),
     ("campaigns/cup-one/phases/", {}),
     ("campaigns/cup-one/phases/task/", {}),
     ("campaigns/cup-one/teams/", {}),

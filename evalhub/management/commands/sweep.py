@@ -10,14 +10,15 @@ from evalhub.management import command
 from evalhub.operating.checks import OWN_CHECKS
 from evalhub.operating.settling import require_install
 from metrics.services.comparisons.stored import sweep_comparisons
+from runs.services.mail.outbox import sweep_mails
 from runs.services.sweeping import sweep
 from runs.services.webhooks.deliveries import sweep_deliveries
 
 
 class Command(command.Command):
     help = (
-        "Delete orphaned stored files, abandoned uploads and idempotency keys older than 24 hours, "
-        "comparisons not requested for 30 days, and deliveries of webhooks older than 30 days."
+        "Delete orphaned stored files, abandoned uploads and idempotency keys older than 24 hours, comparisons not "
+        "requested for 30 days, deliveries of webhooks older than 30 days, and mails older than 90 days."
     )
     requires_system_checks = OWN_CHECKS
 
@@ -30,7 +31,7 @@ class Command(command.Command):
         swept, comparisons = sweep(options["most"]), sweep_comparisons()
         self.stdout.write(
             f"swept: {swept.files} files, {swept.uploads} uploads, {swept.answers} idempotency keys, "
-            f"{comparisons} comparisons, {sweep_deliveries()} deliveries"
+            f"{comparisons} comparisons, {sweep_deliveries()} deliveries, {sweep_mails()} mails"
         )
         if swept.spared:
             raise CommandError(

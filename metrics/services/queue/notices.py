@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
 from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
+from runs.services.campaigns.telling import tell_evaluated
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
 
 # What an event tells of a collection, or must know of it. Nothing else is read: a damaged value of something else must
@@ -20,6 +21,8 @@ _OF_COLLECTION = ("slug", "blind", "shown_to", "visibility", "team")
 
 def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
     """Announce the end of those of these evaluations that count. Other kinds of jobs have no such event."""
+    if kind is Evaluation:
+        _tell_entered(list(pks))
     evaluations = next((one for one in EVALUATIONS.values() if one is kind), None)
     if not settings.EVALHUB_WEBHOOKS or evaluations is None:
         return
@@ -32,6 +35,15 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
         submission_ended(evaluation.submission, evaluation.state, qrels.version if qrels else None)
         if qrels and kind is Evaluation:
             _note(qrels)
+
+
+def _tell_entered(pks: list[Any]) -> None:
+    """Tell of the evaluations of runs that are entered in campaigns, which few are."""
+    entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
+    for state in (Evaluation.State.EVALUATED, Evaluation.State.FAILED):
+        runs = list(entered.filter(state=state).values_list("run", flat=True).distinct())
+        if runs:
+            tell_evaluated(runs, failed=state == Evaluation.State.FAILED)
 
 
 def announce_compared(stored: Comparison) -> None:

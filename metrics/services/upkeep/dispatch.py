@@ -21,6 +21,9 @@ from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from runs.errors import StorageUnavailable
+from runs.services.campaigns.moments import note_moments
+from runs.services.mail.outbox import reap_mails, sweep_mails
+from runs.services.mail.sending import MailSender
 from runs.services.sweeping import sweep
 from runs.services.webhooks.deliveries import reap, sweep_deliveries
 from runs.services.webhooks.sending import Sender
@@ -39,6 +42,8 @@ BROKER_SECONDS = 5.0
 RELEASING_SECONDS = 1.5
 # How often due deliveries of webhooks are looked for.
 SENDING_SECONDS = 0.5
+# How often phases are looked at that open and close, and the outbox for mails that are due.
+MOMENT_SECONDS, MAIL_SECONDS = 15.0, 2.0
 BATCH = 50
 # At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
@@ -102,6 +107,8 @@ class Dispatcher(threading.Thread):
             Step("releasing", RELEASING_SECONDS, release_due),
             Step("queueing", SWEEP_SECONDS, queue_missing),
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
+            Step("telling what the clock does", MOMENT_SECONDS, note_moments),
+            *(_mail_steps() if settings.EVALHUB_MAIL_URL else ()),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )
 
@@ -153,9 +160,17 @@ def _webhook_steps() -> tuple[Step, ...]:
     )
 
 
+def _mail_steps() -> tuple[Step, ...]:
+    return (
+        Step("reaping mails", REAP_SECONDS, reap_mails),
+        Step("sending mail", MAIL_SECONDS, MailSender().send_due),
+    )
+
+
 def _sweep() -> None:
     sweep_comparisons()
     sweep_deliveries()
+    sweep_mails()
     try:
         swept = sweep()
     except StorageUnavailable as error:

@@ -31,8 +31,9 @@ from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.entries import allowance, ordered
 from runs.services.campaigns.forms import read_answers, read_run_type
 from runs.services.campaigns.managing import check_organiser
-from runs.services.campaigns.phases import locked_phase, said
+from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.teams import locked_participation
+from runs.services.campaigns.telling import said, tell_received
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit
 
@@ -159,7 +160,9 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
             restored = {**fields, "state": _State.ENTERED, "state_reason": "", "state_changed_at": asked.arrived_at}
             Entry.objects.filter(pk=there.pk).update(**restored)
             record(asked.origin, _Action.ENTRY_RESTORED, there, collection=phase.collection)
-            return Entry.objects.get(pk=there.pk), False
+            restored_entry = Entry.objects.get(pk=there.pk)
+            _send_receipt(restored_entry, phase, team, run)
+            return restored_entry, False
         last = Entry.objects.filter(phase=phase).aggregate(last=Max("number"))["last"] or 0
         identity = {"phase": phase, "participation": team, "run": run, "number": last + 1, "late": late}
         said_of_it = {"role": asked.role, "label": asked.label, "entered_by": asked.user}
@@ -167,7 +170,14 @@ def store_entry(asked: Asked, run: Run) -> tuple[Entry, bool]:
         after = {"phase": str(phase), "number": made.number, "tag": run.tag, "sha256": run.sha256, "late": late}
         reason = {"reason": asked.reason} if asked.reason else {}
         record(asked.origin, _Action.ENTRY_MADE, made, collection=phase.collection, after={**after, **reason})
+        _send_receipt(made, phase, team, run)
     return made, True
+
+
+def _send_receipt(made: Entry, phase: Phase, team: Participation | None, run: Run) -> None:
+    if team:
+        made.phase, made.participation, made.run = phase, team, run
+        tell_received(made, allowance(phase, team, made.arrived_at))
 
 
 def check_run(asked: Asked, run: Run) -> None:

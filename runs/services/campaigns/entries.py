@@ -18,6 +18,7 @@ from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.forms import read_answers, read_run_type
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.phases import locked_phase
+from runs.services.campaigns.telling import tell_ended
 
 _Action, _State, _Role = AuditEvent.Action, Entry.State, Entry.Role
 # Failures of an evaluation that are the server's fault. An entry does not count while its evaluation has failed so.
@@ -200,3 +201,4 @@ def _end(entry: Entry, state: Entry.State, reason: str, origin: Origin) -> None:
     action = _Action.ENTRY_WITHDRAWN if state == _State.WITHDRAWN else _Action.ENTRY_DISQUALIFIED
     told = {"reason": reason} if reason else {}
     record(origin, action, entry, before={"priority": freed}, after=told)
+    tell_ended(entry, state, reason)

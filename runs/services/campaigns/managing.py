@@ -10,13 +10,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from runs.errors import Conflict, NotAllowed
-from runs.models import Agreement, AuditEvent, Campaign, Collection, Disclosure, Team, User
+from runs.models import Agreement, AuditEvent, Campaign, CampaignNotice, Collection, Disclosure, Team, User
 from runs.services.audit import SYSTEM, Origin, changed, record
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import veil_again
+from runs.services.campaigns.telling import tell_posted
 
 # Of a team, and of a campaign.
-MAX_CAMPAIGNS, MAX_AGREEMENTS = 200, 20
+MAX_CAMPAIGNS, MAX_AGREEMENTS, MAX_NOTICES = 200, 20, 500
 _Action, _State = AuditEvent.Action, Campaign.State
 
 
@@ -128,6 +129,23 @@ def add_agreement(*, campaign: Campaign, title: str, text: str, required_of: str
         made = Agreement.objects.create(campaign=found, title=title, text=text, sha256=sha256, required_of=required_of)
         after = {"sha256": sha256, "required_of": required_of}
         record(origin, _Action.AGREEMENT_MADE, made, after=after)
+    return made
+
+
+def post_notice(
+    *, campaign: Campaign, title: str, text: str, audience: str, user: User, origin: Origin = SYSTEM
+) -> CampaignNotice:
+    """Post a notice, and tell the teams. Return it. Raise Conflict for a draft, and for a campaign with too many."""
+    with transaction.atomic():
+        found = locked(campaign)
+        if found.state == _State.DRAFT:
+            raise Conflict(f"campaign {found} is a draft; publish it first", code="not_published")
+        if found.notices.count() >= MAX_NOTICES:
+            raise Conflict(f"campaign {found} has {MAX_NOTICES} notices", code="too_many_notices")
+        fields = {"title": title, "text": text, "audience": audience}
+        made = CampaignNotice.objects.create(campaign=found, posted_by=user, **fields)
+        record(origin, _Action.NOTICE_POSTED, made, after={"title": title, "audience": audience})
+        tell_posted(made)
     return made
 
 

@@ -19,6 +19,7 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.forms import read_form, read_run_types
 from runs.services.campaigns.managing import locked
+from runs.services.campaigns.telling import said, tell_extended, tell_paused, tell_resumed
 
 MAX_PHASES = 50
 # An extension for all that is announced later than this before the old end is said to be late.
@@ -112,6 +113,7 @@ def extend_phase(
         team = {"team": participation.team.slug} if participation else {}
         after = {"closes_at": until, "reason": reason, **team}
         record(origin, _Action.PHASE_EXTENDED, found, collection=collection, before={"closes_at": old}, after=after)
+        tell_extended(made, found, notice_given(made))
     return made
 
 
@@ -131,6 +133,7 @@ def pause_phase(*, phase: Phase, reason: str, origin: Origin = SYSTEM) -> None:
             raise Conflict(f"phase {found.slug} is not open, so it cannot be paused", code="phase_not_open")
         Phase.objects.filter(pk=found.pk).update(paused_at=now, paused_reason=reason)
         record(origin, _Action.PHASE_PAUSED, found, collection=found.collection, after={"reason": reason})
+        tell_paused(found, reason)
 
 
 def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
@@ -142,6 +145,7 @@ def resume_phase(*, phase: Phase, origin: Origin = SYSTEM) -> None:
         before = {"paused_at": found.paused_at, "reason": found.paused_reason}
         Phase.objects.filter(pk=found.pk).update(paused_at=None, paused_reason="")
         record(origin, _Action.PHASE_RESUMED, found, collection=found.collection, before=before)
+        tell_resumed(found)
 
 
 def locked_phase(phase: Phase) -> Phase:
@@ -151,10 +155,6 @@ def locked_phase(phase: Phase) -> Phase:
     if found is None:
         raise Conflict(f"phase {phase.slug} was deleted meanwhile", code="conflict")
     return found
-
-
-def said(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _read(fields: Mapping[str, Any]) -> dict[str, Any]:

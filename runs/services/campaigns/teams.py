@@ -28,6 +28,7 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.entries import end_entries
 from runs.services.campaigns.managing import is_organiser, locked
 from runs.services.campaigns.names import draw_pseudonym, hidden_until, veil_again
+from runs.services.campaigns.telling import tell_team
 
 # How long after their results are public names may stay hidden.
 _LONGEST = timedelta(days=274)
@@ -78,6 +79,7 @@ def register_team(
         )
         record(origin, _Action.PARTICIPATION_REQUESTED, made, after={"state": str(made.state), "name": made.name})
         join(participation=made, user=user, origin=origin)
+        tell_team(made, made.state)
     return made
 
 
@@ -106,6 +108,7 @@ def change_state(
         Participation.objects.filter(pk=found.pk).update(**after)
         told = {"state": str(wanted), **({"reason": reason} if reason else {})}
         record(origin, _Action.PARTICIPATION_CHANGED, found, before={"state": str(found.state)}, after=told)
+        tell_team(found, wanted, reason)
         if wanted in (_State.WITHDRAWN, _State.REMOVED):
             end_entries(found, disqualified=wanted == _State.REMOVED, reason=reason or f"team {wanted}", origin=origin)
 

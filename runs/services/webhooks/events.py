@@ -42,9 +42,25 @@ def announce(
     """
     if not settings.EVALHUB_WEBHOOKS:
         return
+    _write(event, _told(event, collection, teams), path, about, request_id)
+
+
+def announce_of_campaign(
+    event: Webhook.Event, *, teams: QuerySet[Any], path: str, about: Mapping[str, Any], request_id: str = ""
+) -> None:
+    """Write a delivery of an event of a campaign for each webhook of these teams: its organisers' and participants'.
+    Call this inside the transaction of the event."""
+    if settings.EVALHUB_WEBHOOKS:
+        _write(event, Webhook.objects.filter(team__in=teams, enabled=True), path, about, request_id)
+
+
+def _write(
+    event: Webhook.Event, told: QuerySet[Webhook], path: str, about: Mapping[str, Any], request_id: str
+) -> None:  # fmt: skip
+    """Write a delivery for each of these webhooks that wants the event."""
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError(f"{event} is announced outside the transaction of its cause")
-    wanting = [webhook for webhook in _told(event, collection, teams) if event in (webhook.events or ())]
+    wanting = [webhook for webhook in told if event in (webhook.events or ())]
     now = timezone.now()
     body = compose(event, now, path, about)
     Delivery.objects.bulk_create(

@@ -1,0 +1,76 @@
+"""What the clock does to phases is told once: they open, close soon, and have closed. Deadlines never wait for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from runs.models import Campaign, Participation, Phase, PhaseMoment
+from runs.services.campaigns import clock
+from runs.services.campaigns.clock import closing_time
+from runs.services.campaigns.entries import ordered
+from runs.services.campaigns.telling import accepted, tell_moment
+
+_Kind = PhaseMoment.Kind
+_HOURS = ((_Kind.CLOSING_72, 72), (_Kind.CLOSING_24, 24), (_Kind.CLOSING_2, 2))
+# Longer ago, nothing is told of an opening or a closing: a server that was down for long does not send old news.
+OLD_NEWS = timedelta(days=2)
+
+
+def note_moments() -> int:
+    """Tell of every moment that has come and was not told, and return how many those are. Dispatchers that do this at
+    the same time tell it once: the row of a moment is unique, and is written with what is told."""
+    now, noted = clock.database_now(), 0
+    lately = Q(closes_at__gt=now - OLD_NEWS) | Q(extensions__new__gt=now - OLD_NEWS)
+    running = Phase.objects.filter(lately, campaign__state=Campaign.State.PUBLISHED, opens_at__lte=now).distinct()
+    for phase in running.select_related("campaign", "collection").prefetch_related("extensions"):
+        known = set(phase.moments.values_list("kind", "of"))
+        for kind, of, at, teams in _due(phase, now):
+            if (kind, of) not in known:
+                noted += _note(phase, kind, of, at, teams)
+    return noted
+
+
+def _due(phase: Phase, now: datetime) -> Iterator[tuple[str, datetime, datetime, list[Participation]]]:
+    """Yield the moments that have come: the kind, the instant that it belongs to, the closing, and the teams."""
+    by_end: dict[datetime, list[Participation]] = defaultdict(list)
+    for team in accepted(phase.campaign):
+        by_end[closing_time(phase, team)].append(team)
+    by_end = by_end or {closing_time(phase, None): []}
+    if phase.opens_at <= now < min(phase.opens_at + OLD_NEWS, *by_end):
+        yield _Kind.OPENED, phase.opens_at, phase.closes_at, [team for teams in by_end.values() for team in teams]
+    for end, teams in by_end.items():
+        if end <= now < end + OLD_NEWS:
+            yield _Kind.CLOSED, end, end, teams
+        for kind, hours in _HOURS:
+            starts, nearer = end - timedelta(hours=hours), _next(end, hours)
+            # A phase of two days does not begin with a reminder of three.
+            if phase.paused_at is None and max(starts, phase.opens_at) == starts and starts <= now < nearer:
+                yield kind, end, end, [team for team in teams if _may_enter_more(phase, team)]
+
+
+def _next(end: datetime, hours: int) -> datetime:
+    """Return when the reminder after this one comes, or the end: of several that were missed only the last is sent."""
+    later = [other for _, other in _HOURS if other < hours]
+    return end - timedelta(hours=max(later, default=0))
+
+
+def _may_enter_more(phase: Phase, team: Participation) -> bool:
+    entries = ordered(phase, team).count()
+    return entries == 0 or (phase.slots is not None and entries < phase.slots)
+
+
+def _note(phase: Phase, kind: str, of: datetime, at: datetime, teams: list[Participation]) -> bool:
+    try:
+        with transaction.atomic():
+            PhaseMoment.objects.create(phase=phase, kind=kind, of=of)
+            tell_moment(phase, kind, at, teams)
+    except IntegrityError:
+        if not PhaseMoment.objects.filter(phase=phase, kind=kind, of=of).exists():
+            raise
+        return False
+    return True

@@ -1,0 +1,216 @@
+"""Tell teams and organisers what happens in a campaign: mails and webhooks, written in the transaction of the event.
+
+Nothing that is told depends on judgements: entries and times do not, and that something was evaluated is told only
+where the phase gives feedback. Who is told of an event is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+
+from runs.models import (
+    Campaign,
+    CampaignNotice,
+    Entry,
+    Extension,
+    Membership,
+    Participation,
+    Phase,
+    PhaseMoment,
+    Team,
+    User,
+    Webhook,
+)
+from runs.models.disclosure import gives_feedback
+from runs.services.mail.outbox import write_mails
+from runs.services.webhooks.events import announce_of_campaign
+
+Event = Webhook.Event
+_ACCEPTED = Participation.State.ACCEPTED
+
+
+def tell(
+    event: Webhook.Event,
+    campaign: Campaign,
+    teams: Sequence[Participation],
+    *,
+    organisers: bool,
+    subject: str,
+    text: str,
+    path: str,
+    about: dict[str, Any],
+) -> None:
+    """Write an event for the members of teams in a campaign, and with `organisers` for these, too.
+
+    `path` is the address of its object below the API, `about` its ids and states. Organisers' webhooks get every event.
+    """
+    whom = Q(campaign_memberships__participation__in=teams, campaign_memberships__left_at=None)
+    if organisers:
+        whom |= Q(memberships__team=campaign.team_id, memberships__role=Membership.Role.OWNER)
+    recipients = User.objects.filter(whom, is_active=True).distinct().order_by("pk")
+    link = f"{settings.EVALHUB_URL}/api/v1/{path}" if settings.EVALHUB_URL else ""
+    why = f"You get this because you take part in the campaign {campaign.name}, or organise it."
+    body = "\n\n".join(part for part in (text, link, f"-- \n{why}") if part)
+    write_mails(
+        campaign=campaign, event=event, recipients=recipients, subject=f"[{campaign.name}] {subject}", text=body
+    )
+    hooked = Team.objects.filter(Q(participations__in=teams) | Q(pk=campaign.team_id)).values("pk")
+    announce_of_campaign(event, teams=hooked, path=path, about={"campaign": campaign.slug, **about})
+
+
+def tell_received(entry: Entry, left: Any) -> None:
+    """Tell a team of its entry: the receipt. `left` is its allowance."""
+    phase, run, team = entry.phase, entry.run, entry.participation
+    if team is None:
+        return
+    kept = (("slots", left.slots_left), ("attempts today", left.attempts_left_today), ("attempts", left.attempts_left))
+    lines = [
+        f"The run {run.tag} of team {team.name} was entered into phase {phase.name} of {phase.campaign.name}.",
+        "",
+        f"Entry:    {entry.number}{', late' if entry.late else ''}",
+        f"Arrived:  {entry.arrived_at:%Y-%m-%d %H:%M:%S.%f} UTC, the last byte",
+        f"SHA-256:  {run.sha256}",
+        f"Priority: {entry.priority if entry.priority is not None else 'none'}",
+        *[f"Left:     {count} {what}" for what, count in kept if count is not None],
+        "",
+        "This is the receipt; keep it.",
+    ]
+    late = "late " if entry.late else ""
+    subject = f"{phase.name}: received {late}entry {entry.number}, {run.tag}"
+    _of_entry(Event.ENTRY_RECEIVED, entry, subject, "\n".join(lines))
+
+
+def tell_ended(entry: Entry, state: Entry.State, reason: str) -> None:
+    """Tell a team that its entry was withdrawn or disqualified."""
+    event = Event.ENTRY_WITHDRAWN if state == Entry.State.WITHDRAWN else Event.ENTRY_DISQUALIFIED
+    text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} was {state}."
+    more = f" The reason: {reason}" if reason else ""
+    _of_entry(event, entry, f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, is {state}", text + more)
+
+
+def tell_evaluated(runs: Iterable[UUID], failed: bool) -> None:
+    """Tell the teams of these runs that their evaluation has ended, where the phase gives feedback; and organisers of
+    one that failed, anywhere."""
+    entered = Entry.objects.filter(run__in=list(runs), state=Entry.State.ENTERED)
+    of = ("phase__campaign", "phase__collection", "run", "participation")
+    for entry in entered.select_related(*of):
+        event = Event.ENTRY_FAILED if failed else Event.ENTRY_EVALUATED
+        open_to_team = gives_feedback(entry.phase, "own", "board")
+        if not (open_to_team or failed):
+            continue
+        happened = "could not be evaluated; it will not count as an attempt" if failed else "is evaluated"
+        subject = f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, {happened.partition(';')[0]}"
+        teams = [entry.participation] if entry.participation and open_to_team else []
+        about = _about(entry, "failed" if failed else "evaluated")
+        text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}."
+        path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
+        tell(event, campaign, teams, organisers=failed, subject=subject, text=text, path=path, about=about)
+
+
+def tell_extended(extension: Extension, phase: Phase, notice: str) -> None:
+    """Tell all teams, or the one whose it is, that a phase closes later."""
+    teams = [extension.participation] if extension.participation else accepted(phase.campaign)
+    text = (
+        f"Phase {phase.name} closes at {said(extension.new)} instead of {said(extension.old)}"
+        f"{' for your team' if extension.participation else ''}. The reason: {extension.reason}"
+        f"{f' ({notice})' if notice else ''}"
+    )
+    _of_phase(Event.PHASE_EXTENDED, phase, teams, f"{phase.name} closes later: {said(extension.new)}", text)
+
+
+def tell_paused(phase: Phase, reason: str) -> None:
+    text = f"Phase {phase.name} takes no entries at present. The reason: {reason}\n\nIts end stays as it is."
+    _of_phase(Event.PHASE_PAUSED, phase, accepted(phase.campaign), f"{phase.name} is paused", text)
+
+
+def tell_resumed(phase: Phase) -> None:
+    text = f"Phase {phase.name} takes entries again. It closes at {said(phase.closes_at)}."
+    _of_phase(Event.PHASE_RESUMED, phase, accepted(phase.campaign), f"{phase.name} goes on", text)
+
+
+def tell_moment(phase: Phase, kind: str, at: datetime, teams: Sequence[Participation]) -> None:
+    """Tell teams that a phase has opened, closes soon or has closed for them."""
+    if kind == PhaseMoment.Kind.OPENED:
+        text = f"Phase {phase.name} takes entries. It closes at {said(at)}."
+        _of_phase(Event.PHASE_OPENED, phase, teams, f"{phase.name} is open", text)
+    elif kind == PhaseMoment.Kind.CLOSED:
+        late = f" Late entries are taken until {said(phase.late_closes_at)}." if phase.late_closes_at else ""
+        _of_phase(
+            Event.PHASE_CLOSED,
+            phase,
+            teams,
+            f"{phase.name} has closed",
+            f"Phase {phase.name} closed at {said(at)}.{late}",
+        )
+    else:
+        hours = kind.removeprefix("closing_")
+        text = (
+            f"Phase {phase.name} closes at {said(at)}. The last byte of an entry has to arrive before that instant; "
+            "the instant itself is late.\n\nYou get this because your team has no entry yet, or slots left."
+        )
+        _of_phase(Event.PHASE_CLOSING, phase, teams, f"{phase.name} closes in less than {hours} hours", text)
+
+
+def tell_team(participation: Participation, state: str, reason: str = "") -> None:
+    """Tell organisers that a team asks to take part, or a team what became of it."""
+    events = {
+        Participation.State.REQUESTED: Event.TEAM_REQUESTED,
+        Participation.State.ACCEPTED: Event.TEAM_ACCEPTED,
+        Participation.State.DECLINED: Event.TEAM_DECLINED,
+        Participation.State.REMOVED: Event.TEAM_REMOVED,
+    }
+    event = events.get(Participation.State(state))
+    if event is None:
+        return
+    campaign, asks = participation.campaign, event == Event.TEAM_REQUESTED
+    happened = "asks to take part" if asks else f"was {state}"
+    text = f"Team {participation.name} {happened} in {campaign.name}.{f' The reason: {reason}' if reason else ''}"
+    path, about = f"campaigns/{campaign.slug}/teams/{participation.team.slug}/", {"team": participation.team.slug}
+    teams = [] if asks else [participation]
+    subject = f"team {participation.name} {happened}"
+    tell(
+        event, campaign, teams, organisers=asks, subject=subject, text=text, path=path, about={**about, "state": state}
+    )
+
+
+def tell_posted(notice: CampaignNotice) -> None:
+    """Tell all teams of a notice."""
+    campaign = notice.campaign
+    path = f"campaigns/{campaign.slug}/notices/"
+    told: dict[str, Any] = {"subject": notice.title, "text": notice.text, "about": {"notice": notice.pk}}
+    tell(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **told)
+
+
+def accepted(campaign: Campaign) -> list[Participation]:
+    return list(campaign.participations.filter(state=_ACCEPTED))
+
+
+def said(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _about(entry: Entry, state: str) -> dict[str, Any]:
+    team = {"team": entry.participation.team.slug} if entry.participation else {}
+    return {"phase": entry.phase.slug, "entry": str(entry.pk), "run": str(entry.run_id), **team, "state": state}
+
+
+def _of_entry(event: Webhook.Event, entry: Entry, subject: str, text: str) -> None:
+    if entry.participation is None:
+        return
+    state = event.removeprefix("entry.")
+    path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
+    about, teams = _about(entry, state), [entry.participation]
+    tell(event, campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about)
+
+
+def _of_phase(
+    event: Webhook.Event, phase: Phase, teams: Sequence[Participation], subject: str, text: str
+) -> None:  # fmt: skip
+    path, about = f"campaigns/{phase.campaign.slug}/phases/{phase.slug}/", {"phase": phase.slug}
+    tell(event, phase.campaign, teams, organisers=False, subject=subject, text=text, path=path, about=about)

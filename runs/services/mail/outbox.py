@@ -1,0 +1,113 @@
+"""The life of a mail: due, sending, and sent, due again or given up.
+
+As with deliveries of webhooks, every change is one UPDATE that names the previous state and the lease. A sender that
+dies leaves a lease that expires; the mail is then sent again under the same id. Where mail is not set up, rows are
+written all the same: organisers read what would have gone out, and nothing of it is sent later.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from runs.models import Campaign, Mail, User
+
+# Seconds between two attempts: doubled from the first, up to the second, for as long as the server of mail is away.
+FIRST_WAIT, LONGEST_WAIT = 30.0, 3600.0
+# Longer than the server of mail may take for one.
+LEASE_SECONDS = 120.0
+KEPT = timedelta(days=90)
+MAX_SUBJECT = 200
+_State = Mail.State
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to send one mail, until its lease ends."""
+
+    pk: uuid.UUID
+    token: uuid.UUID
+
+
+def write_mails(
+    *, campaign: Campaign, event: str, recipients: Iterable[User], subject: str, text: str
+) -> list[Mail]:  # fmt: skip
+    """Write a mail for each person, in the transaction of its event. Return them."""
+    if not transaction.get_connection().in_atomic_block:
+        raise transaction.TransactionManagementError(f"{event} is told outside the transaction of its cause")
+    # A header has one line, whatever the names in it are.
+    line = " ".join(subject.split())[:MAX_SUBJECT]
+    common = {"campaign": campaign, "event": event, "subject": line, "text": text}
+    return Mail.objects.bulk_create(Mail(**common, recipient=one, state=_first_state(one)) for one in recipients)
+
+
+def _first_state(recipient: User) -> Mail.State:
+    if not settings.EVALHUB_MAIL_URL:
+        return _State.NOT_SET_UP
+    return _State.DUE if recipient.email else _State.NO_ADDRESS
+
+
+def claim_next() -> Claim | None:
+    """Take the mail that has been due for the longest time. Return None if there is none."""
+    due = Q(next_at__lte=Now()) | Q(next_at__gt=_from_now(2 * LONGEST_WAIT))
+    waiting = Mail.objects.filter(due, state=_State.DUE).order_by("next_at", "created_at")
+    for pk in waiting.values_list("pk", flat=True)[:10]:
+        claimed = Claim(pk, uuid.uuid4())
+        lease = {"lease_token": claimed.token, "lease_until": _from_now(LEASE_SECONDS)}
+        rows = Mail.objects.filter(pk=pk, state=_State.DUE)
+        if rows.update(state=_State.SENDING, attempts=F("attempts") + 1, **lease):
+            return claimed
+    return None
+
+
+def settle_sent(claimed: Claim) -> bool:
+    """Record that a mail was accepted, and return whether its lease was still held."""
+    return _leave(claimed, _State.SENT, ended_at=Now(), last_error="")
+
+
+def settle_failed(claimed: Claim, error: str, *, for_good: bool) -> bool:
+    """Record that a mail was not accepted: it is due again later, or given up where the address was refused."""
+    told = {"last_error": error[:200]}
+    if for_good:
+        return _leave(claimed, _State.GIVEN_UP, ended_at=Now(), **told)
+    attempts = Mail.objects.filter(pk=claimed.pk).values_list("attempts", flat=True).first() or 1
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(attempts - 1, 20))
+    return _leave(claimed, _State.DUE, next_at=_from_now(wait), **told)
+
+
+def settle_without_address(claimed: Claim) -> bool:
+    """Record that the person has no address any more."""
+    return _leave(claimed, _State.NO_ADDRESS, ended_at=Now())
+
+
+def reap_mails() -> int:
+    """Return the mails of dead senders to the queue, and how many there were."""
+    ended = Q(lease_until__lt=Now()) | Q(lease_until__gt=_from_now(2 * LEASE_SECONDS))
+    expired = Mail.objects.filter(ended, state=_State.SENDING)
+    if not expired.exists():
+        return 0
+    return expired.update(state=_State.DUE, next_at=Now(), lease_token=None, lease_until=None)
+
+
+def sweep_mails() -> int:
+    """Delete mails of more than 90 days that are not on their way. Return how many."""
+    old = Mail.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(state__in=(_State.DUE, _State.SENDING))
+    return old.delete()[0]
+
+
+def _leave(claimed: Claim, state: Mail.State, **changes: Any) -> bool:
+    held = Mail.objects.filter(pk=claimed.pk, state=_State.SENDING, lease_token=claimed.token)
+    return bool(held.update(state=state, lease_token=None, lease_until=None, **changes))
+
+
+def _from_now(seconds: float) -> ExpressionWrapper[Any]:
+    return ExpressionWrapper(Now() + timedelta(seconds=seconds), output_field=DateTimeField())
