@@ -65,7 +65,7 @@ from .errors import (
 from .experiments import Experiment
 from .hub import Hub, connect
 from .metadata import gather_metadata
-from .phases import Entries, Entry, Phase, PhaseInfo
+from .phases import Entries, Entry, Phase, PhaseInfo, Releases
 from .rules import Rule
 from .runs import Run
 from .sessions import Sessions, SessionSet
@@ -121,7 +121,7 @@ __all__ = [
     "PhaseInfo",
     "Qrels",
     "QuotaExceeded",
-    "Refused",
+    "Refused", "Releases",
     "Rule",
     "Run",
     "SessionBoard",

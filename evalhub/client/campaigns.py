@@ -148,6 +148,22 @@ class Campaign:
         """Take a person out of a team: oneself, or as its owner or an organiser somebody else."""
         return self._hub._run(self._left(team, username))  # type: ignore[no-any-return]
 
+    def notices(self) -> Listed:
+        """Return what the organisers told the teams and everybody, latest first."""
+        return self._hub._run(self._hub._listed(f"{self.path}notices/"))  # type: ignore[no-any-return]
+
+    def notify(self, title: str, text: str, *, audience: str = "teams") -> Answer:
+        """Post a notice to `teams` or `public`, for organisers; the accepted teams get it by mail."""
+        call = Call("POST", f"{self.path}notices/", json={"title": title, "text": text, "audience": audience})
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def outbox(self, rows: int | None = None) -> Listed:
+        """Return its mails, latest first, for organisers: what was sent, waits, or would have been sent."""
+        return self._hub._run(self._outbox(rows))  # type: ignore[no-any-return]
+
+    def _outbox(self, rows: int | None) -> Steps[Listed]:
+        return Listed((yield from self._hub._pages(f"{self.path}outbox/", {"limit": min(rows or 200, 200)}, rows)))
+
     def _phases(self) -> Steps[Phases]:
         return Phases((yield from self._hub._pages(f"{self.path}phases/", {"limit": 200})))
 

@@ -142,6 +142,16 @@ class Hub:
         """Return a campaign by its short name; nothing is asked for."""
         return self.campaign_class(self, slug)
 
+    def release_now(self, release: str, *, force: bool = False, reason: str = "") -> Answer:
+        """Do a planned release of a phase at once, for good, for organisers; with `force` and a `reason` it does not
+        wait for evaluations."""
+        call = Call("POST", f"releases/{release}/now/", json={"force": force, "reason": reason})
+        return self._run(self._told(call))  # type: ignore[no-any-return]
+
+    def cancel_release(self, release: str) -> None:
+        """Cancel a planned release of a phase, for organisers."""
+        return self._run(self._cancelled(release))  # type: ignore[no-any-return]
+
     def create_campaign(self, slug: str, *, name: str = "", **fields: Any) -> Campaign:
         """Make a draft of a campaign: `team`, `summary`, `guidelines`, `registration`, `contact`, ..."""
         return self._run(self._made_campaign({"slug": slug, "name": name or slug, **fields}))  # type: ignore[no-any-return]
@@ -254,6 +264,9 @@ class Hub:
     def _created(self, fields: dict[str, Any]) -> Steps[Collection]:
         yield from self._ask(Call("POST", "collections/", json=fields, key=uuid.uuid4().hex))
         return self.collection_class(self, fields["slug"])
+
+    def _cancelled(self, release: str) -> Steps[None]:
+        yield from self._ask(Call("DELETE", f"releases/{release}/"))
 
     def _made_campaign(self, fields: dict[str, Any], asked: dict[str, Any] | None = None) -> Steps[Campaign]:
         sent = {"team": self.config.team, **fields}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,11 @@ from typing import Any
 from . import commands
 from .commands import say, show
 from .errors import WrongOption
+from .phases import Releases
 from .statuses import CONFLICT, DONE
+
+_NOTICE = ("posted_at", "title", "audience", "id")
+_MAIL = ("created_at", "event", "to", "subject", "state", "attempts", "last_error", "id")
 
 
 def get_config(args: argparse.Namespace) -> int:
@@ -55,6 +60,73 @@ def copy(args: argparse.Namespace) -> int:
     return DONE
 
 
+def list_releases(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        show(args, hub.campaign(args.campaign).phase(args.phase).releases().rows(), hub)
+    return DONE
+
+
+def plan_release(args: argparse.Namespace) -> int:
+    """Plan a release, at a time or to be done by hand."""
+    fields: dict[str, Any] = {"qrels": args.qrels, "with_run_files": args.with_run_files, "note": args.note}
+    fields |= {"zone": args.zone} if args.zone else {}
+    with commands.hub_of(args) as hub:
+        made = hub.campaign(args.campaign).phase(args.phase).release(args.audience, args.at, **fields)
+        show(args, Releases({"results": [made.raw]}).rows(), hub)
+        if not args.at and not args.quiet:
+            say(f"It is done by evh campaign release now {made.id}.")
+    return DONE
+
+
+def release_now(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        done = hub.release_now(args.release, force=args.force, reason=args.reason)
+        show(args, Releases({"results": [done.raw]}).rows(), hub)
+    return DONE
+
+
+def cancel_release(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        hub.cancel_release(args.release)
+    say(f"Release {args.release} is cancelled.")
+    return DONE
+
+
+def packet(args: argparse.Namespace) -> int:
+    """Write the results of a team in a phase into a zip file."""
+    with commands.hub_of(args) as hub:
+        content = hub.campaign(args.campaign).phase(args.phase).packet(args.team)
+    path = Path(args.to or f"{args.campaign}-{args.phase}{f'-{args.team}' if args.team else ''}.zip")
+    path.write_bytes(content)
+    show(args, [{"file": str(path), "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}])
+    return DONE
+
+
+def outbox(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        rows = hub.campaign(args.campaign).outbox(args.limit).rows()
+        show(args, [{name: row[name] for name in _MAIL} for row in rows], hub)
+    return DONE
+
+
+def notices(args: argparse.Namespace) -> int:
+    """List the notices; their texts are written beside."""
+    with commands.hub_of(args) as hub:
+        rows = hub.campaign(args.campaign).notices().rows()
+        show(args, [{name: row[name] for name in _NOTICE} for row in rows], hub)
+        for row in rows if not args.quiet else []:
+            say(f"\n{row['title']}\n\n{row['text']}")
+    return DONE
+
+
+def notify(args: argparse.Namespace) -> int:
+    text = sys.stdin.read() if args.text == "-" else args.text
+    with commands.hub_of(args) as hub:
+        made = hub.campaign(args.campaign).notify(args.title, text, audience=args.audience)
+        show(args, [{name: made.raw[name] for name in _NOTICE}], hub)
+    return DONE
+
+
 def add_commands(made: Any, within: Any) -> None:
     """Add those of organisers to the commands of campaigns."""
     config = within(made("config", get_config, "a campaign as a file: get and put it"), None)
@@ -74,3 +146,43 @@ def add_commands(made: Any, within: Any) -> None:
     one.add_argument("--shift-days", type=int, default=0, metavar="N", help="move all times, as by 365")
     one.add_argument("--collection", action="append", default=[], metavar="OLD=NEW",
                      help="another collection of a phase; may be repeated")  # fmt: skip
+    _add_releases(made, within)
+    _add_news(made)
+
+
+def _add_releases(made: Any, within: Any) -> None:
+    released = within(made("release", list_releases, "releases of results: list, plan, now, cancel"), None)
+    one = released("list", list_releases, "list those of a phase")
+    one.add_argument("campaign")
+    one.add_argument("phase")
+    one = released("plan", plan_release, "plan one, at a time or until it is done by hand")
+    one.add_argument("campaign")
+    one.add_argument("phase")
+    one.add_argument("audience", choices=("teams", "participants", "public"))
+    one.add_argument("--at", metavar="TIME", help="with its offset, or a day with --zone; default: by release now")
+    one.add_argument("--zone", help="AoE, UTC, Europe/Lisbon")
+    one.add_argument("--qrels", type=int, metavar="V", help="the version that has to be active; default: any")
+    one.add_argument("--with-run-files", action="store_true", help="its audience may download the runs")
+    one.add_argument("--note", default="")
+    one = released("now", release_now, "do a planned one at once, for good")
+    one.add_argument("release", metavar="ID")
+    one.add_argument("--force", action="store_true", help="do not wait for evaluations; with --reason")
+    one.add_argument("--reason", default="")
+    released("cancel", cancel_release, "cancel a planned one").add_argument("release", metavar="ID")
+    one = made("packet", packet, "the results of your team in a phase, as a zip file")
+    one.add_argument("campaign")
+    one.add_argument("phase")
+    one.add_argument("--team", help="for organisers")
+    one.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-PHASE.zip")
+
+
+def _add_news(made: Any) -> None:
+    made("notices", notices, "what the organisers told the teams and everybody").add_argument("campaign")
+    one = made("notify", notify, "post a notice, which accepted teams get by mail")
+    one.add_argument("campaign")
+    one.add_argument("title")
+    one.add_argument("text", help="- is standard input")
+    one.add_argument("--audience", choices=("teams", "public"), default="teams")
+    one = made("outbox", outbox, "the mails of a campaign: what was sent, waits or would have been sent")
+    one.add_argument("campaign")
+    one.add_argument("--limit", type=int, help="rows; default: all")

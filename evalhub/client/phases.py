@@ -17,6 +17,9 @@ from .sources import read_source
 
 _SHOWN = ("phase", "name", "kind", "collection", "state", "opens_at", "closes_at", "late_closes_at", "zone")
 _OF_ENTRY = ("number", "team", "tag", "state", "late", "role", "run_type", "priority", "arrived_at", "run_sha256", "id")
+_OF_RELEASE = (
+    "audience", "state", "planned_at", "done_at", "waits_for", "qrels", "with_run_files", "entries", "note", "id",
+)  # fmt: skip
 _LEFT = ("slots_left", "attempts_left_today", "attempts_left", "resets_at")
 
 
@@ -49,6 +52,13 @@ class PhaseInfo(Answer):
             return f"{named} closed at {_written(closes)}."
         rule = "The last byte has to arrive before that instant, by the server's clock; the instant itself is late."
         return f"{named} closes in {_length(closes - now)}, at {_written(closes)}. {rule}"
+
+
+class Releases(Listed):
+    """The releases of a phase."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{name: one[name] for name in _OF_RELEASE} for one in self.raw["results"]]
 
 
 class Entry(Answer):
@@ -186,6 +196,28 @@ class Phase:
     def disqualify(self, entry: str | Entry, reason: str) -> Entry:
         """Disqualify an entry, for organisers; everybody who sees it reads the reason."""
         return self._hub._run(self._ended(entry, "disqualify", reason))  # type: ignore[no-any-return]
+
+    def releases(self) -> Releases:
+        """Return its releases: of an organiser all, of others those that were done for them."""
+        return self._hub._run(self._releases())  # type: ignore[no-any-return]
+
+    def release(self, audience: str, at: str | None = None, **fields: Any) -> Answer:
+        """Plan a release to `teams`, `participants` or `public`, for organisers: at a time, or until `release_now`;
+        `zone`, `qrels`, `with_run_files`, `note`."""
+        call = Call("POST", f"{self.path}releases/", json={"audience": audience, "at": at, **fields})
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
+    def packet(self, team: str | None = None) -> bytes:
+        """Return the results of the caller's team as a zip file, or for organisers those of a `team`."""
+        return self._hub._run(self._hub._bytes(f"{self.path}packet/{f'?team={team}' if team else ''}"))  # type: ignore[no-any-return]
+
+    def results(self, team: str | None = None, **parameters: Any) -> Answer:
+        """Return the values of the caller's team, or for organisers of a `team`, beside the reference set."""
+        asked = {"team": team, **parameters}
+        return self._hub._run(self._hub._answer(f"{self.path}results/", asked))  # type: ignore[no-any-return]
+
+    def _releases(self) -> Steps[Releases]:
+        return Releases((yield from self._hub._pages(f"{self.path}releases/", {"limit": 200})))
 
     def _info(self) -> Steps[PhaseInfo]:
         return PhaseInfo((yield from self._hub._json(self.path)))

@@ -94,6 +94,8 @@ class PhaseMoment(models.Model):
         CLOSING_24 = "closing_24"
         CLOSING_2 = "closing_2"
         CLOSED = "closed"
+        # Of a release that was due half an hour ago; `of` is when.
+        WAITING = "waiting"
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="moments")
     kind = models.CharField(max_length=10, choices=Kind.choices)

@@ -54,6 +54,8 @@ class Webhook(models.Model):
         TEAM_ACCEPTED = "team.accepted"
         TEAM_DECLINED = "team.declined"
         TEAM_REMOVED = "team.removed"
+        RELEASE_DONE = "release.done"
+        RELEASE_WAITING = "release.waiting"
         NOTICE_POSTED = "notice.posted"
 
     class Format(models.TextChoices):

@@ -49,6 +49,8 @@ _MEANINGS = {
     Webhook.Event.TEAM_ACCEPTED: "a team was accepted",
     Webhook.Event.TEAM_DECLINED: "a team was declined",
     Webhook.Event.TEAM_REMOVED: "a team was removed",
+    Webhook.Event.RELEASE_DONE: "results of a phase were released",
+    Webhook.Event.RELEASE_WAITING: "a release is due and waits, for half an hour",
     Webhook.Event.NOTICE_POSTED: "organisers of a campaign posted a notice",
 }
 _FORMATS = {

@@ -17,6 +17,7 @@ from rest_framework.test import APIClient
 
 from evalhub.environment import mail_settings
 from metrics.models import Evaluation
+from metrics.services.campaigns.releasing import release_due
 from metrics.services.queue.notices import announce_ended
 from runs.models import (
     Campaign,
@@ -31,11 +32,12 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.campaigns.moments import note_moments
+from runs.services.campaigns.moments import note_moments, note_waiting
 from runs.services.mail import sending
 from runs.services.mail.outbox import claim_next, reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender, send_due
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.conftest import evaluate_all
 from tests.metrics.webhooks import events as events_of
 from tests.metrics.webhooks import make_webhook
 
@@ -289,6 +291,26 @@ def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(cup:
         with transaction.atomic():
             announce_ended(Evaluation, ended.values_list("pk", flat=True))
         assert sorted(row[:2] for row in told()) == events, (feedback, state)
+
+
+def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clients, clock: Clock) -> None:
+    olga, at = cup["olga"], LATE + timedelta(days=1)
+    clock.now = OPENS
+    enter(cup["ann"], "dense")
+    clock.now = LATE
+    assert olga.post(f"{PHASE}releases/", {"audience": "teams", "at": at.isoformat()}, format="json").status_code == 201
+    told()
+    clock.now = at
+    assert release_due() == 0
+    assert (note_waiting(), told()) == (0, [])
+    clock.now = at + timedelta(minutes=30)
+    assert (note_waiting(), note_waiting()) == (1, 0)
+    assert told() == [("release.waiting", "olga", "due")]
+    evaluate_all()
+    told()
+    assert release_due() == 1
+    assert sorted(row[:2] for row in told()) == [("release.done", name) for name in ("abe", "ann", "ben", "olga")]
+    assert (release_due(), note_waiting(), told()) == (0, 0, [])
 
 
 def test_webhooks_of_teams_and_organisers_get_the_events_of_the_campaign(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zipfile
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -18,11 +20,17 @@ from tests.campaigns.conftest import clock, people  # noqa: F401
 from tests.campaigns.worlds import CLOSES, LATE, OPENS, TICK, Clock, make_campaign, run_of
 from tests.client.conftest import problem
 from tests.client.inside import hub_inside
+from tests.conftest import evaluate_all
 from tests.reliability.servers import ROOT
 
 pytestmark = pytest.mark.sqlite
 SCHEMAS: dict[str, Any] = json.loads((ROOT / "docs/client.schema.json").read_text())["$defs"]
 Clients = dict[str, APIClient]
+# What is written of releases and mails, which the second test of commands tries.
+AFTERWARDS = {
+    f"campaign {name}"
+    for name in ("notify", "notices", "outbox", "release plan", "release now", "release list", "packet")
+}
 
 
 @pytest.fixture
@@ -99,6 +107,35 @@ def test_an_entry_whose_answer_is_lost_is_sent_again_with_its_key(hub_of: Callab
     assert len(set(keys)) == 1
 
 
+class Commands:
+    """Runs commands of somebody, and checks what they write by its schema; `checked` are the schemas that were used."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+        self._patch, self._capsys = monkeypatch, capsys
+        self._schemas = pytest.importorskip("jsonschema")
+        self.checked: set[str] = set()
+
+    def __call__(self, who: str, name: str, *options: str, status: int = 0) -> tuple[list[dict[str, Any]], str]:
+        self._patch.setattr(commands, "hub_of", lambda args: hub_inside(User.objects.get(username=who)))
+        words = [word for word in name.split() if not word.startswith("--")]
+        given = [word for word in name.split() if word.startswith("--")]
+        found = cli.run(["campaign", *words, *options, *given, "--format", "json"])
+        out, err = self._capsys.readouterr()
+        assert found == status, err
+        if not out or status == 2:
+            return [], err
+        definition = {"$defs": SCHEMAS, **SCHEMAS[f"campaign {name}"]}
+        checker = self._schemas.FormatChecker()
+        self._schemas.Draft202012Validator(definition, format_checker=checker).validate(json.loads(out))
+        self.checked.add(f"campaign {name}")
+        return json.loads(out), err
+
+
+@pytest.fixture
+def evh_as(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Commands:
+    return Commands(monkeypatch, capsys)
+
+
 def configure(evh: Callable[..., Any], file: Path) -> None:
     """The campaign as a file, and next year's."""
     evh("olga", "config get", "cup", "--to", str(file))
@@ -116,25 +153,10 @@ def configure(evh: Callable[..., Any], file: Path) -> None:
 
 
 def test_the_commands_of_a_participant_write_what_their_schema_says(
-    hubs: dict[str, Hub], clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path  # noqa: F811
+    hubs: dict[str, Hub], clock: Clock, evh_as: Commands, tmp_path: Path  # noqa: F811
 ) -> None:  # fmt: skip
-    jsonschema = pytest.importorskip("jsonschema")
-    checked: set[str] = set()
+    evh = evh_as
     Membership.objects.create(team=Team.objects.get(slug="berries"), user=User.objects.get(username="abe"))
-
-    def evh(who: str, name: str, *options: str, status: int = 0) -> tuple[list[dict[str, Any]], str]:
-        monkeypatch.setattr(commands, "hub_of", lambda args: hub_inside(User.objects.get(username=who)))
-        words = [word for word in name.split() if not word.startswith("--")]
-        given = [word for word in name.split() if word.startswith("--")]
-        found = cli.run(["campaign", *words, *options, *given, "--format", "json"])
-        out, err = capsys.readouterr()
-        assert found == status, err
-        if not out or status == 2:
-            return [], err
-        definition = {"$defs": SCHEMAS, **SCHEMAS[f"campaign {name}"]}
-        jsonschema.Draft202012Validator(definition, format_checker=jsonschema.FormatChecker()).validate(json.loads(out))
-        checked.add(f"campaign {name}")
-        return json.loads(out), err
 
     assert [row["slug"] for row in evh("ann", "list")[0]] == ["cup"]
     assert evh("ann", "show", "cup")[0][0]["phases"] == ["task"]
@@ -163,7 +185,37 @@ def test_the_commands_of_a_participant_write_what_their_schema_says(
     assert (phase["slots"], "storm" in told) == (3, True)
     assert evh("ann", "withdraw", "cup", "task", "dense")[0][0]["state"] == "withdrawn"
     configure(evh, tmp_path / "cup.yaml")
-    assert checked == {name for name in SCHEMAS if name.startswith("campaign ")}
+    assert evh.checked == {name for name in SCHEMAS if name.startswith("campaign ")} - AFTERWARDS
+
+
+def test_the_commands_of_organisers_write_what_their_schema_says(
+    hubs: dict[str, Hub], clock: Clock, evh_as: Commands, tmp_path: Path  # noqa: F811
+) -> None:  # fmt: skip
+    evh, ann = evh_as, hubs["ann"].campaign("cup")
+    ann.register("apples", agreements=[row["sha256"] for row in ann.agreements().rows()], typed_name="Ann")
+    clock.now = OPENS
+    ann.phase("task").enter(run_of("dense").encode(), answers={"stages": 1})
+    assert evh("olga", "notify", "cup", "More topics", "Soon.")[0][0]["audience"] == "teams"
+    rows, text = evh("ann", "notices", "cup")
+    assert ([row["title"] for row in rows], "Soon." in text) == (["More topics"], True)
+    events = [row["event"] for row in evh("olga", "outbox", "cup", "--limit", "5")[0]]
+    assert {"notice.posted", "entry.received"} <= set(events)
+    clock.now = LATE
+    late = (LATE + timedelta(days=9)).isoformat()
+    (planned,), _ = evh("olga", "release plan", "cup", "task", "participants", "--at", late)
+    assert evh("olga", "release cancel", planned["id"])[1] == f"Release {planned['id']} is cancelled.\n"
+    (planned,), said = evh("olga", "release plan", "cup", "task", "teams", "--note", "first")
+    assert said == f"It is done by evh campaign release now {planned['id']}.\n"
+    assert "still to be evaluated" in evh("olga", "release now", planned["id"], status=9)[1]
+    evaluate_all()
+    assert evh("olga", "release now", planned["id"])[0][0]["state"] == "done"
+    assert [row["state"] for row in evh("olga", "release list", "cup", "task")[0]] == ["cancelled", "done"]
+    file = tmp_path / "packet.zip"
+    (row,), _ = evh("ann", "packet", "cup", "task", "--to", str(file))
+    assert zipfile.is_zipfile(file)
+    assert row["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert ann.phase("task").results().team == "apples"
+    assert evh.checked == AFTERWARDS
 
 
 def test_a_tag_that_is_taken_in_a_campaign_is_told_without_an_option_that_there_is_not(evh: Any) -> None:

@@ -20,6 +20,7 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.guards import check_phases_over
 from runs.services.campaigns.releases import check_planned, check_releaser, due_releases, locked_release
 from runs.services.campaigns.selection import official
+from runs.services.campaigns.telling import tell_released
 from runs.services.collections import disclose, locked_collection
 
 logger = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ def do_release(*, release: Release, force: bool = False, reason: str = "", origi
         told |= {"entries": len(entries), **forced}
         action = AuditEvent.Action.RELEASE_DONE
         record(origin, action, found, collection=collection, before={"disclosure": before.label}, after=told)
+        tell_released(found)
     return Release.objects.select_related("phase__campaign", "phase__collection", "qrels").get(pk=found.pk)
 
 

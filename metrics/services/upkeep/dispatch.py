@@ -21,7 +21,7 @@ from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from runs.errors import StorageUnavailable
-from runs.services.campaigns.moments import note_moments
+from runs.services.campaigns.moments import note_moments, note_waiting
 from runs.services.mail.outbox import reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender
 from runs.services.sweeping import sweep
@@ -108,6 +108,7 @@ class Dispatcher(threading.Thread):
             Step("queueing", SWEEP_SECONDS, queue_missing),
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
             Step("telling what the clock does", MOMENT_SECONDS, note_moments),
+            Step("telling of releases that wait", MOMENT_SECONDS, note_waiting),
             *(_mail_steps() if settings.EVALHUB_MAIL_URL else ()),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )

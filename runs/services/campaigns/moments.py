@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -13,12 +15,15 @@ from runs.models import Campaign, Participation, Phase, PhaseMoment
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import closing_time
 from runs.services.campaigns.entries import ordered
-from runs.services.campaigns.telling import accepted, tell_moment
+from runs.services.campaigns.releases import due_releases
+from runs.services.campaigns.telling import accepted, tell_moment, tell_waiting
 
 _Kind = PhaseMoment.Kind
 _HOURS = ((_Kind.CLOSING_72, 72), (_Kind.CLOSING_24, 24), (_Kind.CLOSING_2, 2))
 # Longer ago, nothing is told of an opening or a closing: a server that was down for long does not send old news.
 OLD_NEWS = timedelta(days=2)
+# How long a release waits before organisers are told.
+PATIENCE = timedelta(minutes=30)
 
 
 def note_moments() -> int:
@@ -31,7 +36,19 @@ def note_moments() -> int:
         known = set(phase.moments.values_list("kind", "of"))
         for kind, of, at, teams in _due(phase, now):
             if (kind, of) not in known:
-                noted += _note(phase, kind, of, at, teams)
+                told = {"phase": phase, "kind": kind, "of": of}
+                noted += _once(told, partial(tell_moment, phase, kind, at, teams))
+    return noted
+
+
+def note_waiting() -> int:
+    """Tell organisers once of each release that was due half an hour ago and waits. Return how many those are."""
+    noted, since = 0, clock.database_now() - PATIENCE
+    waiting = due_releases(since).filter(planned_at__gt=since - OLD_NEWS)
+    for release in waiting.select_related("phase__campaign"):
+        told = {"phase": release.phase, "kind": _Kind.WAITING, "of": release.planned_at}
+        if not PhaseMoment.objects.filter(**told).exists():
+            noted += _once(told, partial(tell_waiting, release))
     return noted
 
 
@@ -64,13 +81,14 @@ def _may_enter_more(phase: Phase, team: Participation) -> bool:
     return entries == 0 or (phase.slots is not None and entries < phase.slots)
 
 
-def _note(phase: Phase, kind: str, of: datetime, at: datetime, teams: list[Participation]) -> bool:
+def _once(moment: dict[str, Any], tell: Callable[[], None]) -> bool:
+    """Write a moment and tell of it. Return whether nobody had done so before."""
     try:
         with transaction.atomic():
-            PhaseMoment.objects.create(phase=phase, kind=kind, of=of)
-            tell_moment(phase, kind, at, teams)
+            PhaseMoment.objects.create(**moment)
+            tell()
     except IntegrityError:
-        if not PhaseMoment.objects.filter(phase=phase, kind=kind, of=of).exists():
+        if not PhaseMoment.objects.filter(**moment).exists():
             raise
         return False
     return True

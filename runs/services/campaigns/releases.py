@@ -11,7 +11,8 @@ from runs.errors import Conflict, InvalidInput, NotAllowed
 from runs.models import AuditEvent, Campaign, Collection, Phase, Release, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.campaigns import clock
-from runs.services.campaigns.phases import locked_phase, said
+from runs.services.campaigns.phases import locked_phase
+from runs.services.campaigns.telling import said
 
 _Action = AuditEvent.Action
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from runs.models import (
     Participation,
     Phase,
     PhaseMoment,
+    Release,
     Team,
     User,
     Webhook,
@@ -177,6 +178,30 @@ def tell_team(participation: Participation, state: str, reason: str = "") -> Non
     tell(
         event, campaign, teams, organisers=asks, subject=subject, text=text, path=path, about={**about, "state": state}
     )
+
+
+def tell_released(release: Release) -> None:
+    """Tell all teams and organisers that results were released, and where a team has its packet. Nothing of them is in
+    it."""
+    phase, campaign = release.phase, release.phase.campaign
+    audience = release.get_audience_display()
+    text = (
+        f"The results of phase {phase.name} of {campaign.name} are released to {audience}. Your team's packet:\n\n"
+        f"evh campaign packet {campaign.slug} {phase.slug}"
+    )
+    subject = f"{phase.name}: results are released to {audience}"
+    path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk), "audience": audience}
+    teams = accepted(campaign)
+    tell(Event.RELEASE_DONE, campaign, teams, organisers=True, subject=subject, text=text, path=path, about=about)
+
+
+def tell_waiting(release: Release) -> None:
+    """Tell organisers that a release that is due waits."""
+    phase, campaign = release.phase, release.phase.campaign
+    text = f"The {release} was due at {said(cast(datetime, release.planned_at))} and waits. Its address says for what."
+    path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk)}
+    subject = f"{phase.name}: a release waits"
+    tell(Event.RELEASE_WAITING, campaign, [], organisers=True, subject=subject, text=text, path=path, about=about)
 
 
 def tell_posted(notice: CampaignNotice) -> None:
