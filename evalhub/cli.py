@@ -41,6 +41,7 @@ _HELP = """evalhub COMMAND [options]; see evalhub COMMAND --help, evalhub --vers
                    pull, collections, qrels, topics, sessions, login, logout, whoami, open, api
   gate             fail if a run is worse than a baseline; also label, labels
   campaign         take part in campaigns and enter runs: campaign list, show, register, sign, enter, ...
+  reconcile        list receipts of entries that this database does not have, after a restore
   sweep            delete data that is no longer needed (workers do this every hour)
 """
 
