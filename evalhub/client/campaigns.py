@@ -148,6 +148,16 @@ class Campaign:
         """Take a person out of a team: oneself, or as its owner or an organiser somebody else."""
         return self._hub._run(self._left(team, username))  # type: ignore[no-any-return]
 
+    def snapshots(self) -> Listed:
+        """Return the snapshots of its results that the caller sees, newest first."""
+        return self._hub._run(self._hub._listed(f"{self.path}snapshots/"))  # type: ignore[no-any-return]
+
+    def make_snapshot(self, phase: str | None = None, *, label: str = "results") -> Answer:
+        """Make a snapshot of the results of a phase, or of all, for organisers; the same results are one snapshot."""
+        sent = {"phase": phase, "label": label}
+        call = Call("POST", f"{self.path}snapshots/", json=sent, key=uuid.uuid4().hex)
+        return self._hub._run(self._hub._told(call))  # type: ignore[no-any-return]
+
     def notices(self) -> Listed:
         """Return what the organisers told the teams and everybody, latest first."""
         return self._hub._run(self._hub._listed(f"{self.path}notices/"))  # type: ignore[no-any-return]

@@ -142,6 +142,14 @@ class Hub:
         """Return a campaign by its short name; nothing is asked for."""
         return self.campaign_class(self, slug)
 
+    def snapshot(self, code: str) -> Answer:
+        """Return a snapshot with its manifest, by 20 digits or more of its SHA-256."""
+        return self._run(self._answer(f"snapshots/{code}/"))  # type: ignore[no-any-return]
+
+    def snapshot_archive(self, code: str) -> bytes:
+        """Return the archive of a snapshot that everybody sees, which `evalhub verify-snapshot` checks."""
+        return self._run(self._bytes(f"{self.url}/s/{code}.tar.zst"))  # type: ignore[no-any-return]
+
     def release_now(self, release: str, *, force: bool = False, reason: str = "") -> Answer:
         """Do a planned release of a phase at once, for good, for organisers; with `force` and a `reason` it does not
         wait for evaluations."""

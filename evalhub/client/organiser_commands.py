@@ -10,10 +10,11 @@ from typing import Any
 
 from . import commands
 from .commands import say, show
-from .errors import WrongOption
+from .errors import Unavailable, WrongOption
 from .phases import Releases
 from .statuses import CONFLICT, DONE
 
+_SNAPSHOT = ("number", "phase", "label", "code", "created_at", "archive_bytes", "withdrawn_at", "doi", "page")
 _NOTICE = ("posted_at", "title", "audience", "id")
 _MAIL = ("created_at", "event", "to", "subject", "state", "attempts", "last_error", "id")
 
@@ -102,6 +103,37 @@ def packet(args: argparse.Namespace) -> int:
     return DONE
 
 
+def list_snapshots(args: argparse.Namespace) -> int:
+    with commands.hub_of(args) as hub:
+        rows = hub.campaign(args.campaign).snapshots().rows()
+        show(args, [{name: row[name] for name in _SNAPSHOT} for row in rows], hub)
+    return DONE
+
+
+def make_snapshot(args: argparse.Namespace) -> int:
+    """Make a snapshot; its citation is written beside."""
+    with commands.hub_of(args) as hub:
+        made = hub.campaign(args.campaign).make_snapshot(args.phase, label=args.label)
+        show(args, [{name: made.raw[name] for name in _SNAPSHOT}], hub)
+        if not args.quiet:
+            say(made.citation)
+    return DONE
+
+
+def pull_snapshot(args: argparse.Namespace) -> int:
+    """Write the archive of a snapshot that everybody sees into a file, and hold it against its SHA-256."""
+    with commands.hub_of(args) as hub:
+        found = hub.snapshot(args.snapshot)
+        content = hub.snapshot_archive(found.code)
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != found.archive_sha256:
+        raise Unavailable(f"the archive that came has the SHA-256 {sha256}, not {found.archive_sha256}")
+    path = Path(args.to or f"{found.campaign}-s{found.number}-{found.code}.tar.zst")
+    path.write_bytes(content)
+    show(args, [{"file": str(path), "size": len(content), "sha256": sha256}])
+    return DONE
+
+
 def outbox(args: argparse.Namespace) -> int:
     with commands.hub_of(args) as hub:
         rows = hub.campaign(args.campaign).outbox(args.limit).rows()
@@ -147,7 +179,22 @@ def add_commands(made: Any, within: Any) -> None:
     one.add_argument("--collection", action="append", default=[], metavar="OLD=NEW",
                      help="another collection of a phase; may be repeated")  # fmt: skip
     _add_releases(made, within)
+    _add_snapshots(made, within)
     _add_news(made)
+
+
+def _add_snapshots(made: Any, within: Any) -> None:
+    frozen = within(made("snapshot", list_snapshots, "snapshots of results, which papers cite: list, make, pull"), None)
+    frozen("list", list_snapshots, "list those that you see").add_argument("campaign")
+    one = frozen("make", make_snapshot, "make one of a phase, or of all phases")
+    one.add_argument("campaign")
+    one.add_argument("phase", nargs="?")
+    one.add_argument("--label", default="results", help="such as 'official results'")
+    one = frozen(
+        "pull", pull_snapshot, "write the archive of one that everybody sees; evalhub verify-snapshot checks it"
+    )
+    one.add_argument("snapshot", metavar="SHA256", help="at least 20 digits of it")
+    one.add_argument("--to", metavar="FILE", help="default: CAMPAIGN-sNUMBER-CODE.tar.zst")
 
 
 def _add_releases(made: Any, within: Any) -> None:

@@ -29,7 +29,18 @@ Clients = dict[str, APIClient]
 # What is written of releases and mails, which the second test of commands tries.
 AFTERWARDS = {
     f"campaign {name}"
-    for name in ("notify", "notices", "outbox", "release plan", "release now", "release list", "packet")
+    for name in (
+        "notify",
+        "notices",
+        "outbox",
+        "release plan",
+        "release now",
+        "release list",
+        "packet",
+        "snapshot make",
+        "snapshot list",
+        "snapshot pull",
+    )
 }
 
 
@@ -215,6 +226,14 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     assert zipfile.is_zipfile(file)
     assert row["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert ann.phase("task").results().team == "apples"
+    (made,), citation = evh("olga", "snapshot make", "cup", "task", "--label", "official results")
+    assert made["code"] in citation
+    assert evh("olga", "snapshot list", "cup")[0] == [made]
+    # Everybody's, once the results are.
+    (planned,), _ = evh("olga", "release plan", "cup", "task", "public")
+    evh("olga", "release now", planned["id"])
+    (pulled,), _ = evh("ann", "snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
+    assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == AFTERWARDS
 
 
