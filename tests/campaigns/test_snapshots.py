@@ -22,7 +22,7 @@ from tests.conftest import GOOD, POOR, evaluate_all
 Clients = dict[str, APIClient]
 SNAPSHOTS = f"{CAMPAIGN}snapshots/"
 # Of the manifest of the world below, on either database. It changes with the schema, the engine and these entries.
-EXPECTED = "1a6c2ec4995740bd61497d06547e64c6a3ca01e75dea419921d4dcf96e3b6ffe"
+EXPECTED = "dc3e96e01a4d255c29842631c0facf1a7555749cbddca6c2d9f863e58d7de7de"
 SECRETS = ("ann@example.org", "typed by ann", "our secret sauce", "olga")
 FORM = [
     {"key": "stage", "type": "text", "label": "First stage", "public": True},
@@ -210,3 +210,23 @@ def test_a_doi_is_given_once_and_a_withdrawn_snapshot_stays(held: Clients) -> No
     assert later["code"] in shown
     told = AuditEvent.objects.filter(action__startswith="snapshot.").order_by("pk").values_list("action", flat=True)
     assert list(told) == ["snapshot.made", "snapshot.changed", "snapshot.made", "snapshot.withdrawn"]
+
+
+@pytest.mark.sqlite
+def test_runs_and_judgements_come_with_it_where_everybody_has_them(held: Clients) -> None:
+    olga = held["olga"]
+    evaluate_all()
+    for audience, wanted in (("teams", "not_released"), ("public", "included")):
+        release = {"audience": audience, "with_run_files": True}
+        made = olga.post(f"{PHASE}releases/", release, format="json").json()
+        assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+        snapshot = make(olga).json()
+        files = verify_snapshot.read_archive(archive_of(snapshot["code"]))
+        assert not list(verify_snapshot.problems(files, snapshot["sha256"]))
+        (phase,) = json.loads(files["manifest.json"])["phases"]
+        assert phase["run_files"] == wanted
+        assert ("task/qrels.txt" in files) == (wanted == "included")
+    for entry in phase["entries"]:
+        if entry["state"] == "entered":
+            content = files[f"task/runs/{entry['number']}-{entry['tag']}.txt"]
+            assert hashlib.sha256(content).hexdigest() == entry["run"]["sha256"]

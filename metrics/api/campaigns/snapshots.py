@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.exports.campaigns.cited import cited_of
-from metrics.exports.campaigns.snapshot import archive_of, sealed, tables_of
+from metrics.exports.campaigns.snapshot import archive_of, files_of, sealed
 from metrics.questions.snapshots import site_of, visible_snapshot
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.campaigns.editions import latest_release
@@ -175,7 +175,7 @@ class SnapshotList(AnswerList[Snapshot]):
 def _read(
     request: Request, campaign: Campaign, phases: list[Phase], whole: bool, label: str
 ) -> tuple[bytes, dict[str, bytes]]:
-    """Return the manifest and the tables of these phases. Raise Conflict for one that is not over, or whose entries are
+    """Return the manifest and the files of these phases. Raise Conflict for one that is not over, or whose entries are
     not evaluated; Blind for one whose results the organiser does not see."""
     frozen, files = [], dict[str, bytes]()
     for phase in phases:
@@ -187,7 +187,7 @@ def _read(
         qrels = released.qrels if released else active_qrels(phase.collection)
         check_evaluated(phase, qrels)
         frozen.append(freeze_phase(phase, qrels))
-        files |= tables_of(frozen[-1])
+        files |= files_of(frozen[-1])
     return sealed(manifest_of(campaign, frozen, whole=whole, label=label), files), files
 
 

@@ -191,7 +191,8 @@ def _related(address: str, relation: str) -> dict[str, str]:
 
 
 def _kind(name: str) -> str:
-    return "application/json" if name.endswith(".json") else "text/tab-separated-values"
+    kinds = {"json": "application/json", "tsv": "text/tab-separated-values"}
+    return kinds.get(name.rpartition(".")[2], "text/plain")
 
 
 def _json(value: Any) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
@@ -19,16 +20,29 @@ import zstandard
 from metrics.exports.campaigns.citations import Cited, citation_cff, datacite, ro_crate
 from metrics.exports.campaigns.packet import UPPER_MEDIAN, set_said
 from metrics.exports.campaigns.tables import tab_separated
-from metrics.services.campaigns.manifest import FrozenPhase
+from metrics.services.campaigns.manifest import INCLUDED, FrozenPhase
 from runs.formats.canonical_json import canonical
+from runs.services.files import StoredFile
 
 _LEVEL = 10
 
 
-def tables_of(frozen: FrozenPhase) -> dict[str, bytes]:
-    """Return the tables of a phase by the names of their files, which begin with the phase's."""
+def files_of(frozen: FrozenPhase) -> dict[str, bytes]:
+    """Return the files of a phase by their names, which begin with the phase's: its tables, and where everybody may
+    have them its runs and judgements."""
     texts = {"board.tsv": _board(frozen), "topics.tsv": _topics(frozen), "values.tsv": _values(frozen)}
-    return {f"{frozen.phase.slug}/{name}": text.encode() for name, text in texts.items()}
+    files = {name: text.encode() for name, text in texts.items()}
+    if frozen.run_files == INCLUDED:
+        # As they were sent: their digests are those of the entries and of the judgements.
+        files["qrels.txt"] = _stored(frozen.read.qrels.sha256)
+        for entry in frozen.read.entries:
+            files[f"runs/{entry.number}-{entry.run.tag}.txt"] = _stored(entry.run.sha256)
+    return {f"{frozen.phase.slug}/{name}": content for name, content in files.items()}
+
+
+def _stored(sha256: str) -> bytes:
+    with closing(StoredFile(sha256)) as file:
+        return file.read()
 
 
 def sealed(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:

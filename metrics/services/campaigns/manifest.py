@@ -21,12 +21,15 @@ from metrics.services.campaigns.official import placed_entries
 from metrics.services.campaigns.reference import ALL, EntryValues, ReferenceSet, read_entry_values, reference_sets
 from metrics.services.campaigns.results import CONFIDENCE, OwnEntry, described_entries, phase_measures
 from metrics.services.campaigns.tested import TEST
-from runs.models import Campaign, Phase, Qrels, Snapshot
+from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
 
 SCHEMA = "evalhub-snapshot-1"
 TIE_RULE = "score descending, then document id descending by bytes"
 # All pairs of more runs are not tested for a snapshot; their tiers are left out.
 MAX_TESTED = 500
+# Whether the files of runs and judgements are part of a snapshot, and of how many bytes they may be.
+INCLUDED, NOT_RELEASED, TOO_LARGE = "included", "not_released", "too_large"
+MAX_BYTES = 64 * 1024**2
 # What an evaluated entry has beside the facts of how it was entered.
 _OF_VALUES = ("rank", "tier", "in_reference", "judged_at_10", "judged_depth", "means")
 
@@ -34,13 +37,14 @@ _OF_VALUES = ("rank", "tier", "in_reference", "judged_at_10", "judged_depth", "m
 @dataclass(frozen=True)
 class FrozenPhase:
     """The results of a phase at one moment: the evaluated entries with what is told of each, in the order of the rows,
-    their ranks and tiers by row, and the reference sets."""
+    their ranks and tiers by row, the reference sets, and whether runs and judgements come with them."""
 
     read: EntryValues
     described: list[OwnEntry]
     places: list[tuple[int, int | None]]
     tiers: dict[int, int]
     sets: list[ReferenceSet]
+    run_files: str
 
     @property
     def phase(self) -> Phase:
@@ -53,7 +57,7 @@ def freeze_phase(phase: Phase, qrels: Qrels) -> FrozenPhase:
     sets = reference_sets(read, sees_all=True)
     described = described_entries(read, sets, list(range(len(read.entries))))
     places = placed_entries(read)
-    return FrozenPhase(read, described, places, _tiers(read, places), sets)
+    return FrozenPhase(read, described, places, _tiers(read, places), sets, _run_files(read))
 
 
 def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: bool, label: str) -> dict[str, Any]:
@@ -79,6 +83,17 @@ def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: boo
         },
         "phases": [_phase(one) for one in frozen],
     }  # fmt: skip
+
+
+def _run_files(read: EntryValues) -> str:
+    """Return whether the files of the runs and judgements are part of a snapshot: where they were released to
+    everybody, and are not too large."""
+    to_all = {"done_at__isnull": False, "audience": Disclosure.PUBLIC, "with_run_files": True}
+    public = read.phase.collection.disclosure == Disclosure.PUBLIC
+    if not public or not read.phase.releases.filter(**to_all).exists():
+        return NOT_RELEASED
+    size = read.qrels.size + sum(entry.run.size for entry in read.entries)
+    return INCLUDED if size <= MAX_BYTES else TOO_LARGE
 
 
 def _tiers(read: EntryValues, places: list[tuple[int, int | None]]) -> dict[int, int]:
@@ -117,6 +132,7 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
         "collection": _collection(phase, read.qrels),
         "measures": [measure.name for measure in read.measures],
         "reference": {"runs": ALL, "sets": [{"run_type": one.run_type, "runs": len(one.rows)} for one in frozen.sets]},
+        "run_files": frozen.run_files,
         "releases": [
             {
                 "audience": one.get_audience_display(),
