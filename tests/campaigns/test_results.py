@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import re
+import zipfile
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from rest_framework.test import APIClient
 
 from runs.models import Collection, Disclosure
 from runs.services.collections import disclose
 from tests.campaigns.worlds import CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, make_team, register
-from tests.conftest import GOOD, POOR, evaluate_all
+from tests.conftest import GOOD, POOR, QRELS, evaluate_all, upload
 
 pytestmark = pytest.mark.sqlite
 
@@ -114,3 +118,38 @@ def test_at_the_first_step_few_runs_give_nothing_of_others_away(people: dict[str
     found = seen(ann)
     assert not found["withheld"]
     assert None not in found["by_topic"]["nDCG@10"]["q1"]
+
+
+def test_worlds_that_differ_in_unretrieved_documents_are_told_apart_by_nothing(
+    people: dict[str, APIClient], clock: Clock
+) -> None:
+    """At the first step a team learns nothing of judgements of documents that no run of the reference set retrieved,
+    but the digest of the file, which says nothing that could be guessed. Measures with a recall base would tell."""
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    make_campaign(olga, measures=["P@2", "RR"])
+    register(ann, "apples")
+    register(ben, "berries")
+    clock.now = OPENS
+    for client, tag in ((ann, "a1"), (ann, "a2"), (ann, "a3"), (ben, "b1"), (ben, "b2")):
+        text = content(tag, GOOD if tag in ("a1", "b1") else POOR)
+        assert enter(client, tag, text + f"3 Q0 {tag} 1 0.5 {tag}\n").status_code == 201
+    clock.now = CLOSES + timedelta(days=8)
+
+    def world(extra: str) -> bytes:
+        with transaction.atomic():
+            made = upload(olga, "collections/dark/qrels/", QRELS + extra)
+            assert made.status_code == 201, made.content
+            evaluate_all()
+            disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
+            told = ann.get(f"{PHASE}results/").content
+            with zipfile.ZipFile(io.BytesIO(ann.get(f"{PHASE}packet/").content)) as packet:
+                files = [packet.read(name) for name in packet.namelist()]
+            transaction.set_rollback(True)
+        sha256 = made.json()["sha256"].encode()
+        return b"".join([told, *files]).replace(sha256, b"<sha256>")
+
+    first, second = world("1 0 never1 0\n2 0 never2 1\n"), world("1 0 never1 2\n2 0 never2 0\n")
+    assert b'"a3"' in first
+    times = re.compile(rb"Released to teams at \S+")
+    assert times.sub(b"", first) == times.sub(b"", second)
+    assert times.sub(b"", first) != times.sub(b"", world("1 0 u 1\n"))
