@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from runs.models import Collection, Disclosure, Packet
+from evalhub.local import verify_snapshot
+from runs.models import Collection, Disclosure, Packet, Snapshot
 from runs.services.collections import disclose
-from tests.campaigns.worlds import CLOSES, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, enter, make_campaign, register
 from tests.conftest import GOOD, POOR, evaluate_all, upload
 
 pytestmark = pytest.mark.sqlite
@@ -173,3 +174,31 @@ def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> N
     assert f"supersedes the packet of this: {before}" in readme
     assert {row["n"] for row in table(opened(later), "topics.tsv")} == {"5"}
     assert ann.get(f"{PHASE}results/").json()["qrels"] == 2
+
+
+def test_names_are_hidden_in_what_is_given_out(held: Clients, clock: Clock) -> None:
+    """Until the instant packets and snapshots have pseudonyms; those given out stay so, and later ones have names."""
+    olga, ann = held["olga"], held["ann"]
+    until = clock.now + timedelta(days=5)
+    changed = olga.patch(CAMPAIGN, {"anonymous_until": until.isoformat()}, format="json")
+    assert changed.status_code == 200, changed.content
+    made = olga.post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+    first = ann.get(f"{PHASE}packet/")
+    overview = opened(first).read("overview.md")
+    assert b"ann0" in overview
+    assert b"Team " in overview
+    assert b"ben" not in b"".join(opened(first).read(name) for name in opened(first).namelist())
+
+    def frozen() -> str:
+        snapshot = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json")
+        assert snapshot.status_code == 201, snapshot.content
+        archive = bytes(Snapshot.objects.get(code=snapshot.json()["code"]).archive)
+        return b"".join(verify_snapshot.read_archive(archive).values()).decode()
+
+    text = frozen()
+    assert "Team " in text
+    assert not [name for name in ("ann", "ben", "apples", "berries") if name in text]
+    clock.now = until
+    assert ann.get(f"{PHASE}packet/").content == first.content
+    assert "berries" in frozen()

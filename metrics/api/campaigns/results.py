@@ -117,6 +117,7 @@ class PacketView(APIView):
                     qrels=edition.qrels,
                     sees_all=edition.whole,
                     as_of=edition.as_of,
+                    names_at=edition.as_of,
                 )
 
             made = make_packet(edition, read_in_snapshot(read))

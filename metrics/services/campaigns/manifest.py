@@ -18,10 +18,19 @@ import numpy as np
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.families import USUAL_RULE, Pairs, compare_family
 from metrics.services.campaigns.official import placed_entries
-from metrics.services.campaigns.reference import ALL, EntryValues, ReferenceSet, read_entry_values, reference_sets
+from metrics.services.campaigns.reference import (
+    ALL,
+    EntryValues,
+    ReferenceSet,
+    read_entry_values,
+    reference_sets,
+    with_hidden_names,
+)
 from metrics.services.campaigns.results import CONFIDENCE, OwnEntry, described_entries, phase_measures
 from metrics.services.campaigns.tested import TEST
 from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
+from runs.services.campaigns import clock
+from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
 
 SCHEMA = "evalhub-snapshot-1"
 TIE_RULE = "score descending, then document id descending by bytes"
@@ -37,7 +46,8 @@ _OF_VALUES = ("rank", "tier", "in_reference", "judged_at_10", "judged_depth", "m
 @dataclass(frozen=True)
 class FrozenPhase:
     """The results of a phase at one moment: the evaluated entries with what is told of each, in the order of the rows,
-    their ranks and tiers by row, the reference sets, and whether runs and judgements come with them."""
+    their ranks and tiers by row, the reference sets, whether runs and judgements come with them,
+    and the names of teams by their keys: pseudonyms of those that are hidden then."""
 
     read: EntryValues
     described: list[OwnEntry]
@@ -45,6 +55,7 @@ class FrozenPhase:
     tiers: dict[int, int]
     sets: list[ReferenceSet]
     run_files: str
+    names: dict[int, ShownName]
 
     @property
     def phase(self) -> Phase:
@@ -53,11 +64,14 @@ class FrozenPhase:
 
 def freeze_phase(phase: Phase, qrels: Qrels) -> FrozenPhase:
     """Return the results of a phase under these judgements."""
+    now = clock.database_now()
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase))
+    read = with_hidden_names(read, None, now)
+    names = shown_names(phase, phase.campaign.participations.select_related("team", "campaign"), None, False, now)
     sets = reference_sets(read, sees_all=True)
     described = described_entries(read, sets, list(range(len(read.entries))))
     places = placed_entries(read)
-    return FrozenPhase(read, described, places, _tiers(read, places), sets, _run_files(read))
+    return FrozenPhase(read, described, places, _tiers(read, places), sets, _run_files(read, names), names)
 
 
 def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: bool, label: str) -> dict[str, Any]:
@@ -85,12 +99,13 @@ def manifest_of(campaign: Campaign, frozen: Iterable[FrozenPhase], *, whole: boo
     }  # fmt: skip
 
 
-def _run_files(read: EntryValues) -> str:
+def _run_files(read: EntryValues, names: Mapping[int, ShownName]) -> str:
     """Return whether the files of the runs and judgements are part of a snapshot: where they were released to
-    everybody, and are not too large."""
+    everybody, and are not too large. Those of hidden teams have their tags inside."""
     to_all = {"done_at__isnull": False, "audience": Disclosure.PUBLIC, "with_run_files": True}
     public = read.phase.collection.disclosure == Disclosure.PUBLIC
-    if not public or not read.phase.releases.filter(**to_all).exists():
+    hidden = any(entry.participation_id and names[entry.participation_id].hidden for entry in read.entries)
+    if hidden or not public or not read.phase.releases.filter(**to_all).exists():
         return NOT_RELEASED
     size = read.qrels.size + sum(entry.run.size for entry in read.entries)
     return INCLUDED if size <= MAX_BYTES else TOO_LARGE
@@ -121,13 +136,13 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
         "form": [field for field in phase.form if field.get("public", True)],
         "extensions": [
             {
-                "team": one.participation.team.slug if one.participation else None,
+                "team": frozen.names[one.participation_id].slug if one.participation_id else None,
                 "old": instant(one.old),
                 "new": instant(one.new),
                 "announced_at": instant(one.announced_at),
                 "reason": one.reason,
             }
-            for one in phase.extensions.select_related("participation__team").order_by("announced_at", "pk")
+            for one in phase.extensions.order_by("announced_at", "pk")
         ],
         "collection": _collection(phase, read.qrels),
         "measures": [measure.name for measure in read.measures],
@@ -178,10 +193,12 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
     found = []
     for entry in rows:
         team, run = entry.participation, entry.run
+        shown = frozen.names[team.pk] if team else None
+        hidden, affiliation = bool(shown and shown.hidden), team.affiliation if team else ""
         told: dict[str, Any] = {
             "number": entry.number,
-            "team": {"slug": team.team.slug, "name": team.name, "affiliation": team.affiliation} if team else None,
-            "tag": run.tag,
+            "team": shown and {"slug": shown.slug, "name": shown.name, "affiliation": "" if hidden else affiliation},
+            "tag": hidden_tag(entry) if hidden else run.tag,
             "run": {"sha256": run.sha256, "bytes": run.size, "documents": run.documents, "topics": run.topics},
             "arrived_at": instant(entry.arrived_at),
             "late": entry.late,
@@ -191,8 +208,8 @@ def _entries(frozen: FrozenPhase) -> list[dict[str, Any]]:
             "priority": entry.priority,
             "state": entry.state,
             "reason": entry.state_reason,
-            "answers": {key: value for key, value in entry.answers.items() if key in public},
-            "description": run.description,
+            "answers": {key: value for key, value in entry.answers.items() if key in public and not hidden},
+            "description": "" if hidden else run.description,
         }
         if one := described.get(entry.pk):
             told |= _values(one, ranks.get(one.row), frozen.tiers.get(one.row))

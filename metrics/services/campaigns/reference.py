@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -16,7 +17,8 @@ from metrics.models import Evaluation
 from metrics.services.queue.damage import check_files
 from metrics.services.values.effort import check_values
 from metrics.services.values.judged_views import Mean, matrix_of
-from runs.models import Entry, Phase, Qrels
+from runs.models import Entry, Participation, Phase, Qrels, Team
+from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
 
 # All runs of a set, or of each team the one with the best mean of the primary measure.
 ALL, BEST_OF_TEAM = "all", "best_of_team"
@@ -92,7 +94,12 @@ def read_entry_values(
     if as_of is not None:
         # Nothing is entered again once results are out: whoever left after that moment took part until then.
         there, wanted = there | Q(state_changed_at__gt=as_of), wanted.filter(arrived_at__lte=as_of)
-    found = wanted.filter(there).select_related("participation__team", "run__team").defer(*_LONG).order_by("number")
+    found = (
+        wanted.filter(there)
+        .select_related("participation__team", "participation__campaign", "run__team")
+        .defer(*_LONG)
+        .order_by("number")
+    )
     # Also of runs that were withdrawn since.
     current = Evaluation.objects.filter(run__entries__in=found).evaluated()
     current = current.counting(Q(qrels=qrels), phase.collection.scores)
@@ -132,6 +139,27 @@ def reference_sets(read: EntryValues, *, reference: str = ALL, sees_all: bool) -
         kept = figures if sees_all else {name: _safe(one) for name, one in figures.items()}
         sets.append(ReferenceSet(run_type, rows, kept, withheld=not sees_all and len(rows) < MIN_RUNS_OF_QUARTILES))
     return sets
+
+
+def with_hidden_names(read: EntryValues, own: Participation | None, at: datetime) -> EntryValues:
+    """Return the entries as others than organisers saw them at this moment: teams that were hidden have pseudonyms, and
+    their runs neither tags nor descriptions. The own team is never hidden."""
+    teams = {entry.participation for entry in read.entries if entry.participation}
+    names = shown_names(read.phase, teams, own, False, at)
+    return replace(read, entries=[_masked(entry, names) for entry in read.entries])
+
+
+def _masked(entry: Entry, names: dict[int, ShownName]) -> Entry:
+    shown = names[entry.participation_id] if entry.participation_id else None
+    if shown is None or not shown.hidden:
+        return entry
+    found, team = copy.copy(entry), copy.copy(entry.participation)
+    found.run = copy.copy(entry.run)
+    found.run.tag, found.run.description = hidden_tag(entry), ""
+    if team is not None:
+        team.team, team.name, team.affiliation = Team(slug=shown.slug, name=shown.name), shown.name, ""
+        found.participation = team
+    return found
 
 
 def _counts(read: EntryValues, entry: Entry) -> bool:

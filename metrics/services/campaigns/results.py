@@ -9,9 +9,17 @@ from datetime import datetime
 from metrics.engine.depth import judged_depth
 from metrics.engine.grammar import Measure, parse_measure
 from metrics.services.boards.mean_intervals import Ends, intervals_of, within_range
-from metrics.services.campaigns.reference import ALL, EntryValues, ReferenceSet, read_entry_values, reference_sets
+from metrics.services.campaigns.reference import (
+    ALL,
+    EntryValues,
+    ReferenceSet,
+    read_entry_values,
+    reference_sets,
+    with_hidden_names,
+)
 from metrics.services.values.judged_views import Mean, means_of, views_of
 from runs.models import Entry, Participation, Phase, Qrels
+from runs.services.campaigns import clock
 
 JUDGED = parse_measure("Judged@10")
 CONFIDENCE = 0.95
@@ -62,12 +70,15 @@ def read_own_results(
     sees_all: bool,
     reference: str = ALL,
     as_of: datetime | None = None,
+    names_at: datetime | None = None,
 ) -> OwnResults:
     """Return the results of a team's evaluated entries under these judgements.
 
-    Whoever may not see the values of others gets the figures of the reference sets as `reference_sets` says.
+    Whoever may not see the values of others gets the figures of the reference sets as `reference_sets` says. Other
+    teams have the names that the team saw at `names_at`, or those of now.
     """
     read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of)
+    read = with_hidden_names(read, participation, names_at or clock.database_now())
     sets = reference_sets(read, reference=reference, sees_all=sees_all)
     own = [row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk]
     return OwnResults(read, reference, sets, described_entries(read, sets, own), participation, sees_all)
