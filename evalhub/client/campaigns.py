@@ -37,6 +37,11 @@ class Campaign:
     def __repr__(self) -> str:
         return f"Campaign({self.slug})"
 
+    @property
+    def page(self) -> str:
+        """The address of its page."""
+        return f"{self._hub.url}/{self.path}"
+
     def info(self) -> Answer:
         """Return what it says, its phases in brief and the caller's team."""
         return self._hub._run(self._hub._answer(self.path))  # type: ignore[no-any-return]

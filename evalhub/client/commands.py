@@ -46,7 +46,7 @@ def show(
 ) -> None:
     """Write rows in the format that is asked for: a table on a terminal, columns with tabs in a pipe; or their ids."""
     if args.quiet:
-        names = ("id", "slug", "version", "tag", "topic_id", "measure", "name")
+        names = ("id", "slug", "version", "tag", "topic_id", "measure", "name", "path")
         sys.stdout.write("".join(f"{next((row[name] for name in names if name in row), '')}\n" for row in rows))
         return
     asked = args.format or (hub.config.format if hub else "")

@@ -81,6 +81,15 @@ def check_names(**options: Any) -> Messages:
 
 
 @checks.register(*OWN_CHECKS)
+def check_mail(**options: Any) -> Messages:
+    """Warn of mails whose links and ids name no host."""
+    if not settings.EVALHUB_MAIL_URL or settings.EVALHUB_URL:
+        return []
+    text, hint = "mails have no link, and ids without a host", "set EVALHUB_URL, such as https://eval.example.org"
+    return [checks.Warning(text, hint, id="evalhub.W013")]
+
+
+@checks.register(*OWN_CHECKS)
 def check_webhooks(**options: Any) -> Messages:
     """Warn of webhooks whose links lead nowhere, and of what they may reach."""
     if not settings.EVALHUB_WEBHOOKS:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from evalhub.environment import mail_settings
+from evalhub.operating.checks import check_mail
 from metrics.models import Evaluation
 from metrics.services.campaigns.releasing import release_due
 from metrics.services.queue.notices import announce_ended
@@ -82,7 +83,12 @@ def test_a_receipt_is_sent_once_and_says_what_arrived_when(cup: Clients, clock: 
     (sent,) = mail.outbox
     assert (sent.to, sent.from_email) == (["ann@example.org"], "evalhub@example.org")
     assert sent.subject == "[Cup] Task: received entry 1, dense"
-    for part in (entered["run_sha256"], "2027-04-02 12:00:00.000000 UTC", "0 slots", "https://eval.example.org/api/v1"):
+    for part in (
+        entered["run_sha256"],
+        "2027-04-02 12:00:00.000000 UTC",
+        "0 slots",
+        "https://eval.example.org/campaigns/cup/",
+    ):
         assert part in sent.body
     row = Mail.objects.get(recipient__username="ann")
     assert sent.message()["Message-ID"] == f"<{row.pk}@eval.example.org>"
@@ -360,7 +366,11 @@ def test_the_sender_is_one_thread_and_old_mails_are_swept(cup: Clients, clock: C
     assert claim_next()
 
 
-def test_settings_of_mail_are_read_from_one_address() -> None:
+def test_settings_of_mail_are_read_from_one_address(settings: Any) -> None:
+    settings.EVALHUB_MAIL_URL, settings.EVALHUB_URL = "smtp://mail.example.org", ""
+    assert [message.id for message in check_mail()] == ["evalhub.W013"]
+    settings.EVALHUB_URL = "https://eval.example.org"
+    assert check_mail() == []
     read = mail_settings("smtp+tls://me:p%40ss@mail.example.org", "evalhub@example.org")
     assert read == ("mail.example.org", 587, "me", "p@ss", True, False)
     assert mail_settings("smtps://mail.example.org", "a@b")[1:] == (465, "", "", False, True)

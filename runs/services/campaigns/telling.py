@@ -49,13 +49,14 @@ def tell(
 ) -> None:
     """Write an event for the members of teams in a campaign, and with `organisers` for these, too.
 
-    `path` is the address of its object below the API, `about` its ids and states. Organisers' webhooks get every event.
+    `path` is the address of its object below the API and `about` its ids and states, for webhooks; organisers' webhooks
+    get every event. Mails have a link to the page of the campaign.
     """
     whom = Q(campaign_memberships__participation__in=teams, campaign_memberships__left_at=None)
     if organisers:
         whom |= Q(memberships__team=campaign.team_id, memberships__role=Membership.Role.OWNER)
     recipients = User.objects.filter(whom, is_active=True).distinct().order_by("pk")
-    link = f"{settings.EVALHUB_URL}/api/v1/{path}" if settings.EVALHUB_URL else ""
+    link = f"{settings.EVALHUB_URL}/campaigns/{campaign.slug}/" if settings.EVALHUB_URL else ""
     why = f"You get this because you take part in the campaign {campaign.name}, or organise it."
     body = "\n\n".join(part for part in (text, link, f"-- \n{why}") if part)
     write_mails(
