@@ -7,6 +7,7 @@ endpoints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from runs.models.submissions import seen_by
 from runs.services.experiments import check_may_change
 
 Made = TypeVar("Made", Run, SessionSet)
+Found = TypeVar("Found")
 
 
 def collections_of(user: Any) -> QuerySet[Collection]:
@@ -58,14 +60,26 @@ def collections_of(user: Any) -> QuerySet[Collection]:
 
 
 def visible_collection(request: HttpRequest | Request, slug: str) -> Collection:
-    return _the(Collection.objects.visible_to(request.user).select_related("team"), slug)
-
-
-def _the(collections: QuerySet[Collection], slug: str) -> Collection:
-    found = collections.filter(slug=slug).first()
+    seen = Collection.objects.visible_to
+    found = _once(
+        request, ("collection", slug), lambda: seen(request.user).select_related("team").filter(slug=slug).first()
+    )
     if found is None:
         raise Http404(f"there is no collection {slug!r}")
     return found
+
+
+def _once(request: HttpRequest | Request, key: tuple[object, ...], find: Callable[[], Found | None]) -> Found | None:
+    """Return what `find` finds for a request. One that changes nothing asks the database once: its fingerprint and its
+    view, which may be functions that know nothing of each other, find the same."""
+    if request.method not in ("GET", "HEAD"):
+        return find()
+    kept = cast(Any, request._request if isinstance(request, Request) else request)
+    known = kept.__dict__.setdefault("found_once", {})
+    whole = (*key, request.user.pk)
+    if whole not in known:
+        known[whole] = find()
+    return cast("Found | None", known[whole])
 
 
 def check_scores(request: HttpRequest | Request, collection: Collection) -> None:
@@ -83,7 +97,10 @@ def scored_collection(request: HttpRequest | Request, slug: str) -> Collection:
 
 def counted_collection(request: HttpRequest | Request, slug: str) -> Collection:
     """Return a visible collection with its numbers of topics and runs and its active qrels version."""
-    return _the(collections_of(request.user), slug)
+    found = _once(request, ("counted", slug), lambda: collections_of(request.user).filter(slug=slug).first())
+    if found is None:
+        raise Http404(f"there is no collection {slug!r}")
+    return found
 
 
 def managed_collection(request: Request, slug: str) -> Collection:
@@ -96,7 +113,10 @@ def managed_collection(request: Request, slug: str) -> Collection:
 
 def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
     """Return a run or session set that the user may see; StoredValueCorrupt where its row is damaged."""
-    found = model.objects.visible_to(request.user).select_related("team", "collection").filter(pk=pk).first()
+    seen = model.objects.visible_to
+    found = _once(
+        request, (model, pk), lambda: seen(request.user).select_related("team", "collection").filter(pk=pk).first()
+    )
     if found is None:
         raise Http404(f"there is no {model.noun()} {pk}")
     found.check_sound()
