@@ -191,7 +191,7 @@ def masked(text: str) -> str:
 
 def seen(answer: Any) -> tuple[int, list[tuple[str, str]], str]:
     """An answer as far as two worlds may be told apart by it."""
-    texts = [body_of(answer).decode()]
+    texts = [body_of(answer).decode(errors="surrogateescape")]
     texts += [value for name, value in sorted(answer.items()) if name not in UNCOMPARED]
     texts = [masked(text) for text in texts]
     names = [name for name in sorted(answer.headers) if name not in UNCOMPARED]
