@@ -10,7 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, User
+from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Release, User
 from tests.campaigns.conftest import Clients
 from tests.campaigns.worlds import CLOSES, LATE, OPENS, Clock, campaign, enter, make_campaign, register, run_of
 from tests.conftest import evaluate_all
@@ -234,6 +234,37 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     assert "Removed" not in send(olga, f"{ACTS}remove/?team=berries", 400)
     assert "is removed now" in send(olga, f"{ACTS}remove/?team=berries", reason="fraud")
     assert Participation.objects.get(team__slug="berries").state == "removed"
+
+
+def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    clock.now = OPENS
+    assert enter(people["ann"], "one").status_code == 201
+    olga, teams = browser("olga"), f"{ACTS}release-to-teams/?phase=task"
+    said = text_of(page(olga, teams))
+    assert "1 entry, of which 0 late" in said
+    assert "judgements of version 1" in said
+    assert "1 evaluation is still to be done" in said
+    assert "The phase is not over" in said
+    assert "is not over" in send(olga, teams, 409)
+    clock.now = LATE
+    assert "still to be evaluated" in send(olga, teams, 409)
+    assert "Say why" in send(olga, teams, 400, force="on")
+    assert not Release.objects.exists()
+    evaluate_all()
+    assert "packet" not in page(browser("ann"), TEAM)
+    planned = send(olga, teams, at_day="2027-06-01", zone="AoE")
+    assert "planned for 1 Jun 2027, 12:00, UTC" in planned
+    cancel = f"{ACTS}cancel-release/?release={Release.objects.get().pk}"
+    assert browser("ann").get(cancel).status_code == 403
+    assert "cancelled" in send(olga, cancel)
+    assert "Results of phase Task released to teams" in send(olga, teams)
+    assert "the packet of your team" in text_of(page(browser("ann"), TEAM))
+    html = text_of(page(olga, DESK))
+    assert "to teams: done 9 May 2027, 12:00" in html
+    assert "Release to participants" in html
+    assert "Release to teams" not in html
 
 
 def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock) -> None:

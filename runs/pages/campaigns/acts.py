@@ -6,8 +6,7 @@ Services decide who may do what, and when. The page says what they refuse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -18,12 +17,13 @@ from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
 from runs.api.campaigns.finding import visible_campaign, visible_entry, visible_participation, visible_phase
-from runs.api.campaigns.inputs import ExtensionSerializer, OptionalReasonSerializer, ReasonSerializer
-from runs.api.origin import origin_of
-from runs.models import Campaign, Entry, Participation, Phase, Scope, User
+from runs.api.campaigns.inputs import ExtensionSerializer
+from runs.models import Entry, Participation, Release, Scope
+from runs.pages.campaigns.acting import ENTERED, Act, Target, many, people
 from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
 from runs.pages.campaigns.overview import hidden_collections
 from runs.pages.campaigns.parts import answer
+from runs.pages.campaigns.release_acts import RELEASE_ACTS
 from runs.pages.campaigns.shown import shown_phase, shown_time
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
@@ -38,83 +38,13 @@ from runs.services.campaigns.managing import (
 from runs.services.campaigns.phases import extend_phase, pause_phase, resume_phase
 from runs.services.campaigns.teams import change_state
 
-_T = TypeVar("_T")
-_ACCEPTED, _ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
-
-
-@dataclass(frozen=True)
-class Target:
-    """What an act is about: a campaign, and of it perhaps a phase, a team or an entry."""
-
-    request: Request
-    campaign: Campaign
-    phase: Phase | None = None
-    team: Participation | None = None
-    entry: Entry | None = None
-
-    @property
-    def user(self) -> User:
-        return cast(User, self.request.user)
-
-    @property
-    def origin(self) -> Any:
-        return origin_of(self.request)
-
-    @property
-    def of_phase(self) -> Phase:
-        return _found(self.phase, "phase")
-
-    @property
-    def of_team(self) -> Participation:
-        return _found(self.team, "team")
-
-    @property
-    def of_entry(self) -> Entry:
-        return _found(self.entry, "entry")
-
-    def reason(self, *, required: bool = True) -> str:
-        kind = ReasonSerializer if required else OptionalReasonSerializer
-        serializer: Any = kind(data={"reason": str(self.request.data.get("reason", "")).strip()})
-        serializer.is_valid(raise_exception=True)
-        return str(serializer.validated_data["reason"])
-
-
-@dataclass(frozen=True)
-class Act:
-    """An act: its button, what it will do to whom in sentences with counts, and what does it, which returns what was
-    done. `asks` names the fields of its form; `organisers` do it, or else members of the team."""
-
-    title: str
-    button: str
-    says: Callable[[Target], list[str]]
-    do: Callable[[Target], str]
-    asks: tuple[str, ...] = ()
-    organisers: bool = True
-    back: str = "campaign-desk-page"
-
-
-def _found(one: _T | None, name: str) -> _T:
-    if one is None:
-        raise Http404(f"the address names no {name}")
-    return one
-
-
-def _many(number: int, one: str, more: str = "") -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
-
-
-def _people(target: Target) -> str:
-    accepted = target.campaign.participations.filter(state=_ACCEPTED)
-    members = sum(team.members.filter(left_at=None).count() for team in accepted)
-    return f"{_many(accepted.count(), 'accepted team')} with {_many(members, 'member')}"
-
 
 def _says_publish(target: Target) -> list[str]:
     phases = target.campaign.phases.count()
     return [
         f"Everyone who can reach this server sees the page of the campaign with its guidelines and"
-        f" {_many(phases, 'phase')}; teams can register if registration is open.",
-        f"Participants sign {_many(target.campaign.agreements.count(), 'agreement')} before they enter runs.",
+        f" {many(phases, 'phase')}; teams can register if registration is open.",
+        f"Participants sign {many(target.campaign.agreements.count(), 'agreement')} before they enter runs.",
         "From then on no time of a phase moves earlier, and the campaign cannot be deleted.",
         *(
             f"Participants do not see collection {one.name}, and could not enter runs into it: make it public first."
@@ -129,9 +59,9 @@ def _publish(target: Target) -> str:
 
 
 def _says_archive(target: Target) -> list[str]:
-    entries = Entry.objects.filter(phase__campaign=target.campaign, state=_ENTERED).count()
+    entries = Entry.objects.filter(phase__campaign=target.campaign, state=ENTERED).count()
     return [
-        f"It concerns {_people(target)} and {_many(entries, 'entry', 'entries')}.",
+        f"It concerns {people(target)} and {many(entries, 'entry', 'entries')}.",
         "The campaign stays readable as it is. It takes no more teams or runs, and this cannot be undone.",
     ]
 
@@ -143,7 +73,7 @@ def _archive(target: Target) -> str:
 
 def _says_delete(target: Target) -> list[str]:
     phases, agreements = target.campaign.phases.count(), target.campaign.agreements.count()
-    said = f"{_many(phases, 'phase')} and {_many(agreements, 'agreement')}"
+    said = f"{many(phases, 'phase')} and {many(agreements, 'agreement')}"
     return [f"The draft is deleted with {said}. Its collections stay. This cannot be undone."]
 
 
@@ -159,9 +89,9 @@ def _closes(target: Target, team: Participation | None = None) -> str:
 
 def _says_extend(target: Target) -> list[str]:
     phase = target.of_phase
-    entries = phase.entries.filter(state=_ENTERED)
-    entered = _many(entries.values("participation").distinct().count(), "team has", "teams have")
-    whom = f"team {target.team.name} alone" if target.team else _people(target)
+    entries = phase.entries.filter(state=ENTERED)
+    entered = many(entries.values("participation").distinct().count(), "team has", "teams have")
+    whom = f"team {target.team.name} alone" if target.team else people(target)
     told = "organisers and that team see it" if target.team else "everyone who reads the page of the campaign sees it"
     return [
         f"Phase {phase.name} closes at {_closes(target, target.team)}. {entered} entries in it.",
@@ -187,7 +117,7 @@ def _extend(target: Target) -> str:
 
 def _says_pause(target: Target) -> list[str]:
     return [
-        f"Phase {target.of_phase.name} takes no runs of {_people(target)} until you resume it. They read your reason.",
+        f"Phase {target.of_phase.name} takes no runs of {people(target)} until you resume it. They read your reason.",
         f"Its times stay as they are: it closes at {_closes(target)}. Extend it if teams need the time back.",
     ]
 
@@ -199,7 +129,7 @@ def _pause(target: Target) -> str:
 
 def _says_resume(target: Target) -> list[str]:
     phase = target.of_phase
-    return [f"Phase {phase.name} takes runs from {_people(target)} again. It closes at {_closes(target)}."]
+    return [f"Phase {phase.name} takes runs from {people(target)} again. It closes at {_closes(target)}."]
 
 
 def _resume(target: Target) -> str:
@@ -210,8 +140,8 @@ def _resume(target: Target) -> str:
 def _says_of_team(what: str) -> Callable[[Target], list[str]]:
     def says(target: Target) -> list[str]:
         team = target.of_team
-        members = _many(team.members.filter(left_at=None).count(), "member")
-        entries = _many(team.entries.filter(state=_ENTERED).count(), "entry", "entries")
+        members = many(team.members.filter(left_at=None).count(), "member")
+        entries = many(team.entries.filter(state=ENTERED).count(), "entry", "entries")
         return [f"Team {team.name} ({team.team.slug}) has {members} and {entries}; it is {team.state}.", what]
 
     return says
@@ -290,6 +220,7 @@ ACTS: dict[str, Act] = {
         _says_of_entry("It leaves the campaign's results. Everyone who sees the entry reads your reason."),
         _disqualify, ("reason",), back=_ENTRIES,
     ),
+    **RELEASE_ACTS,
 }  # fmt: skip
 
 
@@ -297,8 +228,8 @@ class ActPage(FormPage):
     """Confirm and do an act. The address names the phase, team or entry that it is about."""
 
     scopes = {"POST": Scope.MANAGE}
-    reads = ("phase", "team", "entry")
-    fields = ("reason", "zone", "closes_at_day", "closes_at_time")
+    reads = ("phase", "team", "entry", "release")
+    fields = ("reason", "zone", "closes_at_day", "closes_at_time", "at_day", "at_time", "force", "with_run_files")
 
     def get(self, request: Request, campaign: str, act: str) -> HttpResponse:
         return self._page(request, *_target(request, campaign, act))
@@ -336,8 +267,12 @@ def _target(request: Request, campaign: str, act: str) -> tuple[Act, Target]:
     entry = visible_entry(request, _key(query["entry"])) if "entry" in query else None
     if entry and entry.phase.campaign_id != of.pk:
         raise Http404(f"campaign {campaign} has no such entry")
+    release = Release.objects.select_related("phase__campaign__team", "phase__collection", "qrels")
+    if "release" in query:
+        check_organiser(of, request.user)
     return found, Target(
         request=request,
+        release=release.filter(pk=_key(query["release"]), phase__campaign=of).first() if "release" in query else None,
         campaign=of,
         phase=visible_phase(request, campaign, query["phase"]) if "phase" in query else None,
         team=visible_participation(request, campaign, query["team"]) if "team" in query else None,

@@ -11,14 +11,24 @@ from django.db.models import Count, F
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from metrics.services.campaigns.releasing import waits_for
 from metrics.services.queue.status import with_states
-from runs.models import Campaign, Collection, Entry, Participation, Run
-from runs.pages.campaigns.shown import ShownPhase, shown_phases
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Release, Run
+from runs.pages.campaigns.shown import ShownPhase, shown_phases, shown_time
 from runs.services.campaigns.clock import PhaseState
 
 _ENTERED = Entry.State.ENTERED
 # Of each kind of problem.
 _LISTED = 20
+
+
+@dataclass(frozen=True)
+class ShownRelease:
+    """A release with its state in words, what it waits for, and the address of the page that cancels it."""
+
+    release: Release
+    said: str
+    cancel: str = ""
 
 
 @dataclass
@@ -36,6 +46,7 @@ class PhaseCounts:
     evaluations: Counter[str] = field(default_factory=Counter)
     problems: list[tuple[str, str]] = field(default_factory=list)
     acts: list[tuple[str, str, str]] = field(default_factory=list)
+    releases: list[ShownRelease] = field(default_factory=list)
 
     @property
     def without_entries(self) -> int:
@@ -77,7 +88,33 @@ def phase_counts(campaign: Campaign, now: datetime) -> list[PhaseCounts]:
     _add_problems(campaign, entered, found)
     for of in found.values():
         of.acts = _acts(campaign, of.shown)
+    _add_releases(campaign, found, now)
     return list(found.values())
+
+
+def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: datetime) -> None:
+    """Add the releases of each phase, and buttons for those that it may still have."""
+    rows = Release.objects.filter(phase__campaign=campaign, cancelled_at=None)
+    for one in rows.select_related("phase__campaign", "phase__collection", "qrels").order_by("audience", "created_at"):
+        of = found[one.phase_id]
+        zone = of.shown.phase.zone
+        if one.done_at:
+            said = f"done {shown_time(one.done_at, zone).meant}, {len(one.official)} official runs"
+            of.releases.append(ShownRelease(one, said))
+            continue
+        waits, running = waits_for(one, now)
+        said = f"planned for {shown_time(one.planned_at, zone).meant}" if one.planned_at else "planned"
+        said += f"; waits for {waits}{f' ({running} to be done)' if waits == 'evaluations' else ''}" if waits else ""
+        cancel = reverse("campaign-act-page", args=[campaign.slug, "cancel-release"])
+        of.releases.append(ShownRelease(one, said, f"{cancel}?{urlencode({'release': str(one.pk)})}"))
+    for of in found.values():
+        phase, there = of.shown.phase, {one.release.audience for one in of.releases}
+        if campaign.state == Campaign.State.PUBLISHED and phase.kind == Phase.Kind.EVALUATION:
+            for audience in Release.Audience:
+                if audience > max([phase.collection.disclosure, *there]):
+                    path = reverse("campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"])
+                    said = f"{path}?{urlencode({'phase': phase.slug})}"
+                    of.acts.append((f"Release to {audience.label}", said, "now, or at a time that you plan"))
 
 
 def hidden_collections(campaign: Campaign) -> list[Collection]:

@@ -18,6 +18,7 @@ from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, sh
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
 from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.snapshots import snapshots_seen_by
 from runs.views import page, reads
 
 _CAMPAIGNS_OF_A_PAGE = 50
@@ -62,6 +63,8 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "seen_collections": set(collections.values_list("pk", flat=True)),
         "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
         "takes_registrations": takes_registrations(found, now),
+        "snapshots": list(snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")),
+        "scored": set(collections.scored_for(request.user).values_list("pk", flat=True)),
         "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
         "steps": _next_steps(request, found, own, organiser, phases, now),
     }

@@ -53,7 +53,7 @@ def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
         meant = f"start of {formats.date_format(there, 'j M Y')}"
     else:
         meant = formats.date_format(there, "j M Y, H:i:s" if there.second else "j M Y, H:i")
-    return ShownTime(at, f"{meant}, {where}" if zone != "UTC" else meant, f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    return ShownTime(at, f"{meant}, {where}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 def shown_phase(phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False) -> ShownPhase:

@@ -30,7 +30,7 @@ from runs.api.campaigns.inputs import ParticipationChangeSerializer, Registratio
 from runs.api.origin import origin_of
 from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotFound
-from runs.models import Agreement, Campaign, Entry, Participation, Scope, Signature, Team, User
+from runs.models import Agreement, Campaign, Entry, Participation, Scope, Signature, Team, User, sees_own_results
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import answer
 from runs.pages.campaigns.public import takes_registrations
@@ -122,7 +122,8 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         rows = [(one, known[str(one.run_id)], shown_time(one.arrived_at, shown.phase.zone)) for one in theirs]
         entered = [one for one in theirs if one.state == Entry.State.ENTERED]
         left = allowance(shown.phase, own, now) if shown.state not in (PhaseState.CLOSED, PhaseState.PLANNED) else None
-        phases.append((shown, left, rows, len(entered), _due(shown, left, len(entered))))
+        results = sees_own_results(request.user, shown.phase)
+        phases.append((shown, left, rows, len(entered), _due(shown, left, len(entered)), results))
     led = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
     roster = roster_closes_at(campaign)
     return {
