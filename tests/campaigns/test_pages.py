@@ -265,6 +265,7 @@ def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> No
     assert "to teams: done 9 May 2027, 12:00" in html
     assert "Release to participants" in html
     assert "Release to teams" not in html
+    assert Collection.objects.get().disclosure == 1
 
 
 def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock) -> None:

@@ -34,7 +34,8 @@ class ShownRelease:
 @dataclass
 class PhaseCounts:
     """What the desk says of a phase. `states` and `types` count entries, `evaluations` those of entries that are
-    entered; `problems` are sentences with the address of what they are about."""
+    entered; `problems` are sentences with the address of what they are about, `releasing` has the audiences to which
+    its results may still be released."""
 
     shown: ShownPhase
     accepted: int
@@ -47,6 +48,7 @@ class PhaseCounts:
     problems: list[tuple[str, str]] = field(default_factory=list)
     acts: list[tuple[str, str, str]] = field(default_factory=list)
     releases: list[ShownRelease] = field(default_factory=list)
+    releasing: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def without_entries(self) -> int:
@@ -114,7 +116,7 @@ def _add_releases(campaign: Campaign, found: dict[int, PhaseCounts], now: dateti
                 if audience > max([phase.collection.disclosure, *there]):
                     path = reverse("campaign-act-page", args=[campaign.slug, f"release-to-{audience.label}"])
                     said = f"{path}?{urlencode({'phase': phase.slug})}"
-                    of.acts.append((f"Release to {audience.label}", said, "now, or at a time that you plan"))
+                    of.releasing.append((audience.label, said))
 
 
 def hidden_collections(campaign: Campaign) -> list[Collection]:
