@@ -65,7 +65,7 @@ from .errors import (
 from .experiments import Experiment
 from .hub import Hub, connect
 from .metadata import gather_metadata
-from .phases import Entries, Entry, Phase, PhaseInfo, Releases
+from .phases import Entries, Entry, Phase, PhaseBoard, PhaseInfo, Releases
 from .rules import Rule
 from .runs import Run
 from .sessions import Sessions, SessionSet
@@ -118,7 +118,7 @@ __all__ = [
     "NotAuthenticated",
     "NotFound",
     "Phase",
-    "PhaseInfo",
+    "PhaseBoard", "PhaseInfo",
     "Qrels",
     "QuotaExceeded",
     "Refused", "Releases",

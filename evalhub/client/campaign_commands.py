@@ -165,6 +165,18 @@ def priorities(args: argparse.Namespace) -> int:
     return DONE
 
 
+def board(args: argparse.Namespace) -> int:
+    """Show the leaderboard of a phase."""
+    asked = {"view": args.view, "run_type": args.run_type, "role": args.role, "sort": args.sort}
+    with commands.hub_of(args) as hub:
+        phase = hub.campaign(args.campaign).phase(args.phase)
+        found = phase.leaderboard(*args.measure, rows=args.limit, statistics=args.statistics, **asked)
+        show(args, found.rows(), hub)
+        if found.provisional:
+            say("Some runs are still to be evaluated; ranks may change.")
+    return DONE
+
+
 def add_commands(add: Any, within: Any) -> None:
     """Add `evh campaign ...` to the parser."""
     made = within(add("campaign", list_campaigns, "campaigns: take part in them and enter runs"), list_campaigns)
@@ -232,3 +244,13 @@ def _add_entries(made: Any) -> None:
             one.add_argument("--reason", default="")
         elif name == "priorities":
             one.add_argument("tags", nargs="+", metavar="TAG", help="all tags, the most wanted first")
+    one = made("board", board, "the leaderboard of a phase")
+    one.add_argument("campaign")
+    one.add_argument("phase")
+    one.add_argument("-m", "--measure", action="append", default=[], help="a measure; may be repeated")
+    one.add_argument("--view", choices=("official", "all", "late", "afterwards"), help="default: official")
+    one.add_argument("--run-type", help="rows of this type alone")
+    one.add_argument("--role", choices=("competing", "baseline", "out_of_competition"), help="rows of this role alone")
+    one.add_argument("--sort", help="the measure that ranks")
+    one.add_argument("--statistics", help="tiers, intervals, ranks or all")
+    one.add_argument("--limit", type=int, help="rows; default: all")

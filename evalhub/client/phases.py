@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Literal, overload
 
-from .answers import Answer, Check, Listed
+from .answers import Answer, Board, Check, Listed
 from .errors import NotFound
 from .metadata import Metadata, metadata_of
 from .runs import Run, run_id_in
@@ -59,6 +59,19 @@ class Releases(Listed):
 
     def rows(self) -> list[dict[str, Any]]:
         return [{name: one[name] for name in _OF_RELEASE} for one in self.raw["results"]]
+
+
+class PhaseBoard(Board):
+    """The leaderboard of a phase: rows as of a leaderboard, with what the campaign knows of each entry."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for row in self.raw["results"]:
+            flat, entry = self._row(row), row["entry"]
+            first = {"rank": flat.pop("rank"), "team": flat.pop("team"), "name": row["team_name"]}
+            of_entry = {name: entry[name] for name in ("number", "role", "run_type", "late")}
+            rows.append({**first, "tag": flat.pop("tag"), **flat, **of_entry, "entry": entry["id"]})
+        return rows
 
 
 class Entry(Answer):
@@ -197,6 +210,12 @@ class Phase:
         """Disqualify an entry, for organisers; everybody who sees it reads the reason."""
         return self._hub._run(self._ended(entry, "disqualify", reason))  # type: ignore[no-any-return]
 
+    def leaderboard(self, *measures: Any, rows: int | None = None, **parameters: Any) -> PhaseBoard:
+        """Return its leaderboard, all or the first `rows`: `view` (official, all, late, afterwards), `run_type`,
+        `role`, and the parameters of a leaderboard: `sort`, `order`, `statistics`, ..."""
+        asked = {"measures": [str(one) for one in measures] or None, **parameters}
+        return self._hub._run(self._leaderboard(rows, asked))  # type: ignore[no-any-return]
+
     def releases(self) -> Releases:
         """Return its releases: of an organiser all, of others those that were done for them."""
         return self._hub._run(self._releases())  # type: ignore[no-any-return]
@@ -215,6 +234,11 @@ class Phase:
         """Return the values of the caller's team, or for organisers of a `team`, beside the reference set."""
         asked = {"team": team, **parameters}
         return self._hub._run(self._hub._answer(f"{self.path}results/", asked))  # type: ignore[no-any-return]
+
+    def _leaderboard(self, rows: int | None, parameters: dict[str, Any]) -> Steps[PhaseBoard]:
+        asked = {**parameters, "limit": min(rows or 200, 200)}
+        found = yield from self._hub._pages(f"{self.path}board/", asked, rows)
+        return PhaseBoard(found, f"{self._hub.url}/campaigns/{self.campaign}/")
 
     def _releases(self) -> Steps[Releases]:
         return Releases((yield from self._hub._pages(f"{self.path}releases/", {"limit": 200})))

@@ -40,6 +40,7 @@ AFTERWARDS = {
         "snapshot make",
         "snapshot list",
         "snapshot pull",
+        "board",
     )
 }
 
@@ -232,6 +233,9 @@ def test_the_commands_of_organisers_write_what_their_schema_says(
     # Everybody's, once the results are.
     (planned,), _ = evh("olga", "release plan", "cup", "task", "public")
     evh("olga", "release now", planned["id"])
+    (row,), _ = evh("ann", "board", "cup", "task", "-m", "AP", "--statistics", "tiers")
+    assert (row["rank"], row["tag"], row["name"], row["late"]) == (1, "dense", "apples", False)
+    assert evh("ann", "board", "cup", "task", "--view", "late")[0] == []
     (pulled,), _ = evh("ann", "snapshot pull", made["code"], "--to", str(tmp_path / "cup.tar.zst"))
     assert pulled["size"] == made["archive_bytes"] == (tmp_path / "cup.tar.zst").stat().st_size
     assert evh.checked == AFTERWARDS
