@@ -211,7 +211,7 @@ def _add_releases(made: Any, within: Any) -> None:
     one.add_argument("--qrels", type=int, metavar="V", help="the version that has to be active; default: any")
     one.add_argument("--with-run-files", action="store_true", help="its audience may download the runs")
     one.add_argument("--note", default="")
-    one = released("now", release_now, "do a planned one at once, for good")
+    one = released("now", release_now, "do a planned one at once, permanently")
     one.add_argument("release", metavar="ID")
     one.add_argument("--force", action="store_true", help="do not wait for evaluations; with --reason")
     one.add_argument("--reason", default="")

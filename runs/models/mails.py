@@ -70,6 +70,7 @@ class CampaignNotice(models.Model):
         TEAMS = "teams"
         PUBLIC = "public"
 
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="notices")
     title = models.CharField(max_length=200, validators=[check_line, MinLengthValidator(1)])
     text = models.TextField(max_length=20_000, validators=[check_text])
@@ -78,7 +79,7 @@ class CampaignNotice(models.Model):
     posted_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
-        ordering = ("-posted_at", "-id")
+        ordering = ("-posted_at", "id")
 
     def __str__(self) -> str:
         return f"notice {self.pk} of {self.campaign}"

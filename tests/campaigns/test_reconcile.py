@@ -46,7 +46,7 @@ def test_receipts_that_a_database_does_not_know_are_listed(
     ]
     for line in ("{}", "[]", "no", '{"id": "x", "run_sha256": "a", "arrived_at": "2027-01-01T00:00:00Z"}'):
         file.write_text(line)
-        with pytest.raises(CommandError, match="line 1 is no receipt"):
+        with pytest.raises(CommandError, match="line 1 cannot be read as a receipt"):
             call_command("reconcile", str(file), stdout=out)
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("reconcile", str(tmp_path / "none"), stdout=out)

@@ -63,7 +63,7 @@ def _receipts(text: str) -> Iterator[dict[str, Any]]:
                 raise ValueError(line)
             yield {**read, "line": number, "id": UUID(str(read["id"])), "arrived": arrived}
         except (ValueError, KeyError, TypeError) as error:
-            say = f"line {number} is no receipt: it has no id, run_sha256 and arrived_at with its offset"
+            say = f"line {number} cannot be read as a receipt: it has no id, run_sha256 and arrived_at with its offset"
             raise CommandError(say) from error
 
 

@@ -36,7 +36,7 @@ _WORDS = {
 class Notice(TypedDict):
     """What the organisers told the teams, or everybody."""
 
-    id: int
+    id: UUID
     title: str
     text: Annotated[str, "Markdown"]
     audience: Annotated[str, OneOf(_Audience.choices)]
@@ -103,7 +103,7 @@ class NoticeList(AnswerList[CampaignNotice]):
         found, user = visible_campaign(self.request, self.kwargs["campaign"]), self.request.user
         own = participation_of(user, found)
         takes_part = own is not None and own.state == Participation.State.ACCEPTED
-        rows = found.notices.order_by("-posted_at", "-pk")
+        rows = found.notices.order_by("-posted_at", "pk")
         return rows if takes_part or is_organiser(found, user) else rows.filter(audience=_Audience.PUBLIC)
 
     @extend_schema(request=NoticeSerializer, responses={201: shape(Notice)})

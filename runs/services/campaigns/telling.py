@@ -209,7 +209,7 @@ def tell_posted(notice: CampaignNotice) -> None:
     """Tell all teams of a notice."""
     campaign = notice.campaign
     path = f"campaigns/{campaign.slug}/notices/"
-    told: dict[str, Any] = {"subject": notice.title, "text": notice.text, "about": {"notice": notice.pk}}
+    told: dict[str, Any] = {"subject": notice.title, "text": notice.text, "about": {"notice": str(notice.pk)}}
     tell(Event.NOTICE_POSTED, campaign, accepted(campaign), organisers=True, path=path, **told)
 
 
