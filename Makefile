@@ -38,8 +38,8 @@ test: $(VENV)/.test  ## every test that needs no outside service, or those of T:
 
 # These wait for nothing.
 quick: JOBS = $(CORES)
-quick: $(VENV)/.test  ## the tests that take no second each, with few examples of each property: under a minute
-	$(TEST) -m "not slow" --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
+quick: $(VENV)/.test  ## the first case of each fast test, with few examples of each property: about a minute
+	$(TEST) -m "not slow" --first-cases --hypothesis-profile=quick $(or $(T),tests/engine tests/metrics tests/runs $(wildcard tests/test_*.py))
 
 test-services: $(VENV)/.test  ## what touches the database, on the PostgreSQL of EVALHUB_TEST_DATABASE_URL
 	EVALHUB_TEST_ON=services $(TEST) tests/runs tests/metrics tests/web

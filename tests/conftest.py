@@ -46,6 +46,10 @@ hypothesis.settings.load_profile("evalhub")
 collect_ignore = ["integrations"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--first-cases", action="store_true", help="run the first case only of a test that has several")
+
+
 def pytest_configure() -> None:
     """SQLite's test database is in memory, one for each process; only Django's own backend is known for it.
 
@@ -81,6 +85,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"set {' and '.join(missing)}"))
         if not os.environ.get("EVALHUB_REAL_DATA") and item.get_closest_marker("real_data"):
             item.add_marker(pytest.mark.skip(reason="set EVALHUB_REAL_DATA"))
+    if config.option.first_cases:
+        known: set[tuple[Path, str]] = set()
+        cases = [(item.path, item.nodeid.split("[", maxsplit=1)[0]) for item in items]
+        later = {number for number, case in enumerate(cases) if case in known or known.add(case)}
+        config.hook.pytest_deselected(items=[items[number] for number in later])
+        items[:] = [item for number, item in enumerate(items) if number not in later]
     if os.environ.get("EVALHUB_TEST_ON") == "services":
         config.hook.pytest_deselected(items=[item for item in items if not asks_the_database(item)])
         items[:] = [item for item in items if asks_the_database(item)]

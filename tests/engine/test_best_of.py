@@ -17,6 +17,7 @@ def histories(count: int, versions: int, topics: int, seed: int = 11) -> np.ndar
     return np.clip(ease + rng.normal(0, 0.1, (count, versions, topics)), 0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topics", [25, 50])
 def test_equal_versions_seldom_lie_beyond_the_band(topics: int) -> None:
     """Of 1,000 histories of ten equal versions, 3 to 7 % end above it."""

@@ -117,6 +117,7 @@ def test_power_is_the_integral(topics: int, alpha: float) -> None:
         assert float(power_of_tost(topics, shift, alpha)) == pytest.approx(chance(topics, shift, alpha), abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
 def test_the_topics_needed_are_the_fewest_with_the_power(alpha: float) -> None:
     ratios = np.geomspace(0.01, 4, 25)

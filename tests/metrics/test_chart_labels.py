@@ -110,6 +110,7 @@ def test_a_rank_stands_before_its_name(board: Collection) -> None:
     assert {row[0].split()[1] for row in figure.rows} <= {run.tag for run in Run.objects.all()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["means", "what-if", "ranks", "significance"])
 def test_a_row_of_many_has_room_for_its_letters(board: Collection, name: str) -> None:
     """Names below each other do not touch, however flat the picture was asked for."""

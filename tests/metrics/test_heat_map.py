@@ -59,6 +59,7 @@ def test_cells_have_the_colours_of_their_values() -> None:
     assert 120 < told[1][2][1] < 135
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "topics", "size"), [(1, 1, "column"), (40, 50, "narrow"), (143, 100, "wide")])
 def test_every_name_of_the_heat_map_is_in_the_picture(alice: User, runs: int, topics: int, size: str) -> None:
     make_scored("scored", alice.personal_team, simulated(runs, topics))

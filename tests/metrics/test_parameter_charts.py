@@ -192,6 +192,7 @@ def test_texts_are_inside_of_the_picture(alice: User, name: str, query: dict[str
     assert {"AP", "not", "set"} <= {word for line in words(picture) for word in line.split()} or name == "parameter"
 
 
+@pytest.mark.slow
 def test_charts_are_files_and_change_with_parameters(api: APIClient, anonymous: APIClient, grid: Collection) -> None:
     for chart in ("parameter", "parallel"):
         for form in ("svg", "png", "pdf", "json"):

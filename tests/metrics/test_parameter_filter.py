@@ -99,6 +99,7 @@ def found(collection: Collection, text: str) -> list[str]:
     return sorted(matching_runs(collection, text, AnonymousUser(), own).values_list("tag", flat=True))
 
 
+@pytest.mark.slow
 def test_filters_mean_what_the_oracle_says(board: Collection) -> None:
     rng = random.Random(7)
     documents = {f"run{number}": {key: rng.choice(VALUES) for key in KEYS} for number in range(40)}

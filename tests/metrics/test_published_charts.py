@@ -77,6 +77,7 @@ def inside(drawn: bytes) -> Iterator[str]:
             yield from line.text.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "runs"), [*((name, 40) for name in ROWS), ("what-if", 143), ("means", 143)])
 def test_every_run_is_in_the_picture_by_its_name(alice: User, name: str, runs: int) -> None:
     collection = make(alice, runs)

@@ -145,6 +145,7 @@ def newest() -> Iterator[None]:
     executor.migrate([node for node in executor.loader.graph.leaf_nodes() if node[0] in ("runs", "metrics")])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_judgements_of_the_release_before_keep_their_subtopics(newest: None) -> None:
     before = [("runs", "0005_session_sets")]

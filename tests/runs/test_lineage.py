@@ -129,6 +129,7 @@ def test_a_tree_that_is_a_cycle_all_the_same_ends(api: APIClient, runs: list[str
     assert "see above" in Client().get(f"/runs/{runs[0]}/").content.decode()
 
 
+@pytest.mark.slow
 def test_a_tree_ends_after_twenty_levels_and_five_hundred_runs(api: APIClient, alice: User) -> None:
     chain = make_scored("chain", alice.personal_team, np.ones((24, 2)))
     wide = make_scored("wide", alice.personal_team, np.ones((521, 2)))

@@ -275,6 +275,7 @@ PIECES = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.slow
 @of_a_reader
 @given(st.binary() | PIECES, st.sampled_from([None, *FORMATS]))
 def test_any_bytes_are_read_or_refused(content: bytes, format: str | None) -> None:

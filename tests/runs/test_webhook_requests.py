@@ -194,6 +194,7 @@ def test_what_is_no_success_is_a_failure_with_its_reason(
     assert len(near.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_receiver_that_hangs_or_drips_is_left(near: Receiver) -> None:
     def hang(connection: ssl.SSLSocket) -> None:
         near.over.wait(20)
