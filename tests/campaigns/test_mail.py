@@ -38,7 +38,7 @@ from runs.services.mail import sending
 from runs.services.mail.outbox import claim_next, reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender, send_due
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, register
-from tests.conftest import evaluate_all
+from tests.conftest import QRELS, evaluate_all, upload
 from tests.metrics.webhooks import events as events_of
 from tests.metrics.webhooks import make_webhook
 
@@ -381,3 +381,28 @@ def test_settings_of_mail_are_read_from_one_address(settings: Any) -> None:
     ):  # fmt: skip
         with pytest.raises(ImproperlyConfigured, match=said):
             mail_settings(url, sender)
+
+
+def test_mails_of_two_worlds_that_differ_in_judgements_are_the_same(cup: Clients, clock: Clock) -> None:
+    """Participants of a blind evaluation are told the same, when something is evaluated, judged anew and fails, too."""
+    worlds = []
+    for judgements in (QRELS, "1 0 nowhere 1\n"):
+        with transaction.atomic():
+            clock.now = OPENS
+            assert upload(cup["olga"], "collections/dark/qrels/", judgements).status_code in (200, 201)
+            made = enter(cup["ann"], "dense").json()["url"]
+            evaluate_all()
+            Evaluation.objects.filter(run__tag="dense").update(state="failed")
+            with transaction.atomic():
+                announce_ended(Evaluation, Evaluation.objects.values_list("pk", flat=True))
+            for now in (OPENS, CLOSES - timedelta(hours=1), CLOSES):
+                clock.now = now
+                note_moments()
+            cup["ann"].post(f"{made}withdraw/")
+            rows = Mail.objects.exclude(recipient__username="olga").order_by("event", "recipient", "subject")
+            worlds.append(list(rows.values_list("event", "recipient__username", "subject", "text", "state")))
+            transaction.set_rollback(True)
+    assert worlds[0] == worlds[1]
+    assert {row[0] for row in worlds[0]} == {
+        "entry.received", "entry.withdrawn", "phase.opened", "phase.closing", "phase.closed",
+    }  # fmt: skip
