@@ -160,18 +160,17 @@ def asked_one_by_one(people: People, slug: str) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.slow
 def test_worlds_with_different_judgements_answer_every_parameter_the_same(people: People) -> None:
-    """A3, A4: `tests/web/test_blind.py` asks every address with a few queries only."""
-    for make in WORLDS.values():
-        make(people, 9)
+    """A3, A4: `tests/web/test_blind.py` asks every address with a few queries only, and a third world, which differs
+    less from these two than they do from each other."""
     found = []
-    for slug in WORLDS:
+    for slug in ("world-b", "world-c"):
+        WORLDS[slug](people, 9)
         only(slug)
         found.append(dict(asked_one_by_one(people, slug)))
-    first, *others = found
+    first, other = found
     assert len(first) > 300
-    for other in others:
-        assert other.keys() == first.keys()
-        assert [asked for asked in first if first[asked] != other[asked]] == []
+    assert other.keys() == first.keys()
+    assert [asked for asked in first if first[asked] != other[asked]] == []
 
 
 @pytest.mark.slow
