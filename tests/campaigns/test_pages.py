@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from runs.models import Agreement, Campaign, Collection, Entry, Participation, Phase, Release, User
 from tests.campaigns.conftest import Clients
@@ -234,6 +236,33 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     assert "Removed" not in send(olga, f"{ACTS}remove/?team=berries", 400)
     assert "is removed now" in send(olga, f"{ACTS}remove/?team=berries", reason="fraud")
     assert Participation.objects.get(team__slug="berries").state == "removed"
+
+
+def queries(client: Client, path: str) -> list[str]:
+    with CaptureQueriesContext(connection) as captured:
+        page(client, path)
+    return [query["sql"] for query in captured]
+
+
+def test_more_teams_and_entries_need_no_more_queries(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    clock.now = OPENS
+    Campaign.objects.update(registration="open")
+    paths = {
+        "olga": (DESK, f"{DESK}teams/", f"{DESK}entries/", f"{ACTS}archive/"),
+        "ann": (TEAM,),
+        "eve": ("/campaigns/",),
+    }
+    before: dict[str, int] = {}
+    for tags, name, team in ((("a", "b"), "ann", "apples"), (("c", "d", "e"), "ben", "berries")):
+        assert register(people[name], team).status_code == 201
+        for tag in tags:
+            assert enter(people[name], f"{tag}-run").status_code == 201
+        for reader, asked in paths.items():
+            for path in asked:
+                found = queries(browser(reader), path)
+                assert len(found) <= before.setdefault(path, len(found)), "\n".join([path, *found])
+    assert max(before.values()) < 40, before
 
 
 def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> None:

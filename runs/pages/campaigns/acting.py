@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from runs.api.campaigns.inputs import OptionalReasonSerializer, ReasonSerializer
 from runs.api.origin import origin_of
-from runs.models import Campaign, Entry, Participation, Phase, Release, User
+from runs.models import Campaign, CampaignMember, Entry, Participation, Phase, Release, User
 
 _T = TypeVar("_T")
 ACCEPTED, ENTERED = Participation.State.ACCEPTED, Entry.State.ENTERED
@@ -85,5 +85,5 @@ def many(number: int, one: str, more: str = "") -> str:
 
 def people(target: Target) -> str:
     accepted = target.campaign.participations.filter(state=ACCEPTED)
-    members = sum(team.members.filter(left_at=None).count() for team in accepted)
+    members = CampaignMember.objects.filter(participation__in=accepted.order_by(), left_at=None).count()
     return f"{many(accepted.count(), 'accepted team')} with {many(members, 'member')}"

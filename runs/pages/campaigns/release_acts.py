@@ -32,7 +32,8 @@ def _says_release(audience: int) -> Callable[[Target], list[str]]:
         entries = Entry.objects.filter(phase=phase, state=ENTERED)
         late = entries.filter(late=True).count()
         qrels, over = phase.collection.active_qrels, last_closing_time(phase)
-        said = [f"To {people(target)}." if audience != _AUDIENCE.PUBLIC else "To everyone.", _SEES[_AUDIENCE(audience)]]
+        whom = "everyone" if audience == _AUDIENCE.PUBLIC else people(target)
+        said = [f"Results of phase {phase.name}, to {whom}.", _SEES[_AUDIENCE(audience)]]
         counted = f"{many(entries.count(), 'entry', 'entries')}, of which {late} late stand beside the official ones"
         if qrels:
             said.append(f"{counted}; judgements of version {qrels.version} (SHA-256 {qrels.sha256[:12]}).")
