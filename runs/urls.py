@@ -11,6 +11,7 @@ from runs.pages.campaigns.acts import ActPage
 from runs.pages.campaigns.desk import EntriesPage, OverviewPage
 from runs.pages.campaigns.desk import TeamsPage as CampaignTeamsPage
 from runs.pages.campaigns.entering import EnterPage, EntryPage, OwnEntryPage
+from runs.pages.campaigns.notices import NoticesPage
 from runs.pages.campaigns.public import campaign_page, campaigns_page
 from runs.pages.campaigns.setup import AgreementsPage, NewCampaignPage, PhasePage, SettingsPage
 from runs.pages.campaigns.team import TeamDeskPage
@@ -59,6 +60,7 @@ urlpatterns: list[URLPattern] = [
     path(_CAMPAIGN + "desk/entries/", EntriesPage.as_view(), name="campaign-entries-page"),
     path(_CAMPAIGN + "desk/enter/", OwnEntryPage.as_view(), name="campaign-own-entry-page"),
     path(_CAMPAIGN + "desk/agreements/", AgreementsPage.as_view(), name="campaign-agreements-page"),
+    path(_CAMPAIGN + "desk/notices/", NoticesPage.as_view(), name="campaign-notices-page"),
     path(_CAMPAIGN + "desk/settings/", SettingsPage.as_view(), name="campaign-settings-page"),
     path(_CAMPAIGN + "desk/new-phase/", PhasePage.as_view(), name="campaign-new-phase-page"),
     path(_CAMPAIGN + "desk/phases/<slug:phase>/", PhasePage.as_view(), name="campaign-phase-page"),

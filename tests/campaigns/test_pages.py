@@ -238,6 +238,20 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     assert Participation.objects.get(team__slug="berries").state == "removed"
 
 
+def test_organisers_post_notices_and_read_the_outbox(people: Clients, clock: Clock) -> None:
+    make_campaign(people["olga"])
+    assert register(people["ann"], "apples").status_code == 201
+    olga, path = browser("olga"), f"{DESK}notices/"
+    assert "Title" in send(olga, path, 400, title="", text="x", audience="teams")
+    said = send(olga, path, title="More topics", text="*Soon* <b>", audience="teams")
+    assert "Notice More topics posted to the accepted teams." in said
+    assert "mail is not set up" in said
+    assert "Soon &lt;b&gt;" in text_of(page(browser("ann"), "/campaigns/cup/"))
+    assert "More topics" not in page(browser("eve"), "/campaigns/cup/")
+    send(olga, path, title="A prize", text="There is one.", audience="public")
+    assert "A prize" in page(browser(), "/campaigns/cup/")
+
+
 def queries(client: Client, path: str) -> list[str]:
     with CaptureQueriesContext(connection) as captured:
         page(client, path)

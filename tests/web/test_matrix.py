@@ -389,6 +389,8 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   CHANGED},
     "campaign-agreements-page": {"GET": MANAGED,
                            "POST":   CHANGED},
+    "campaign-notices-page": {"GET": MANAGED,
+                           "POST":   CHANGED},
     "campaign-settings-page": {"GET": MANAGED,
                            "POST":   CHANGED},
     "campaign-new-phase-page": {"GET": MANAGED,
@@ -566,6 +568,7 @@ PAGES = (
     "snapshot-page", "snapshot-file",
     "campaigns-page", "campaign-page", "new-campaign-page", "campaign-desk-page", "campaign-teams-page",
     "campaign-entries-page", "campaign-own-entry-page", "campaign-agreements-page", "campaign-settings-page",
+    "campaign-notices-page",
     "campaign-new-phase-page", "campaign-phase-page", "campaign-act-page", "campaign-team-page", "campaign-enter-page",
     "campaign-entry-page",
 )  # fmt: skip
@@ -649,6 +652,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
         **file_of(GOOD.replace("good", "another")),
     },
     ("campaign-agreements-page", "POST"): lambda: {"title": "More", "text": "Be kind.", "required_of": "one_owner"},
+    ("campaign-notices-page", "POST"): lambda: {"title": "More topics", "text": "Soon.", "audience": "public"},
     ("campaign-settings-page", "POST"): lambda: {"name": "Renamed", "registration": "open", "tag_scope": "team"},
     ("campaign-new-phase-page", "POST"): lambda: {
         "name": "New",

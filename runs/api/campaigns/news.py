@@ -18,7 +18,7 @@ from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
-from runs.models import CampaignNotice, Mail, Participation, Scope, User
+from runs.models import Campaign, CampaignNotice, Mail, Participation, Scope, User
 from runs.models.text import check_line, check_text
 from runs.services.campaigns.managing import is_organiser, post_notice
 
@@ -88,6 +88,14 @@ def mail_answer(found: Mail) -> OutboxMail:
     )
 
 
+def notices_seen_by(user: Any, campaign: Campaign) -> QuerySet[CampaignNotice]:
+    """Return the notices of a campaign that the user reads, latest first."""
+    own = participation_of(user, campaign)
+    takes_part = own is not None and own.state == Participation.State.ACCEPTED
+    rows = campaign.notices.order_by("-posted_at", "pk")
+    return rows if takes_part or is_organiser(campaign, user) else rows.filter(audience=_Audience.PUBLIC)
+
+
 class NoticeList(AnswerList[CampaignNotice]):
     """The notices of a campaign, latest first: those to teams are for members of accepted ones. POST posts one and
     tells the teams, for organisers."""
@@ -100,11 +108,7 @@ class NoticeList(AnswerList[CampaignNotice]):
     def get_queryset(self) -> QuerySet[CampaignNotice]:
         if getattr(self, "swagger_fake_view", False):
             return CampaignNotice.objects.none()
-        found, user = visible_campaign(self.request, self.kwargs["campaign"]), self.request.user
-        own = participation_of(user, found)
-        takes_part = own is not None and own.state == Participation.State.ACCEPTED
-        rows = found.notices.order_by("-posted_at", "pk")
-        return rows if takes_part or is_organiser(found, user) else rows.filter(audience=_Audience.PUBLIC)
+        return notices_seen_by(self.request.user, visible_campaign(self.request, self.kwargs["campaign"]))
 
     @extend_schema(request=NoticeSerializer, responses={201: shape(Notice)})
     def post(self, request: Request, campaign: str) -> Response:

@@ -22,6 +22,7 @@ TABS = {
     "campaign-desk-page": "Overview",
     "campaign-teams-page": "Teams",
     "campaign-entries-page": "Entries",
+    "campaign-notices-page": "Notices and mail",
     "campaign-agreements-page": "Agreements",
     "campaign-settings-page": "Settings",
 }

@@ -12,8 +12,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from runs.api.campaigns.finding import participation_of, visible_campaign
+from runs.api.campaigns.news import notices_seen_by
 from runs.models import Campaign, Collection, Participation, Team
 from runs.pages.campaigns.markdown import rendered
+from runs.pages.campaigns.notices import shown_notices
 from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, shown_time
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
@@ -63,6 +65,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "seen_collections": set(collections.values_list("pk", flat=True)),
         "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
         "takes_registrations": takes_registrations(found, now),
+        "notices": shown_notices(notices_seen_by(request.user, found)),
         "snapshots": list(snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")),
         "scored": set(collections.scored_for(request.user).values_list("pk", flat=True)),
         "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
