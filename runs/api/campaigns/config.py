@@ -85,7 +85,7 @@ class CampaignConfigView(APIView):
     problems = (403,)
 
     @extend_schema(
-        responses={(200, "application/json"): shape(CampaignConfig), (200, "application/yaml"): OpenApiTypes.STR},
+        responses={(200, kind): shape(CampaignConfig) for kind in ("application/json", "application/yaml")},
         parameters=[OpenApiParameter("format", enum=_FORMATS, description="default: json")],
     )
     def get(self, request: Request, campaign: str) -> Any:
