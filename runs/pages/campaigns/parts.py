@@ -48,7 +48,6 @@ def frame(campaign: Campaign, here: str = "") -> dict[str, Any]:
 class DeskPage(FormPage):
     """A page of the organisers of a campaign; `act` does what a form of it says, and returns a sentence and a page."""
 
-    scopes = {"POST": Scope.MANAGE}
     name: ClassVar[str] = ""
     template: ClassVar[str]
 
@@ -71,6 +70,8 @@ class DeskPage(FormPage):
 
 class ChangingDeskPage(DeskPage):
     """The same with forms."""
+
+    scopes = {"POST": Scope.MANAGE}
 
     def post(self, request: Request, campaign: str, **found: str) -> HttpResponse:
         organised = organised_campaign(request, campaign)
