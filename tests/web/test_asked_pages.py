@@ -27,6 +27,7 @@ READING = [name for name in PAGES if "GET" in MATRIX[name] and not MATRIX[name][
 # Pieces of pages and scripts have no place for a note.
 PIECES = (
     "board-piece", "stored-comparison-status", "run-status", "session-set-status", "measure-suggestions", "vega-script",
+    "snapshot-file",
 )  # fmt: skip
 
 
