@@ -39,6 +39,7 @@ from runs.api.uploads import FILE_PARSERS, StoredUpload, query_fields
 from runs.api.views import FILE, download, either, upload_fields
 from runs.errors import InvalidInput
 from runs.models import Collection, Run, Scope, SessionSet, Team, User
+from runs.services.campaigns.guards import check_file_released
 from runs.services.edits import change_run
 from runs.services.runs import RunUpload, number_of
 from runs.services.session_sets import SessionSetUpload, change_session_set
@@ -306,6 +307,8 @@ class SubmissionFile(APIView):
     @extend_schema(responses=FILE)
     def get(self, request: Request, **key: UUID) -> HttpResponseBase:
         found = visible(request, self.kind.model, key[self.kind.model.KEY])
+        if isinstance(found, Run):
+            check_file_released(found, request.user)
         return download(found.sha256, found.file_name)
 
 

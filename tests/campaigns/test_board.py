@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.campaigns.worlds import (
     run_of,
 )
 from tests.conftest import POOR, evaluate_all
+from tests.web.worlds import body_of
 
 pytestmark = pytest.mark.sqlite
 Clients = dict[str, APIClient]
@@ -57,6 +60,13 @@ def held(people: Clients, clock: Clock) -> Clients:
 def rows(client: APIClient, query: str = "") -> list[tuple[Any, str, str | None]]:
     found = client.get(f"{BOARD}{query}").json()["results"]
     return [(row["rank"], row["run"]["tag"], row["team_name"]) for row in found]
+
+
+def read(client: APIClient, path: str) -> int:
+    """The status of a download, which is read to its end."""
+    answer = client.get(path)
+    body_of(answer)
+    return int(answer.status_code)
 
 
 def step(to: Disclosure) -> None:
@@ -133,6 +143,34 @@ def test_names_are_hidden_until_their_instant_wherever_results_are_shown(held: C
     after = eve.get(BOARD, **same)
     assert (after.status_code, rows(eve)) == (200, rows(olga))
     assert eve.get(GENERAL).status_code == eve.get(f"/api/v1/runs/{run}/").status_code == 200
+
+
+def test_files_of_runs_are_released_with_their_phase_or_not_at_all(held: Clients) -> None:
+    olga, ann, ben, eve = (held[name] for name in ("olga", "ann", "ben", "eve"))
+
+    def release(audience: str, **fields: Any) -> None:
+        planned = olga.post(f"{PHASE}releases/", {"audience": audience, **fields}, format="json")
+        assert olga.post(f"{planned.json()['url']}now/").status_code == 200
+
+    release("participants")
+    run = next(row["run"]["id"] for row in ann.get(BOARD).json()["results"] if row["run"]["tag"] == "b1")
+    path = f"/api/v1/runs/{run}/file/"
+    assert [read(client, path) for client in (olga, ben, ann, eve)] == [200, 200, 403, 404]
+    release("public", with_run_files=True)
+    assert [read(client, path) for client in (olga, ben, ann, eve)] == [200] * 4
+
+
+def test_packets_have_the_names_of_their_release(held: Clients, clock: Clock) -> None:
+    Campaign.objects.update(anonymous_until=LIFTED)
+    planned = held["olga"].post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()
+    assert held["olga"].post(f"{planned['url']}now/").status_code == 200
+    for now in (LATE, LIFTED):
+        clock.now = now
+        answer = held["ann"].get(f"{PHASE}packet/")
+        overview = zipfile.ZipFile(io.BytesIO(body_of(answer))).read("overview.md").decode()
+        assert "apples: a2" in overview
+        assert "berries" not in overview
+        assert "b1" not in overview
 
 
 def test_names_that_wait_for_the_release_are_shown_with_it(held: Clients, clock: Clock) -> None:

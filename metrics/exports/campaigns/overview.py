@@ -7,14 +7,20 @@ from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.official import placed_entries
 from metrics.services.campaigns.reference import EntryValues
 from metrics.tables import NOTHING, mean_cell
-from runs.models import Entry
+from runs.models import Entry, Participation
+from runs.services.campaigns.names import hidden_tag, shown_names
 
 _ROLES = {Entry.Role.BASELINE: "baseline", Entry.Role.OUT_OF_COMPETITION: "out of competition"}
 
 
-def overview_table(edition: Edition, read: EntryValues) -> MeanTable:
-    """Return the official runs, best first by the primary measure, with baselines at their places without a rank."""
+def overview_table(edition: Edition, read: EntryValues, reader: Participation) -> MeanTable:
+    """Return the official runs, best first by the primary measure, with baselines at their places without a rank.
+
+    Names of other teams than the reader's are those of the moment of the edition: a packet stays as it was made.
+    """
     phase = edition.phase
+    teams = phase.campaign.participations.select_related("team", "campaign")
+    names_of = shown_names(phase, teams, reader, False, edition.at)
     places = placed_entries(read, edition.official)
     best = {
         measure.name: next(iter(sorted(_means(read, measure.name, places), reverse=not measure.lower_is_better)), None)
@@ -28,10 +34,12 @@ def overview_table(edition: Edition, read: EntryValues) -> MeanTable:
             top = best[measure.name]
             cell = mean_cell(measure, found, read.qrels.topics, (top, found[1]) if rank and top is not None else None)
             cells.append(MeanCell(cell.text, cell.best))
-        team = entry.participation.name if entry.participation else _ROLES.get(Entry.Role(entry.role), "")
+        name = names_of[entry.participation_id] if entry.participation_id else None
+        team = name.name if name else _ROLES.get(Entry.Role(entry.role), "")
+        tag = hidden_tag(entry) if name and name.hidden else entry.run.tag
         types = (entry.run_type,) if phase.run_types else ()
         place = str(rank) if rank else NOTHING
-        lines.append(MeanLine(f"{team}: {entry.run.tag}", False, cells, before=(place,), after=types))
+        lines.append(MeanLine(f"{team}: {tag}", False, cells, before=(place,), after=types))
     primary = read.measures[0]
     ranked = sum(rank is not None for _, rank in places)
     caption = [

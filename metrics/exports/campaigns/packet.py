@@ -88,7 +88,7 @@ def _files(edition: Edition, found: OwnResults) -> Iterator[tuple[str, bytes]]:
         if picture := _difference(found, one):
             files.append((f"{tag}.difference.svg", picture))
     if edition.whole:
-        table = overview_table(edition, found.read)
+        table = overview_table(edition, found.read, found.participation)
         files.append(("overview.tex", latex.written(table, f"{edition.phase.campaign.slug}-{edition.phase.slug}")))
         files.append(("overview.md", markdown.written(table)))
     names = ["README.txt", *(name for name, _ in files)]

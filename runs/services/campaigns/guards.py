@@ -1,11 +1,14 @@
-"""What campaigns forbid elsewhere: runs sent past an open phase, withdrawing entered runs, early releases."""
+"""What campaigns forbid elsewhere: runs sent past an open phase, withdrawing entered runs, early releases, files."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Q
 
-from runs.errors import Conflict
-from runs.models import Campaign, Collection, Entry, Participation, Phase, Run
+from runs.errors import Conflict, NotAllowed
+from runs.models import Campaign, Collection, Entry, Participation, Phase, Release, Run
+from runs.models.disclosure import is_participant
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, last_closing_time, phase_state
 
@@ -30,6 +33,25 @@ def check_not_entered(run: Run) -> None:
     if entry:
         message = f"run {run.tag} is entry {entry.number} of {entry.phase}; withdraw the entry first"
         raise Conflict(message, code="entered_in_phase")
+
+
+def check_file_released(run: Run, user: Any) -> None:
+    """Raise NotAllowed for the file of another team's run that takes part in a phase, unless a release of the phase
+    gave the files of runs to the user."""
+    phases = Phase.objects.filter(entries__run=run).exclude(entries__run=run, entries__state=Entry.State.WITHDRAWN)
+    entered = list(phases.select_related("campaign", "collection").distinct())
+    if not entered or Run.objects.owned_by(user).filter(pk=run.pk).exists():
+        return
+    if Collection.objects.managed_by(user).filter(pk=run.collection_id).exists():
+        return
+    for phase in entered:
+        given = Release.objects.filter(phase=phase, with_run_files=True).exclude(done_at=None)
+        public = given.filter(audience=Release.Audience.PUBLIC)
+        participants = given.filter(audience=Release.Audience.PARTICIPANTS)
+        if public.exists() or (participants.exists() and is_participant(user, phase)):
+            return
+    message = f"run {run.tag} takes part in {entered[0]}; the organisers have not released the files of its runs"
+    raise NotAllowed(message)
 
 
 def check_phases_over(collection: Collection) -> None:
