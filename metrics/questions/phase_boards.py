@@ -20,7 +20,7 @@ from runs.errors import Blind
 from runs.models import Entry, Phase, Release, sees_board
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
-from runs.services.campaigns.names import shown_names
+from runs.services.campaigns.names import hides
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,13 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
         return None
     # Of the other phases of the campaign, too: the entries afterwards are theirs.
     entries = Entry.objects.filter(phase__campaign=found.campaign_id, phase__collection=found.collection_id)
-    columns = ("pk", "phase", "state", "role", "label", "late", "run_type", "priority", "chosen")
-    rows = list(entries.order_by("pk").values_list(*columns))
-    teams = found.campaign.participations.select_related("team", "campaign").order_by("pk")
-    names = shown_names(found, teams, reader.own, reader.organiser, reader.now)
+    columns = ("phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen")
+    rows = list(entries.order_by("phase", "number").values_list(*columns))
+    disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
+    names = [
+        (*team, until, hides(found.campaign, until, disclosure, reader.now))
+        for *team, until in teams.values_list("pk", "team__slug", "name", "pseudonym", "anonymous_until")
+    ]
     releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
     own = reader.own.pk if reader.own else None
     state = repr((rows, names, list(releases), found.selection, found.measures, own, reader.organiser))

@@ -11,6 +11,7 @@ to values;
 `python -m tests.benchmarks sessions` reads 10,000 sessions of each format and scores them from their stored form;
 `python -m tests.benchmarks session-sets` uploads and evaluates the same and reads every answer;
 `python -m tests.benchmarks parameters` migrates 50,000 runs of 30 parameters, filters, counts, arranges and edits them;
+`python -m tests.benchmarks campaigns` reads the leaderboard of a phase of 200 teams with 5 entries each over HTTP;
 `python -m tests.benchmarks pages` loads the pages of a site with 1,000 runs in Chromium, on a desk and on a phone.
 """
 
@@ -26,6 +27,7 @@ import httpx
 import numpy as np
 
 from tests.benchmarks.board import measure_boards
+from tests.benchmarks.campaigns import measure_campaigns
 from tests.benchmarks.load import measure_load
 from tests.benchmarks.pages import measure_pages
 from tests.benchmarks.parameters import measure_parameters
@@ -98,6 +100,7 @@ PARTS = {
     "board": measure_boards,
     "standings": measure_standings,
     "parameters": measure_parameters,
+    "campaigns": measure_campaigns,
     "load": measure_load,
     "pages": measure_pages,
 }

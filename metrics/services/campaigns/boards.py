@@ -6,7 +6,10 @@ import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from metrics.engine.errors import StatisticsError
 from metrics.services.boards.leaderboard import Among, BoardQuery, Leaderboard, Row, read_leaderboard, read_whole_board
@@ -20,7 +23,6 @@ from runs.services.campaigns.selection import official
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
 _ENTERED, _COMPETING = Entry.State.ENTERED, Entry.Role.COMPETING
-_WITH = ("phase", "participation__team", "participation__campaign")
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class PhaseQuery:
 
 @dataclass(frozen=True)
 class PhaseBoard:
-    """A leaderboard whose rows have hidden names replaced, the entry of each run, and the names of teams by their
-    keys."""
+    """A leaderboard whose rows have hidden names replaced, the entry of each row's run, and the names of their teams by
+    their keys."""
 
     board: Leaderboard
     standings: Standings | None
@@ -74,32 +76,50 @@ def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: 
     read = read_whole_board if whole else read_leaderboard
     board = read(collection=phase.collection, query=board_query)
     standings = read_standings(board=board, query=asked) if asked else None
-    teams = {entry.participation for entry in entries.values() if entry.participation}
+    shown = Entry.objects.filter(pk__in=[entries[row.run.pk].pk for row in board.rows]).defer("answers")
+    shown = shown.select_related("phase", "participation__team", "participation__campaign")
+    found = {entry.run_id: entry for entry in shown}
+    teams = {entry.participation for entry in found.values() if entry.participation}
     names = shown_names(phase, teams, reader.own, reader.organiser, reader.now)
-    rows = [_masked(row, entries[row.run.pk], names) for row in board.rows]
-    return PhaseBoard(replace(board, rows=rows), standings, entries, names)
+    rows = [_masked(row, found[row.run.pk], names) for row in board.rows]
+    return PhaseBoard(replace(board, rows=rows), standings, found, names)
 
 
-def _entries(phase: Phase, view: str, reader: Reader) -> list[Entry]:
+class _Entry(NamedTuple):
+    """What decides about the place of an entry; a phase may have thousands."""
+
+    pk: UUID
+    run_id: UUID
+    role: str
+    late: bool
+    run_type: str
+    afterwards: bool = False
+
+
+def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]:
+    rows = entries.order_by("phase", "number").values_list("pk", "run_id", "role", "late", "run_type")
+    return [_Entry(*row, afterwards) for row in rows]
+
+
+def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
-    rows = Entry.objects.filter(phase=phase, state=_ENTERED).defer("answers").select_related(*_WITH)
+    rows = Entry.objects.filter(phase=phase, state=_ENTERED)
     if view == LATE:
-        return list(rows.filter(late=True))
-    on_time = list(rows.filter(late=False))
+        return _read(rows.filter(late=True))
+    on_time = _read(rows.filter(late=False))
     if view == ALL:
         return on_time
     if view == AFTERWARDS:
-        later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS).select_related(*_WITH)
+        later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
         later = later.filter(phase__campaign=phase.campaign_id, phase__collection=phase.collection_id)
         if not reader.organiser:
             later = later.filter(participation=reader.own)
-        on_time = [*_official(phase, on_time), *later]
-        return list({entry.run_id: entry for entry in on_time}.values())
+        return [*_official(phase, on_time), *_read(later, afterwards=phase.kind != Phase.Kind.AFTERWARDS)]
     return _official(phase, on_time)
 
 
-def _official(phase: Phase, on_time: list[Entry]) -> list[Entry]:
+def _official(phase: Phase, on_time: list[_Entry]) -> list[_Entry]:
     done = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-done_at", "-audience").first()
     if phase.selection == Phase.Selection.ALL:
         return on_time
@@ -112,11 +132,11 @@ def _official(phase: Phase, on_time: list[Entry]) -> list[Entry]:
     return [entry for entry in on_time if entry.role != _COMPETING or str(entry.pk) in chosen]
 
 
-def _is_ranked(entry: Entry) -> bool:
-    return entry.role == _COMPETING and not entry.late and entry.phase.kind != Phase.Kind.AFTERWARDS
+def _is_ranked(entry: _Entry) -> bool:
+    return entry.role == _COMPETING and not (entry.late or entry.afterwards)
 
 
-def _rows(entries: Iterable[Entry], query: PhaseQuery) -> frozenset[UUID] | None:
+def _rows(entries: Iterable[_Entry], query: PhaseQuery) -> frozenset[UUID] | None:
     """Return the runs whose rows are asked for, or None for all."""
     if query.run_type is None and query.role is None:
         return None

@@ -43,10 +43,15 @@ def hidden_until(participation: Participation) -> datetime | None:
 
 def is_hidden(participation: Participation, disclosure: Disclosure, now: datetime) -> bool:
     """Return whether the name of a team is hidden now from all but organisers and the team itself."""
-    until = hidden_until(participation)
+    return hides(participation.campaign, participation.anonymous_until, disclosure, now)
+
+
+def hides(campaign: Campaign, own_until: datetime | None, disclosure: Disclosure, now: datetime) -> bool:
+    """Return whether a campaign hides the name of a team with this instant of its own."""
+    until = own_until or campaign.anonymous_until
     if until is not None and now < until:
         return True
-    by_release = participation.campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE
+    by_release = campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE
     return by_release and disclosure < Disclosure.PARTICIPANTS
 
 
