@@ -226,6 +226,10 @@ def _check_time(asked: Asked, phase: Phase) -> bool:
     if state == PhaseState.CLOSED and not asked.on_behalf:
         message = f"phase {phase.slug} is closed; the last byte of your run arrived at {said(asked.arrived_at)}"
         raise Conflict(message, code="phase_closed")
+    disclosed = phase.collection.disclosure >= Disclosure.TEAMS
+    if phase.kind == Phase.Kind.AFTERWARDS and not disclosed:
+        message = f"phase {phase.slug} takes entries when results on {phase.collection} are released to teams"
+        raise Conflict(message, code="release_needed")
     # Organisers may still enter for a team that forgot, until participants see everything.
     hidden = Collection.objects.filter(pk=phase.collection_id, blind=True, shown_to__lt=Disclosure.PARTICIPANTS)
     if phase.kind == Phase.Kind.EVALUATION and not hidden.exists():
