@@ -55,6 +55,8 @@ MASKS = (
     (re.compile(r"\d{1,2} [A-Z][a-z]{2}(?: \d{4})?, \d\d:\d\d(?::\d\d)?"), "<time>"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "<id>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
+    # Of a snapshot, which has the name of its world.
+    (re.compile(r"(?<![0-9a-f])[0-9a-f]{20}(?![0-9a-f])"), "<code>"),
     (re.compile(r"world-\w"), "<world>"),
     (re.compile(r'csrfmiddlewaretoken" value="\w+'), "<csrf>"),
 )
