@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 from .answers import Answer, Listed
 from .errors import Ambiguous, NotFound
@@ -60,7 +61,7 @@ class Campaign:
 
     def config(self, form: str = "yaml") -> bytes:
         """Return what its organisers set, as a file in `yaml` or `json`."""
-        return self._hub._run(self._hub._bytes(f"{self.path}config/?format={form}"))  # type: ignore[no-any-return]
+        return self._hub._run(self._hub._bytes(f"{self.path}config/?format={quote(form)}"))  # type: ignore[no-any-return]
 
     def put_config(self, source: Any, *, dry_run: bool = False) -> ConfigChanges:
         """Make it what a file says, all or nothing; return the changes, with `dry_run` those that there would be.

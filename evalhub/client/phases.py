@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Literal, overload
+from urllib.parse import quote
 
 from .answers import Answer, Board, Check, Listed
 from .errors import NotFound
@@ -228,7 +229,8 @@ class Phase:
 
     def packet(self, team: str | None = None) -> bytes:
         """Return the results of the caller's team as a zip file, or for organisers those of a `team`."""
-        return self._hub._run(self._hub._bytes(f"{self.path}packet/{f'?team={team}' if team else ''}"))  # type: ignore[no-any-return]
+        asked = f"?team={quote(team)}" if team else ""
+        return self._hub._run(self._hub._bytes(f"{self.path}packet/{asked}"))  # type: ignore[no-any-return]
 
     def results(self, team: str | None = None, **parameters: Any) -> Answer:
         """Return the values of the caller's team, or for organisers of a `team`, beside the reference set."""
