@@ -22,6 +22,7 @@ def takes_part(name: str) -> bool:
     return CampaignMember.objects.filter(user__username=name, participation__team__slug="apples", left_at=None).exists()
 
 
+@pytest.mark.queries
 def test_a_user_is_invited_and_takes_part(people: Clients, clock: Clock) -> None:
     """Eve, who is not in the team, becomes a member of it; Abe, who is, takes part alone."""
     make_campaign(people["olga"])
@@ -56,6 +57,7 @@ def test_a_refused_invitation_changes_nothing(people: Clients, clock: Clock) -> 
     assert User.objects.get(username="ben").invitations.count() == 1
 
 
+@pytest.mark.queries
 def test_a_link_is_for_one_campaign_expires_and_can_be_revoked(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201

@@ -110,6 +110,7 @@ def test_times_are_refused_where_a_zone_has_none(people: Clients) -> None:
     assert Phase.objects.get().opens_at.isoformat() == "2027-03-28T01:30:00+00:00"
 
 
+@pytest.mark.queries
 def test_a_team_registers_signs_enters_and_orders(people: Clients, clock: Clock) -> None:
     form = [{"key": "first_stage", "label": "First stage", "required": True},
             {"key": "parts", "label": "Parts", "type": "choices", "choices": ["a", "b"]},
@@ -189,6 +190,7 @@ def test_no_page_of_a_team_is_there_for_another(people: Clients, clock: Clock) -
     assert (entry.state, entry.priority) == ("entered", 1)
 
 
+@pytest.mark.queries
 def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"], run_types=[{"key": "manual", "label": "Manual"}])
     Campaign.objects.update(registration="approval")
@@ -238,6 +240,7 @@ def test_the_desk_counts_and_acts(people: Clients, clock: Clock) -> None:
     assert Participation.objects.get(team__slug="berries").state == "removed"
 
 
+@pytest.mark.queries
 def test_organisers_post_notices_and_read_the_outbox(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
@@ -279,6 +282,7 @@ def test_more_teams_and_entries_need_no_more_queries(people: Clients, clock: Clo
     assert max(before.values()) < 40, before
 
 
+@pytest.mark.queries
 def test_results_are_released_from_the_desk(people: Clients, clock: Clock) -> None:
     make_campaign(people["olga"])
     assert register(people["ann"], "apples").status_code == 201
