@@ -299,6 +299,24 @@ def test_that_something_is_evaluated_is_told_where_the_phase_gives_feedback(cup:
         assert sorted(row[:2] for row in told()) == events, (feedback, state)
 
 
+def test_a_failure_counts_as_an_attempt_unless_it_is_the_servers_fault(cup: Clients, clock: Clock) -> None:
+    clock.now = OPENS
+    enter(cup["ann"], "dense")
+    enter(cup["olga"], "bm25", role="baseline", label="BM25")
+    for tag, code, said in (
+        ("dense", "evaluation_crashed", "does not count as an attempt"),
+        ("dense", "run_deleted", "It counts as an attempt"),
+        ("bm25", "evaluation_crashed", None),
+    ):  # fmt: skip
+        Mail.objects.all().delete()
+        ended = Evaluation.objects.filter(run__tag=tag)
+        ended.update(state="failed", error_code=code)
+        with transaction.atomic():
+            announce_ended(Evaluation, ended.values_list("pk", flat=True))
+        text = Mail.objects.get(event="entry.failed").text
+        assert said in text if said else "attempt" not in text, (tag, code)
+
+
 def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clients, clock: Clock) -> None:
     olga, at = cup["olga"], LATE + timedelta(days=1)
     clock.now = OPENS

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from metrics.models import EVALUATIONS, Comparison, Evaluation, Job
 from runs.models import Collection, Qrels, Team, UnannouncedEvaluations
+from runs.services.campaigns.entries import OUR_FAULT
 from runs.services.campaigns.telling import tell_evaluated
 from runs.services.webhooks.events import comparison_compared, evaluations_done, submission_ended
 
@@ -40,10 +41,9 @@ def announce_ended(kind: type[Job], pks: Iterable[Any]) -> None:
 def _tell_entered(pks: list[Any]) -> None:
     """Tell of the evaluations of runs that are entered in campaigns, which few are."""
     entered = Evaluation.objects.counting().live().filter(pk__in=pks, run__entries__isnull=False)
-    for state in (Evaluation.State.EVALUATED, Evaluation.State.FAILED):
-        runs = list(entered.filter(state=state).values_list("run", flat=True).distinct())
-        if runs:
-            tell_evaluated(runs, failed=state == Evaluation.State.FAILED)
+    ended = entered.filter(state__in=(Evaluation.State.EVALUATED, Evaluation.State.FAILED)).distinct()
+    for run, state, code in ended.values_list("run", "state", "error_code"):
+        tell_evaluated(run, failed=state == Evaluation.State.FAILED, our_fault=code in OUR_FAULT)
 
 
 def announce_compared(stored: Comparison) -> None:

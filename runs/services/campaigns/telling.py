@@ -6,7 +6,7 @@ where the phase gives feedback. Who is told of an event is decided here and nowh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -96,21 +96,25 @@ def tell_ended(entry: Entry, state: Entry.State, reason: str) -> None:
     _of_entry(event, entry, f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, is {state}", text + more)
 
 
-def tell_evaluated(runs: Iterable[UUID], failed: bool) -> None:
-    """Tell the teams of these runs that their evaluation has ended, where the phase gives feedback; and organisers of
-    one that failed, anywhere."""
-    entered = Entry.objects.filter(run__in=list(runs), state=Entry.State.ENTERED)
+def tell_evaluated(run: UUID, *, failed: bool, our_fault: bool = False) -> None:
+    """Tell the teams of a run that its evaluation has ended, where the phase gives feedback; and organisers of one that
+    failed, anywhere. An entry does not count as an attempt while its evaluation has failed by `our_fault`."""
+    entered = Entry.objects.filter(run=run, state=Entry.State.ENTERED)
     of = ("phase__campaign", "phase__collection", "run", "participation")
     for entry in entered.select_related(*of):
         event = Event.ENTRY_FAILED if failed else Event.ENTRY_EVALUATED
         open_to_team = gives_feedback(entry.phase, "own", "board")
         if not (open_to_team or failed):
             continue
-        happened = "could not be evaluated; it will not count as an attempt" if failed else "is evaluated"
-        subject = f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, {happened.partition(';')[0]}"
+        happened = "could not be evaluated" if failed else "is evaluated"
+        subject = f"{entry.phase.name}: entry {entry.number}, {entry.run.tag}, {happened}"
+        counts = ""
+        if failed and entry.role == Entry.Role.COMPETING:
+            free = " The fault is the server's: as long as that is so, the entry does not count as an attempt."
+            counts = free if our_fault else " It counts as an attempt."
         teams = [entry.participation] if entry.participation and open_to_team else []
         about = _about(entry, "failed" if failed else "evaluated")
-        text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}."
+        text = f"Entry {entry.number}, {entry.run.tag}, of phase {entry.phase.name} {happened}.{counts}"
         path, campaign = f"entries/{entry.pk}/", entry.phase.campaign
         tell(event, campaign, teams, organisers=failed, subject=subject, text=text, path=path, about=about)
 
