@@ -160,6 +160,37 @@ def test_files_of_runs_are_released_with_their_phase_or_not_at_all(held: Clients
     assert [read(client, path) for client in (olga, ben, ann, eve)] == [200] * 4
 
 
+def test_who_is_disqualified_after_the_public_release_stays_with_the_reason(held: Clients) -> None:
+    olga, eve = held["olga"], held["eve"]
+
+    def disqualify(tag: str) -> None:
+        (entry,) = (one for one in olga.get(f"{PHASE}entries/").json()["results"] if one["tag"] == tag)
+        assert olga.post(f"{entry['url']}disqualify/", {"reason": f"of {tag}"}, format="json").status_code == 200
+
+    disqualify("b1")
+    planned = olga.post(f"{PHASE}releases/", {"audience": "public"}, format="json").json()
+    assert olga.post(f"{planned['url']}now/").status_code == 200
+    before = eve.get(BOARD)
+    assert sorted(rows(eve), key=str) == [(1, "a2", "apples"), (2, "a1", "apples"), (None, "bm25", None)]
+    frozen = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
+    disqualify("a2")
+    after = eve.get(BOARD, headers={"If-None-Match": before["ETag"]})
+    assert after.status_code == 200
+    assert sorted(rows(eve), key=str) == [(1, "a1", "apples"), (None, "a2", "apples"), (None, "bm25", None)]
+    told = {row["run"]["tag"]: row["entry"] for row in after.json()["results"]}
+    assert [(told[tag]["state"], told[tag]["state_reason"]) for tag in ("a1", "a2")] == [
+        ("entered", ""), ("disqualified", "of a2"),
+    ]  # fmt: skip
+    assert after.json()["ranked"] == 1
+    again = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()["sha256"]
+    ranks = {}
+    for sha256 in (frozen, again):
+        (phase,) = eve.get(f"/api/v1/snapshots/{sha256}/").json()["manifest"]["phases"]
+        ranks[sha256] = {one["tag"]: one.get("rank") for one in phase["entries"] if one["team"]}
+    assert (ranks[frozen]["a2"], ranks[frozen]["a1"]) == (1, 2)
+    assert (ranks[again]["a2"], ranks[again]["a1"]) == (None, 1)
+
+
 def test_packets_have_the_names_of_their_release(held: Clients, clock: Clock) -> None:
     Campaign.objects.update(anonymous_until=LIFTED)
     planned = held["olga"].post(f"{PHASE}releases/", {"audience": "participants"}, format="json").json()

@@ -176,6 +176,32 @@ def test_a_release_decides_what_a_team_is_told(held: Clients, clock: Clock) -> N
     assert ann.get(f"{PHASE}results/").json()["qrels"] == 2
 
 
+def test_a_removed_team_leaves_with_the_next_release_and_no_packet_before(held: Clients, clock: Clock) -> None:
+    olga, ann = held["olga"], held["ann"]
+
+    def release(audience: str) -> None:
+        made = olga.post(f"{PHASE}releases/", {"audience": audience}, format="json").json()
+        assert olga.post(f"{made['url']}now/", {}, format="json").status_code == 200
+
+    release("teams")
+    first = ann.get(f"{PHASE}packet/")
+    medians = ann.get(f"{PHASE}results/").json()["reference_sets"]
+    clock.now += timedelta(days=1)
+    removal = {"state": "removed", "reason": "fraud"}
+    assert olga.patch(f"{CAMPAIGN}teams/berries/", removal, format="json").status_code == 200
+    ended = {one["tag"]: (one["state"], one["state_reason"]) for one in olga.get(f"{PHASE}entries/").json()["results"]}
+    assert {ended[f"ben{number}"] for number in range(3)} == {("disqualified", "fraud")}
+    assert ended["ann0"] == ("entered", "")
+    assert ann.get(f"{PHASE}packet/").content == first.content
+    assert ann.get(f"{PHASE}results/").json()["reference_sets"] == medians
+    assert held["ben"].get(f"{PHASE}packet/").status_code in (403, 404)
+    release("participants")
+    later = opened(ann.get(f"{PHASE}packet/"))
+    assert {row["n"] for row in table(later, "topics.tsv")} == {"3"}
+    assert {row["n"] for row in table(opened(first), "topics.tsv")} == {"6"}
+    assert b"ben" not in b"".join(later.read(name) for name in later.namelist())
+
+
 def test_names_are_hidden_in_what_is_given_out(held: Clients, clock: Clock) -> None:
     """Until the instant packets and snapshots have pseudonyms; those given out stay so, and later ones have names."""
     olga, ann = held["olga"], held["ann"]

@@ -43,6 +43,8 @@ class EntryOfRow(TypedDict):
     priority: int | None
     late: bool
     chosen: bool
+    state: Annotated[str, OneOf(Entry.State.choices), "disqualified: after the public release, without a rank"]
+    state_reason: Annotated[str, "why it was disqualified"]
 
 
 class PhaseRow(answers.Row):
@@ -120,5 +122,7 @@ def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:
         priority=entry.priority,
         late=entry.late,
         chosen=entry.chosen,
+        state=entry.state,
+        state_reason=entry.state_reason,
     )
     return {"entry": of_row, "team_name": name.name if name else None, "name_hidden": bool(name and name.hidden)}

@@ -22,7 +22,7 @@ from runs.services.campaigns.selection import official
 
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
-_ENTERED, _COMPETING = Entry.State.ENTERED, Entry.Role.COMPETING
+_ENTERED, _DISQUALIFIED, _COMPETING = Entry.State.ENTERED, Entry.State.DISQUALIFIED, Entry.Role.COMPETING
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ class PhaseBoard:
 def read_phase_board(*, phase: Phase, query: PhaseQuery, reader: Reader, whole: bool = False) -> PhaseBoard:
     """Return a page of the leaderboard of a phase, or with `whole` all rows.
 
-    Baselines and entries out of competition stand at their place without a rank, and so do late entries. They are in
-    no tier; one of them may be the baseline of the statistics, alone. Raise the errors of leaderboards.
+    Baselines and entries out of competition stand at their place without a rank, and so do late entries and those that
+    were disqualified after the public release. They are in no tier; one of them may be the baseline of the statistics,
+    alone. Raise the errors of leaderboards.
     """
     entries = {entry.run_id: entry for entry in _entries(phase, query.view, reader)}
     beside = frozenset(run for run, entry in entries.items() if not _is_ranked(entry))
@@ -93,11 +94,12 @@ class _Entry(NamedTuple):
     role: str
     late: bool
     run_type: str
+    state: str
     afterwards: bool = False
 
 
 def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]:
-    rows = entries.order_by("phase", "number").values_list("pk", "run_id", "role", "late", "run_type")
+    rows = entries.order_by("phase", "number").values_list("pk", "run_id", "role", "late", "run_type", "state")
     return [_Entry(*row, afterwards) for row in rows]
 
 
@@ -107,7 +109,7 @@ def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
     rows = Entry.objects.filter(phase=phase, state=_ENTERED)
     if view == LATE:
         return _read(rows.filter(late=True))
-    on_time = _read(rows.filter(late=False))
+    on_time = _stood(phase, _read(Entry.objects.filter(phase=phase, late=False).exclude(state=Entry.State.WITHDRAWN)))
     if view == ALL:
         return on_time
     if view == AFTERWARDS:
@@ -117,6 +119,16 @@ def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
             later = later.filter(participation=reader.own)
         return [*_official(phase, on_time), *_read(later, afterwards=phase.kind != Phase.Kind.AFTERWARDS)]
     return _official(phase, on_time)
+
+
+def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
+    """Leave out disqualified entries, but for those that stood on the official leaderboard when it was released to the
+    public: who read it then finds them with the reason."""
+    if all(entry.state == _ENTERED for entry in entries):
+        return entries
+    public = Release.objects.filter(phase=phase, audience=Release.Audience.PUBLIC).exclude(done_at=None).first()
+    stood = set(public.official) if public else set()
+    return [entry for entry in entries if entry.state == _ENTERED or str(entry.pk) in stood]
 
 
 def _official(phase: Phase, on_time: list[_Entry]) -> list[_Entry]:
@@ -133,7 +145,7 @@ def _official(phase: Phase, on_time: list[_Entry]) -> list[_Entry]:
 
 
 def _is_ranked(entry: _Entry) -> bool:
-    return entry.role == _COMPETING and not (entry.late or entry.afterwards)
+    return entry.role == _COMPETING and not (entry.late or entry.afterwards or entry.state == _DISQUALIFIED)
 
 
 def _rows(entries: Iterable[_Entry], query: PhaseQuery) -> frozenset[UUID] | None:
