@@ -165,6 +165,14 @@ class Phase(models.Model):
     )
     chosen_max = models.PositiveIntegerField(default=1, db_default=1, help_text="entries that a team may choose")
     must_answer_all = models.BooleanField(default=False, help_text="refuse a run without an answer to a topic")
+    max_documents = models.PositiveIntegerField(null=True, blank=True, help_text="of a run, for each topic")
+    naming = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="the pattern of tags, such as {team}-{run_type}-{priority}",
+    )
 
     class Meta:
         ordering = ("campaign", "place", "opens_at", "id")
@@ -175,7 +183,10 @@ class Phase(models.Model):
                 condition=Q(late_closes_at=None) | Q(late_closes_at__gte=F("closes_at")),
                 name="phase_ends_late_after_it_closes",
             ),
-            *(_at_least_one(name) for name in ("slots", "attempts_daily", "attempts_total", "chosen_max")),
+            *(
+                _at_least_one(name)
+                for name in ("slots", "attempts_daily", "attempts_total", "chosen_max", "max_documents")
+            ),
             models.CheckConstraint(
                 condition=~Q(kind="evaluation") | Q(feedback="none"), name="no_feedback_in_an_evaluation"
             ),

@@ -58,6 +58,7 @@ class RunUpload(Upload[Run]):
         finally:
             source.close()
         summary.report.check()
+        self.check_summary(summary)
         if self._is_numbered:
             # The tag of the file is not meant.
             summary.report.drop_warnings("tag_differs")
@@ -84,6 +85,9 @@ class RunUpload(Upload[Run]):
             known_documents=known.summary.count if known else 0,
             known_warnings=report_as_json(known.summary.report) if known else {},
         )
+
+    def check_summary(self, summary: RunSummary) -> None:
+        """Refuse a file for what it contains. A run outside campaigns is taken as it is."""
 
     @property
     def _is_numbered(self) -> bool:

@@ -259,6 +259,70 @@ def test_a_phase_may_ask_for_all_topics(cup: Clients) -> None:
     assert enter(cup["ann"], "whole").status_code == 201
 
 
+@pytest.mark.sqlite
+def test_a_phase_may_limit_the_documents_of_a_topic(cup: Clients, clock: Clock, anonymous: APIClient) -> None:
+    lines = ["1 Q0 a 1 3.0 deep", "2 Q0 a 1 3.0 deep", "1 Q0 b 2 2.0 deep", "2 Q0 b 2 2.0 deep", "1 Q0 c 3 1.0 deep"]
+    deep, flat = ("".join(f"{line}\n" for line in some) for some in (lines, lines[:4]))
+    clock.now = OPENS - TICK
+    stored = upload(cup["ann"], "collections/dark/runs/", deep.replace("deep", "before"), team="apples").json()["id"]
+    clock.now = OPENS
+    assert code_of(cup["olga"].patch(PHASE, {"max_documents": 0}, format="json")) == (400, "invalid")
+    cup["olga"].patch(PHASE, {"max_documents": 2}, format="json")
+    assert anonymous.get(PHASE).json()["max_documents"] == 2
+    for refused, pointer in (
+        (enter(cup["ann"], "deep", deep), "/file"), (enter(cup["ann"], "deep", deep, dry_run="true"), "/file"),
+        (cup["ann"].post(f"{PHASE}entries/", {"run": stored}, format="json"), "/run"),
+    ):  # fmt: skip
+        assert code_of(refused) == (422, "too_many_documents_per_topic")
+        (error,) = refused.json()["errors"]
+        assert (error["pointer"], "topic 1 has 3 documents" in str(error)) == (pointer, True)
+    assert (Entry.objects.count(), enter(cup["ann"], "deep", flat).status_code) == (0, 201)
+    cup["olga"].patch(PHASE, {"max_documents": 3}, format="json")
+    assert cup["ann"].post(f"{PHASE}entries/", {"run": stored}, format="json").status_code == 201
+
+
+@pytest.mark.sqlite
+def test_a_phase_may_say_how_tags_are_formed(cup: Clients) -> None:
+    form = [
+        {"key": "lang", "type": "choice", "choices": ["en", "de"], "required": True},
+        {"key": "stage", "type": "text", "required": True},
+        {"key": "model", "type": "choice", "choices": ["a b"], "required": True},
+    ]
+    types = [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "Manual"}]
+    cup["olga"].patch(PHASE, {"form": form, "run_types": types}, format="json")
+    for wrong in (
+        "{team}", "plain", "{team}-{stage}", "{model}-{name}", "{nope}{name}", "{name}-{name}", "{name", "{name} x",
+    ):  # fmt: skip
+        refused = cup["olga"].patch(PHASE, {"naming": wrong}, format="json")
+        assert (code_of(refused), refused.json()["errors"][0]["pointer"]) == ((400, "invalid"), "/naming"), wrong
+    pattern = "{team}-{lang}-{run_type}-{priority}"
+    assert cup["olga"].patch(PHASE, {"naming": pattern}, format="json").json()["naming"] == pattern
+    # What the pattern names stays in the form.
+    assert code_of(cup["olga"].patch(PHASE, {"form": form[1:]}, format="json")) == (400, "invalid")
+
+    def entered(tag: str, **fields: Any) -> Any:
+        answers = '{"lang": "en", "stage": "BM25", "model": "a b"}'
+        return enter(cup["ann"], tag, run_type="automatic", answers=answers, **fields)
+
+    for tag, priority in (
+        ("mine", 1), ("apples-de-automatic-1", 1), ("apples-en-manual-1", 1), ("berries-en-automatic-1", 1),
+        ("apples-en-automatic-2", 1), ("apples-en-automatic-x", None),
+    ):  # fmt: skip
+        refused = entered(tag, **({"priority": priority} if priority else {}))
+        assert code_of(refused) == (422, "wrong_tag"), tag
+    assert "apples-en-automatic-{priority}" in str(refused.json())
+    first = entered("Apples-en-automatic-1", priority=1).json()
+    for change in ({"run_type": "manual"}, {"answers": {"lang": "de", "stage": "x", "model": "a b"}}):
+        assert code_of(cup["ann"].patch(first["url"], change, format="json")) == (422, "wrong_tag")
+    kept = {"answers": {"lang": "en", "stage": "DPR", "model": "a b"}}
+    assert cup["ann"].patch(first["url"], kept, format="json").status_code == 200
+    # Priorities close up behind a withdrawn entry, so that the number in a tag may be any.
+    assert entered("apples-en-automatic-2").json()["priority"] == 2
+    cup["ann"].post(f"{first['url']}withdraw/")
+    assert entered("apples-en-automatic-3").json()["priority"] == 2
+    assert enter(cup["olga"], "bm25", role="baseline", label="BM25").status_code == 201
+
+
 def test_a_receipt_that_is_asked_for_again_after_the_end_is_the_same(cup: Clients, clock: Clock) -> None:
     key = str(uuid.uuid4())
     clock.now = CLOSES - TICK

@@ -60,6 +60,7 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     phase = {
         "name": "Task 1", "collection": "dark", "kind": "evaluation", "zone": "AoE", "opens_at_day": "2027-04-02",
         "opens_at_time": "00:00", "closes_at_day": "2027-05-01", "measures": "nDCG@10, AP", "slots": "3",
+        "max_documents": "100", "naming": "{team}-{run_type}-{name}",
         "run_types": "automatic = Automatic\nmanual", "field-0-label": "First stage", "field-0-type": "choice",
         "field-0-choices": "BM25\nSPLADE", "field-0-required": "on", "field-1-label": "Mail", "field-1-private": "on",
         "field-1-type": "text", "field-2-type": "text",
@@ -77,6 +78,7 @@ def test_an_organiser_sets_up_a_campaign(people: Clients) -> None:
     assert [(one["key"], one["type"], one["public"]) for one in stored.form] == [
         ("first_stage", "choice", True), ("mail", "text", False)
     ]  # fmt: skip
+    assert (stored.max_documents, stored.naming) == (100, "{team}-{run_type}-{name}")
     assert stored.run_types == [{"key": "automatic", "label": "Automatic"}, {"key": "manual", "label": "manual"}]
     assert "Agreement Terms added." in send(olga, f"{desk}agreements/", title="Terms", text="*Be fair.*",
                                             required_of="each_member")  # fmt: skip

@@ -129,9 +129,12 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
     phase, read = frozen.phase, frozen.read
     told = ("slug", "name", "description", "kind", "zone", "slots", "attempts_daily", "attempts_total", "selection",
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
+    # Left out where there are none, so that snapshots without them keep their hash.
+    rules = {name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)}
     times = {name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")}
     return {
         **{name: getattr(phase, name) for name in told},
+        **rules,
         **times,
         "form": [field for field in phase.form if field.get("public", True)],
         "extensions": [

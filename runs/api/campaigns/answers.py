@@ -96,6 +96,8 @@ class Phase(TypedDict):
     run_types: list[RunType]
     form: list[FormField]
     must_answer_all: bool
+    max_documents: Annotated[int | None, "of a run, for each topic; null: no limit"]
+    naming: Annotated[str, "the pattern of tags, as in {team}-{run_type}-{priority}; empty: any tag"]
     extensions: Annotated[list[Extension], "for all teams, and that of the caller's; organisers see every one"]
     now: Annotated[datetime, "by the database's clock, which decides"]
     entries: Annotated[int | None, "for organisers"]
@@ -291,6 +293,8 @@ def phase_answer(
         run_types=found.run_types,
         form=found.form,
         must_answer_all=found.must_answer_all,
+        max_documents=found.max_documents,
+        naming=found.naming,
         extensions=[extension_answer(one) for one in seen],
         now=now,
         entries=found.entries.count() if organiser else None,

@@ -119,6 +119,10 @@ class PhaseChangeSerializer(TimesSerializer):
     selection = ChoiceField(choices=Phase.Selection.choices, required=False)
     chosen_max = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
     must_answer_all = serializers.BooleanField(required=False)
+    max_documents = serializers.IntegerField(
+        min_value=1, max_value=_MOST, required=False, allow_null=True, help_text="of a run, for each topic"
+    )
+    naming = _line(100, required=False, allow_blank=True, help_text="of tags, as in {team}-{run_type}-{priority}")
 
     def validate_collection(self, found: Collection) -> Collection:
         if not Collection.objects.visible_to(self.context["request"].user).filter(pk=found.pk).exists():

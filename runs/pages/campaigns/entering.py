@@ -99,7 +99,7 @@ class _EntryForm(FormPage):
             "given": given,
             "answers": answer_rows(phase.form, answers_in(given, phase.form) if given else {}),
             "most_bytes": settings.EVALHUB_MAX_UPLOAD_BYTES,
-            "most_tag": MAX_TAG,
+            "most_tag": None if phase.naming else MAX_TAG,
             **self.about(request, phase),
             **told,
         }

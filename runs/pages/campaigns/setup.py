@@ -163,11 +163,11 @@ class AgreementsPage(ChangingDeskPage):
 
 _PHASE_TEXTS = ("name", "description", "collection", "kind", "feedback", "selection")
 _KEPT = ("feedback", "selection", "chosen_max")
-_LIMITS = ("slots", "attempts_daily", "attempts_total")
+_LIMITS = ("slots", "attempts_daily", "attempts_total", "max_documents")
 _TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True}
 _PHASE_FORM = (
-    "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", "chosen_max", *_PHASE_TEXTS,
-    *_LIMITS,
+    "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", "chosen_max", "naming",
+    *_PHASE_TEXTS, *_LIMITS,
     *(f"{name}_{part}" for name in _TIMES for part in ("day", "time")),
 )  # fmt: skip
 
@@ -241,6 +241,7 @@ def _stored(phase: Phase) -> dict[str, Any]:
         "measures": ", ".join(phase.measures),
         "run_types": types_as_lines(phase.run_types),
         "must_answer_all": phase.must_answer_all,
+        "naming": phase.naming,
     }
 
 
@@ -270,4 +271,5 @@ def _phase_fields(request: Request) -> dict[str, Any]:
     fields["run_types"] = types_in(str(form.get("run_types", "")))
     fields["form"] = form_in(rows_in(form))
     fields["must_answer_all"] = "must_answer_all" in form
+    fields["naming"] = str(form.get("naming", "")).strip()
     return fields

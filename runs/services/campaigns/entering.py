@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+import numpy as np
 from django.db import transaction
 from django.db.models import Max
 
 from runs.errors import Conflict, InvalidInput, LimitReached, NotAllowed, Unprocessable
+from runs.formats.scanning.pieces import Opener
+from runs.formats.trec_run import RunSummary, read_run
 from runs.models import (
     Agreement,
     AuditEvent,
@@ -31,9 +35,11 @@ from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.entries import allowance, ordered
 from runs.services.campaigns.forms import read_answers, read_run_type
 from runs.services.campaigns.managing import check_organiser
+from runs.services.campaigns.naming import check_tag_named
 from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.teams import locked_participation
 from runs.services.campaigns.telling import said, tell_received
+from runs.services.files import read_stored
 from runs.services.runs import RunUpload
 from runs.services.submissions import submit
 
@@ -85,6 +91,10 @@ class EntryUpload(RunUpload):
             read_run_type(asked.phase.run_types, asked.run_type)
             read_answers(asked.phase.form, asked.answers)
 
+    def check_summary(self, summary: RunSummary) -> None:
+        """Raise Unprocessable for a file with more documents for a topic than the phase takes."""
+        _check_documents(self.asked.phase, summary.topics, "/file")
+
     def check_file(self) -> Run:
         """Read the file and return its run, as `check` does, whatever else stands in the way of the entry."""
         made = super().check()
@@ -119,6 +129,8 @@ def enter_stored(asked: Asked, run: Run) -> tuple[Entry, bool]:
         message = f"run {run.pk} is none of the team's runs in collection {asked.phase.collection}"
         raise InvalidInput(message, code="unknown_run", pointer="/run")
     check_run(asked, run)
+    if asked.phase.max_documents is not None and run.documents > asked.phase.max_documents:
+        _check_documents(asked.phase, read_stored(run.sha256, partial(_documents_of, run)), "/run")
     return store_entry(asked, run)
 
 
@@ -181,18 +193,47 @@ def _send_receipt(made: Entry, phase: Phase, team: Participation | None, run: Ru
 
 
 def check_run(asked: Asked, run: Run) -> None:
-    """Raise Unprocessable for a run that this phase does not take: its tag is too long or another than in its file, or
-    topics are missing that have to be answered."""
+    """Raise Unprocessable for a run that this phase does not take: its tag is too long, another than in its file or
+    not formed as the phase wants it, or topics are missing that have to be answered."""
     counts = run.warnings.get("counts", {})
-    if len(run.tag) > MAX_TAG:
+    if len(run.tag) > MAX_TAG and not asked.phase.naming:
         message = f"the tag {run.tag!r} has {len(run.tag)} characters; in a campaign it has at most {MAX_TAG}"
         raise Unprocessable(message, code="bad_run_tag", pointer="/tag")
     if counts.get("tag_differs"):
         message = f"the tag {run.tag!r} is another than in the file; in a campaign they are the same"
         raise Unprocessable(message, code="tag_differs", pointer="/tag")
+    if asked.participation and asked.role == _Role.COMPETING:
+        check_tag_named(
+            asked.phase,
+            run.tag,
+            team=asked.participation.team.slug,
+            run_type=asked.run_type,
+            priority=asked.priority,
+            answers=asked.answers,
+        )
     if asked.phase.must_answer_all and counts.get("topic_missing"):
         message = f"{counts['topic_missing']:,} topics have no document; phase {asked.phase.slug} asks for all of them"
         raise Unprocessable(message, code="topic_missing", pointer="/file")
+
+
+def _check_documents(phase: Phase, topics: Mapping[str, int], pointer: str) -> None:
+    """Raise Unprocessable if a topic has more documents than the phase takes; `topics` has how many each has."""
+    most = phase.max_documents
+    long = [topic for topic, documents in topics.items() if most is not None and documents > most]
+    if long:
+        more = f", and {len(long) - 1:,} others have too many" if len(long) > 1 else ""
+        message = f"topic {long[0]} has {topics[long[0]]:,} documents{more}; phase {phase.slug} takes at most {most:,}"
+        raise Unprocessable(message, code="too_many_documents_per_topic", pointer=pointer)
+
+
+def _documents_of(run: Run, opener: Opener) -> dict[str, int]:
+    """Return how many documents each topic of a stored run has."""
+    blocks = read_run(opener, grouped=run.grouped)
+    return {
+        topic.decode(): int(documents)
+        for block in blocks
+        for topic, documents in zip(block.topic_ids, np.diff(block.topic_starts), strict=True)
+    }
 
 
 def _check_may_enter(asked: Asked, team: Participation | None) -> None:

@@ -17,6 +17,7 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, phase_state
 from runs.services.campaigns.forms import read_answers, read_run_type
 from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.naming import check_tag_named
 from runs.services.campaigns.phases import locked_phase
 from runs.services.campaigns.telling import tell_ended
 
@@ -120,7 +121,7 @@ def order_priorities(
 def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = SYSTEM) -> None:
     """Change the answers or the run type of an entry, or choose it for the official leaderboard. Raise Conflict
     unless it is entered and its phase open, or if the team has chosen as many as it may; Unprocessable for answers that
-    do not fit the form."""
+    do not fit the form, and for what its tag contradicts."""
     with transaction.atomic():
         found = locked_entry(entry)
         check_open(found.phase, found.participation, clock.database_now())
@@ -134,6 +135,15 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
         if wanted.get("chosen") and not found.chosen:
             _check_choice(found)
         before, after = changed(found, wanted)
+        if {"answers", "run_type"} & set(after) and found.participation and found.role == _Role.COMPETING:
+            check_tag_named(
+                found.phase,
+                found.run.tag,
+                team=found.participation.team.slug,
+                run_type=wanted.get("run_type", found.run_type),
+                priority=None,
+                answers=wanted.get("answers", found.answers),
+            )
         Entry.objects.filter(pk=found.pk).update(**after)
         if after:
             record(origin, _Action.ENTRY_CHANGED, found, before=before, after=after)

@@ -19,6 +19,7 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.forms import read_form, read_run_types
 from runs.services.campaigns.managing import locked
+from runs.services.campaigns.naming import check_naming
 from runs.services.campaigns.telling import said, tell_extended, tell_paused, tell_resumed
 
 MAX_PHASES = 50
@@ -175,6 +176,7 @@ def _check(phase: Phase, user: User) -> None:
     if not Collection.objects.managed_by(user).filter(pk=phase.collection_id).exists():
         raise NotAllowed(f"only organisers of collection {phase.collection} can use it for a phase")
     _check_feedback(phase)
+    check_naming(phase)
     hidden = phase.collection.disclosure == Disclosure.ORGANISERS
     if phase.kind == Phase.Kind.EVALUATION and not hidden and not _is_over(phase):
         message = f"collection {phase.collection} is not blind: entries of an evaluation would see their scores"
