@@ -266,6 +266,7 @@ SPECTACULAR_SETTINGS = {
         "RowStateEnum": "metrics.services.boards.states.BOARD_STATES",
         "ReleaseStateEnum": ("planned", "waiting", "done", "cancelled"),
         "EntryRoleEnum": "runs.models.Entry.Role",
+        "EntryStateEnum": "runs.models.Entry.State",
         "ShareKindEnum": ("leaderboard", "comparison", "run"),
         "StateEnum": "metrics.models.Evaluation.State",
         "VerdictEnum": "metrics.engine.significance.verdicts.VERDICTS",
