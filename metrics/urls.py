@@ -17,6 +17,7 @@ from metrics.pages.boards import (
     what_if,
 )
 from metrics.pages.boards import views as boards
+from metrics.pages.campaigns import boards as phase_boards
 from metrics.pages.campaigns import snapshots
 from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
@@ -76,6 +77,7 @@ urlpatterns: list[URLPattern] = [
     path("session-sets/<uuid:session_set>/status/", session_sets.session_set_status, name="session-set-status"),
     path("session-sets/<uuid:session_set>/sessions/<str:session>/", session_sets.session_page, name="session-page"),
     path("shares/", shares.SharesPage.as_view(), name="shares-page"),
+    path("campaigns/<slug:campaign>/phases/<slug:phase>/", phase_boards.phase_board_page, name="phase-board-page"),
     path("s/<snapshot_code:snapshot>/", snapshots.snapshot_page, name="snapshot-page"),
     path("s/<snapshot_code:snapshot>.<snapshot_form:ending>", snapshots.snapshot_file, name="snapshot-file"),
     path("s/<slug:share>/", shared.open_page, name="open-share"),

@@ -24,7 +24,7 @@ from runs.models.campaigns import (
     Signature,
 )
 from runs.models.collections import DEFAULT_MEASURES, Collection, Qrels, Topic, can_see_scores, document_address
-from runs.models.disclosure import Disclosure, sees_board, sees_own_results
+from runs.models.disclosure import Disclosure, boards_seen, sees_board, sees_own_results
 from runs.models.entries import Entry
 from runs.models.experiments import Experiment, ExperimentRun
 from runs.models.install import Install
@@ -98,6 +98,7 @@ __all__ = [
     "User",
     "View",
     "Webhook",
+    "boards_seen",
     "can_see_scores",
     "document_address",
     "sees_board",

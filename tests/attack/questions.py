@@ -154,6 +154,7 @@ DEAREST: dict[str, str] = {
     "phase-results": f"{_API}campaigns/attack/phases/task/results/?reference=best_of_team",
     "phase-board": f"{_API}campaigns/attack/phases/task/board/?view=all&limit=200&statistics=all",
     "phase-board-export": f"{_API}campaigns/attack/phases/task/board/export/csv/?view=all",
+    "phase-board-page": "/campaigns/attack/phases/task/?view=all",
     "phase-releases": f"{_API}campaigns/attack/phases/task/releases/?limit=200",
     "phase-release": f"{_API}releases/{_NOBODYS}/",
     "entry": f"{_API}entries/{_NOBODYS}/",

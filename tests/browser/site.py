@@ -126,6 +126,7 @@ class Site:
             "campaign-new-phase": "/campaigns/cup/desk/new-phase/",
             "campaign-phase": "/campaigns/cup/desk/phases/task/",
             "campaign-act": "/campaigns/cup/acts/extend/?phase=task",
+            "phase-board": "/campaigns/cup/phases/task/?view=all",
             "campaign-team": "/campaigns/cup/team/",
             "campaign-enter": "/campaigns/cup/team/task/",
             "manage": manage,

@@ -8,9 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from runs.models import Campaign, Collection, Disclosure, Participation
+from runs.models import Campaign, Collection, Disclosure, Participation, User
 from runs.services.collections import disclose
 from tests.campaigns.worlds import (
     CAMPAIGN,
@@ -27,12 +30,14 @@ from tests.campaigns.worlds import (
     run_of,
 )
 from tests.conftest import POOR, evaluate_all
+from tests.web.test_pages import page, text_of
 from tests.web.worlds import body_of
 
 pytestmark = pytest.mark.sqlite
 Clients = dict[str, APIClient]
 BOARD = f"{PHASE}board/"
 GENERAL = "/api/v1/collections/dark/leaderboard/"
+PAGE = "/campaigns/cup/phases/task/"
 LIFTED = LATE + timedelta(days=30)
 
 
@@ -236,3 +241,70 @@ def test_a_team_shows_its_name_earlier_and_organisers_hide_it_longer_once(held: 
     assert code_of(olga.patch(CAMPAIGN, later, format="json")) == only_earlier
     clock.now = LIFTED + timedelta(days=9)
     assert held["eve"].get(GENERAL).status_code == 200
+
+
+def browser(name: str = "") -> Client:
+    made = Client()
+    if name:
+        made.force_login(User.objects.get(username=name))
+    return made
+
+
+def shown(client: Client, query: str = "") -> list[str]:
+    """The rows of the page of the leaderboard, as text."""
+    html = page(client, f"{PAGE}{query}")
+    return [text_of(row) for row in html.partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]]
+
+
+def test_the_page_shows_the_rows_of_the_api_to_the_same_readers(held: Clients) -> None:
+    olga, ann, anybody = browser("olga"), browser("ann"), browser()
+    assert [client.get(PAGE).status_code for client in (ann, anybody)] == [403, 403]
+    assert "nDCG@10" not in ann.get(PAGE).content.decode()
+    assert anybody.get("/campaigns/cup/phases/other/").status_code == 404
+    assert PAGE in page(olga, "/campaigns/cup/desk/")
+    assert PAGE not in page(ann, "/campaigns/cup/team/") + page(anybody, "/campaigns/cup/")
+    found = held["olga"].get(BOARD).json()["results"]
+    lines = shown(olga)
+    assert len(lines) == len(found) == 4
+    for row, line in zip(found, lines, strict=True):
+        assert line.split()[:2] == [str(row["rank"] or "–"), row["run"]["tag"]]
+        assert f"{row['values']['nDCG@10']['mean']:.4f}" in line
+        assert (row["team_name"] or "organisers") in line
+    assert any("BM25" in line for line in lines)
+    (late,) = shown(olga, "?view=late")
+    assert late.startswith("– late late")
+    assert len(shown(olga, "?run_type=manual")) == 1
+    assert 'class="note refused"' in page(olga, PAGE, 400, view="nonsense")
+    step(Disclosure.PARTICIPANTS)
+    assert PAGE in page(ann, "/campaigns/cup/team/")
+    assert PAGE in page(ann, "/campaigns/cup/")
+    assert PAGE not in page(anybody, "/campaigns/cup/")
+
+
+def test_the_page_hides_names_until_their_instant(held: Clients, clock: Clock) -> None:
+    Campaign.objects.update(anonymous_until=LIFTED)
+    step(Disclosure.PUBLIC)
+    eve = browser()
+    clock.now = LIFTED - TICK
+    before = eve.get(PAGE)
+    hidden = ("apples", "berries", "a1", "a2", "b1")
+    assert not [word for word in hidden if word in text_of(before.content.decode()).split()]
+    assert "/runs/" not in before.content.decode().partition("<tbody>")[2]
+    same = {"headers": {"If-None-Match": before["ETag"]}}
+    assert eve.get(PAGE, **same).status_code == 304
+    assert "apples" in " ".join(shown(browser("ann")))
+    clock.now = LIFTED
+    after = eve.get(PAGE, **same)
+    assert after.status_code == 200
+    assert set(hidden) <= set(text_of(after.content.decode()).split())
+
+
+def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
+    olga = browser("olga")
+    asked = []
+    for query in ("?view=late", "?view=all"):
+        with CaptureQueriesContext(connection) as captured:
+            shown(olga, query)
+        asked.append(len(captured))
+    assert asked[1] <= asked[0] + 1, asked
+    assert asked[1] < 45, asked

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from rest_framework.request import Request
 
 from metrics.services.queue.status import statuses
-from runs.models import Campaign, Entry, Participation
+from runs.models import Campaign, Entry, Participation, boards_seen
 from runs.pages.campaigns.overview import phase_counts, with_problem
 from runs.pages.campaigns.parts import DeskPage
 from runs.pages.campaigns.shown import shown_time, time_line
@@ -41,6 +41,7 @@ class OverviewPage(DeskPage):
         waiting = campaign.participations.filter(state=_STATE.REQUESTED).count()
         return {
             "phases": phases,
+            "boards": boards_seen(request.user, [one.shown.phase for one in phases]),
             "lanes": lanes,
             "place": place,
             "waiting": waiting,

@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 
 from runs.api.campaigns.finding import participation_of, visible_campaign
 from runs.api.campaigns.news import notices_seen_by
-from runs.models import Campaign, Collection, Participation, Team
+from runs.models import Campaign, Collection, Participation, Team, boards_seen
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.notices import shown_notices
 from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, shown_time
@@ -67,6 +67,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "takes_registrations": takes_registrations(found, now),
         "notices": shown_notices(notices_seen_by(request.user, found)),
         "snapshots": list(snapshots_seen_by(request.user).filter(campaign=found).defer("archive", "manifest")),
+        "boards": boards_seen(request.user, [one.phase for one in phases]),
         "scored": set(collections.scored_for(request.user).values_list("pk", flat=True)),
         "agreements": [(one, rendered(one.text, 4)) for one in found.agreements.all()],
         "steps": _next_steps(request, found, own, organiser, phases, now),

@@ -30,7 +30,18 @@ from runs.api.campaigns.inputs import ParticipationChangeSerializer, Registratio
 from runs.api.origin import origin_of
 from runs.api.parameters import check_fields
 from runs.errors import InvalidInput, NotFound
-from runs.models import Agreement, Campaign, Entry, Participation, Scope, Signature, Team, User, sees_own_results
+from runs.models import (
+    Agreement,
+    Campaign,
+    Entry,
+    Participation,
+    Scope,
+    Signature,
+    Team,
+    User,
+    boards_seen,
+    sees_own_results,
+)
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import answer
 from runs.pages.campaigns.public import takes_registrations
@@ -128,6 +139,7 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
     roster = roster_closes_at(campaign)
     return {
         "phases": phases,
+        "boards": boards_seen(request.user, [shown.phase for shown, *_ in phases]),
         "members": list(own.members.select_related("user")),
         "leads": led,
         "days": DAYS,
