@@ -41,7 +41,6 @@ class ShownEntry:
     row: Row
     entry: Entry
     team: str
-    hidden: bool
     own: bool
     role: str
     kind: str
@@ -134,7 +133,6 @@ def _row(
         row=row,
         entry=entry,
         team=name.name if name else "",
-        hidden=hidden,
         own=own,
         role="" if entry.role == Entry.Role.COMPETING else entry.label or entry.role.replace("_", " "),
         kind=kinds.get(entry.run_type, entry.run_type),

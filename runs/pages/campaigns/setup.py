@@ -67,20 +67,30 @@ SELECTIONS = {
     "chosen": "those that the team chooses",
 }
 _SCOPES = {"campaign": "the whole campaign", "team": "the team alone"}
-_TEXTS = ("name", "summary", "guidelines", "contact", "registration", "max_team_size", "tag_scope")
-_CAMPAIGN_TIMES = ("registration_closes_at", "roster_closes_at")
+_NAMES = {
+    "shown": "from the start, or from the time below",
+    "hidden_until_release": "once results are released to participants",
+}
+_TEXTS = ("name", "summary", "guidelines", "contact", "registration", "max_team_size", "tag_scope", "names")
+_CAMPAIGN_TIMES = ("registration_closes_at", "roster_closes_at", "anonymous_until")
 _CAMPAIGN_FIELDS = (*_TEXTS, *(f"{name}_{part}" for name in _CAMPAIGN_TIMES for part in ("day", "time")))
 
 
-def _campaign_fields(request: Request, *names: str) -> dict[str, Any]:
-    """Return the fields of the form of a campaign as the API takes them."""
+def _campaign_fields(request: Request, *names: str, stored: Campaign | None = None) -> dict[str, Any]:
+    """Return the fields of the form of a campaign as the API takes them, without times that were not sent, or that
+    nobody changed: the form does not show fractions of a second."""
     fields: dict[str, Any] = fields_of(request, *names, *_TEXTS)
     fields["max_team_size"] = fields.get("max_team_size") or None
-    return {**fields, **{name: time_in(request.data, name, "UTC") for name in _CAMPAIGN_TIMES}}
+    for name in _CAMPAIGN_TIMES:
+        sent = fields_of(request, f"{name}_day", f"{name}_time")
+        shown = time_fields(getattr(stored, name), name, "UTC", ends=True) if stored else None
+        if sent and sent != shown:
+            fields[name] = time_in(request.data, name, "UTC")
+    return fields
 
 
 def _campaign_choices() -> dict[str, Any]:
-    return {"registrations": REGISTRATIONS, "tag_scopes": _SCOPES}
+    return {"registrations": REGISTRATIONS, "tag_scopes": _SCOPES, "name_rules": _NAMES}
 
 
 class NewCampaignPage(FormPage):
@@ -128,7 +138,7 @@ class SettingsPage(ChangingDeskPage):
         return {**_campaign_choices(), "given": given, "preview": rendered(campaign.guidelines, 4)}
 
     def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
-        given = _campaign_fields(request)
+        given = _campaign_fields(request, stored=campaign)
         serializer = CampaignChangeSerializer(campaign, given, partial=True, context={"request": request})
         serializer.is_valid(raise_exception=True)
         change_campaign(campaign=campaign, changes=serializer.validated_data, origin=origin_of(request))

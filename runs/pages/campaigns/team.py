@@ -33,6 +33,7 @@ from runs.errors import InvalidInput, NotFound
 from runs.models import (
     Agreement,
     Campaign,
+    Disclosure,
     Entry,
     Participation,
     Scope,
@@ -42,6 +43,7 @@ from runs.models import (
     boards_seen,
     sees_own_results,
 )
+from runs.pages.campaigns.inputs import time_in
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.parts import answer
 from runs.pages.campaigns.public import takes_registrations
@@ -51,10 +53,12 @@ from runs.services.campaigns import clock
 from runs.services.campaigns.clock import PhaseState
 from runs.services.campaigns.entries import Allowance, allowance, order_priorities
 from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.names import hidden_until
 from runs.services.campaigns.teams import (
     find_agreements,
     join,
     leave,
+    move_anonymity,
     register_team,
     rename,
     roster_closes_at,
@@ -64,7 +68,7 @@ from runs.services.invitation_links import DAYS, create_link, revoke_link
 from runs.services.teams import end_invitation, invite
 
 _FIELDS = ("csrfmiddlewaretoken", "action", "team", "name", "affiliation", "agreements", "agreement", "typed_name",
-           "username", "phase", "key")  # fmt: skip
+           "username", "phase", "key", "anonymous_until_day", "anonymous_until_time")  # fmt: skip
 _TAKING = (PhaseState.OPEN, PhaseState.LATE)
 
 
@@ -135,6 +139,8 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         left = allowance(shown.phase, own, now) if shown.state not in (PhaseState.CLOSED, PhaseState.PLANNED) else None
         results = sees_own_results(request.user, shown.phase)
         phases.append((shown, left, rows, len(entered), _due(shown, left, len(entered)), results))
+    until = hidden_until(own)
+    hidden = any(shown.phase.collection.disclosure < Disclosure.PARTICIPANTS for shown, *_ in phases)
     led = Team.objects.led_by(request.user).filter(pk=own.team_id).exists()
     roster = roster_closes_at(campaign)
     return {
@@ -145,6 +151,8 @@ def _of_member(request: Request, campaign: Campaign, own: Participation) -> dict
         "days": DAYS,
         "invitations": list(own.invitations.select_related("user", "invited_by").order_by("user__username")),
         "links": list(own.links.select_related("created_by").filter(expires_at__gt=timezone.now())),
+        "hidden_until": shown_time(until, "UTC", ends=True) if until and now < until else None,
+        "hidden_by_release": hidden and campaign.names == Campaign.Names.HIDDEN_UNTIL_RELEASE,
         "roster_closes": shown_time(roster, "UTC", ends=True) if roster else None,
         "accepted": own.state == Participation.State.ACCEPTED,
         "published": campaign.state == Campaign.State.PUBLISHED,
@@ -240,6 +248,18 @@ def _rename(request: Request, campaign: Campaign) -> str:
     return "Changes saved."
 
 
+def _show_name(request: Request, campaign: Campaign) -> str:
+    """Show the name of the reader's team earlier. Raise NotAllowed for a later time."""
+    own, at = own_participation(request, campaign), time_in(request.data, "anonymous_until", "UTC")
+    if at is None:
+        raise InvalidInput("choose the day", code="required", pointer="/anonymous_until")
+    serializer = ParticipationChangeSerializer(data={"anonymous_until": at, "zone": "UTC"}, partial=True)
+    serializer.is_valid(raise_exception=True)
+    until = serializer.validated_data["anonymous_until"]
+    move_anonymity(participation=own, until=until, user=cast(User, request.user), origin=origin_of(request))
+    return f"The name of {own.name} is hidden until {shown_time(until, 'UTC', ends=True).meant}."
+
+
 def _order(request: Request, campaign: Campaign) -> str:
     """Order entries by the numbers beside them. Raise InvalidInput for one that is none, or is there twice."""
     phase = visible_phase(request, campaign.slug, str(request.data.get("phase", "")))
@@ -306,6 +326,7 @@ _ACTS: dict[str, Callable[[Request, Campaign], str]] = {
     "leave": _leave,
     "sign": _sign,
     "rename": _rename,
+    "show-name": _show_name,
     "order": _order,
     "invite": _invite,
     "withdraw": _withdraw,
