@@ -337,33 +337,3 @@ def test_organisers_enter_baselines_and_for_teams(people: Clients, clock: Clock)
         browser("ann"), f"{TEAM}task/", 409, action="enter", file=file_of("mine"), run_type="manual"
     )
     assert Collection.objects.get().runs.count() == 2
-
-
-@pytest.mark.queries
-def test_names_are_hidden_by_the_settings_and_shown_earlier_by_a_team(people: Clients, clock: Clock) -> None:
-    make_campaign(people["olga"])
-    assert register(people["ann"], "apples").status_code == 201
-    olga, ann, settings = browser("olga"), browser("ann"), f"{DESK}settings/"
-    fields = {"name": "Cup", "registration": "open", "tag_scope": "campaign"}
-    until = {"anonymous_until_day": "2027-08-31", "anonymous_until_time": ""}
-    assert "Others see" not in page(ann, TEAM)
-    assert "Changes saved." in send(olga, settings, **fields, **until, names="hidden_until_release")
-    assert campaign().names == "hidden_until_release"
-    # A form without the fields changes nothing of them.
-    assert "Changes saved." in send(olga, settings, **fields)
-    hidden = campaign().anonymous_until
-    assert hidden and hidden.isoformat() == "2027-09-01T00:00:00+00:00"
-    assert 'value="2027-08-31"' in page(olga, settings)
-    number = f"{Participation.objects.get().pseudonym:02}"
-    said = text_of(page(ann, TEAM))
-    assert f"Others see Team {number} in place of apples until end of 31 Aug 2027, UTC" in said
-    assert "until results are released to participants" in said
-    move = {"action": "show-name", "anonymous_until_time": ""}
-    assert "Choose the day" in send(ann, TEAM, 400, **move, anonymous_until_day="")
-    assert "ask an organiser" in send(ann, TEAM, 403, **move, anonymous_until_day="2027-09-02")
-    assert "hidden until end of 1 Aug 2027" in send(ann, TEAM, **move, anonymous_until_day="2027-08-01")
-    moved = Participation.objects.get().anonymous_until
-    assert moved and moved.isoformat() == "2027-08-02T00:00:00+00:00"
-    clock.now = moved
-    Campaign.objects.update(names="shown")
-    assert "Others see" not in page(ann, TEAM)

@@ -13,13 +13,14 @@ from django.utils.http import urlencode
 
 from runs.api.campaigns.finding import participation_of, visible_campaign
 from runs.api.campaigns.news import notices_seen_by
-from runs.models import Campaign, Collection, Participation, Team, boards_seen
+from runs.models import Campaign, Collection, Disclosure, Participation, Phase, Team, boards_seen
 from runs.pages.campaigns.markdown import rendered
 from runs.pages.campaigns.notices import shown_notices
 from runs.pages.campaigns.shown import ShownPhase, shown_phase, shown_phases, shown_time
 from runs.services.campaigns import clock
-from runs.services.campaigns.clock import PhaseState
+from runs.services.campaigns.clock import PhaseState, last_closing_time
 from runs.services.campaigns.managing import is_organiser
+from runs.services.campaigns.names import names_at
 from runs.services.campaigns.snapshots import snapshots_seen_by
 from runs.views import page, reads
 
@@ -62,6 +63,7 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "own": own,
         "organiser": organiser,
         "accepted": accepted,
+        "teams": _teams(found, own, organiser, [one.phase for one in phases], now),
         "seen_collections": set(collections.values_list("pk", flat=True)),
         "registration_closes": shown_time(closes, "UTC", ends=True) if closes else None,
         "takes_registrations": takes_registrations(found, now),
@@ -73,6 +75,26 @@ def campaign_page(request: HttpRequest, campaign: str) -> HttpResponse:
         "steps": _next_steps(request, found, own, organiser, phases, now),
     }
     return render(request, "runs/campaigns/campaign.html", context)
+
+
+def _teams(
+    campaign: Campaign, own: Participation | None, organiser: bool, phases: list[Phase], now: datetime
+) -> list[str] | None:
+    """Return the names or pseudonyms of the accepted teams, or None where the reader cannot know who takes part.
+
+    Organisers know always, accepted teams once every phase is over, and everybody once all results are public. Phases
+    for runs that come afterwards open later and change nothing. The names are sorted, so that their order says nothing.
+    """
+    held = [one for one in phases if one.kind != Phase.Kind.AFTERWARDS]
+    steps = [one.collection.disclosure for one in held]
+    over = bool(held) and all(last_closing_time(one) <= now for one in held)
+    accepted = own is not None and own.state == Participation.State.ACCEPTED
+    public = all(step == Disclosure.PUBLIC for step in steps)
+    if not (organiser or (over and (accepted or public))):
+        return None
+    rows = campaign.participations.filter(state=Participation.State.ACCEPTED).select_related("team", "campaign")
+    least = min(steps, default=Disclosure.PUBLIC)
+    return sorted(one.name for one in names_at(least, rows, own, organiser, now).values())
 
 
 def takes_registrations(campaign: Campaign, now: datetime) -> bool:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils import formats
 
-from runs.models import Campaign, Extension, Participation, Phase
+from runs.models import Campaign, Disclosure, Extension, Participation, Phase
 from runs.services.campaigns.clock import ANYWHERE, PhaseState, closing_time, phase_state
 from runs.services.campaigns.phases import notice_given
 
@@ -29,7 +29,8 @@ class ShownTime:
 @dataclass(frozen=True)
 class ShownPhase:
     """A phase as its reader's team sees it. `until` is when its state changes by the clock, `words` what happens then
-    and in how long; both are empty where nothing will."""
+    and in how long; both are empty where nothing will. Each extension has its old and new time, the notice that was
+    given, and the team that it is for, which is empty for all."""
 
     phase: Phase
     state: PhaseState
@@ -40,7 +41,7 @@ class ShownPhase:
     until: datetime | None
     next: str
     left: str
-    extensions: list[tuple[Extension, ShownTime, ShownTime, str]]
+    extensions: list[tuple[Extension, ShownTime, ShownTime, str, str]]
 
 
 def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
@@ -56,9 +57,11 @@ def shown_time(at: datetime, zone: str, *, ends: bool = False) -> ShownTime:
     return ShownTime(at, f"{meant}, {where}", f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
-def shown_phase(phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False) -> ShownPhase:
+def shown_phase(
+    phase: Phase, own: Participation | None, now: datetime, *, organiser: bool = False, disclosed: bool = False
+) -> ShownPhase:
     """Return what is shown of a phase, which is fetched with its extensions. Those of one team are shown to it and to
-    organisers."""
+    organisers, and once results are disclosed to participants to everybody, by the team's pseudonym."""
     state, closes_at = phase_state(phase, own, now), closing_time(phase, own)
     until = {
         PhaseState.PLANNED: phase.opens_at, PhaseState.OPEN: closes_at, PhaseState.PAUSED: closes_at,
@@ -66,12 +69,15 @@ def shown_phase(phase: Phase, own: Participation | None, now: datetime, *, organ
     }.get(state)  # fmt: skip
     seen = [
         one for one in phase.extensions.all()
-        if organiser or one.participation_id is None or (own and one.participation_id == own.pk)
+        if organiser or disclosed or one.participation_id is None or (own and one.participation_id == own.pk)
     ]  # fmt: skip
-    said = [
-        (one, shown_time(one.old, phase.zone, ends=True), shown_time(one.new, phase.zone, ends=True), notice_given(one))
-        for one in seen
-    ]
+    said = []
+    for one in seen:
+        old, new = (shown_time(at, phase.zone, ends=True) for at in (one.old, one.new))
+        team = one.participation
+        named = organiser or team == own
+        whose = "" if team is None else team.name if named else f"Team {team.pseudonym or 0:02}"
+        said.append((one, old, new, notice_given(one), whose))
     return ShownPhase(
         phase=phase,
         state=state,
@@ -91,7 +97,10 @@ def shown_phases(
 ) -> list[ShownPhase]:
     """Return what is shown of the phases of a campaign, in two queries."""
     rows = campaign.phases.select_related("collection", "campaign").prefetch_related("extensions__participation__team")
-    return [shown_phase(one, own, now, organiser=organiser) for one in rows]
+    return [
+        shown_phase(one, own, now, organiser=organiser, disclosed=one.collection.disclosure >= Disclosure.PARTICIPANTS)
+        for one in rows
+    ]
 
 
 def length_of(span: timedelta) -> str:

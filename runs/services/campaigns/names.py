@@ -59,7 +59,18 @@ def shown_names(
     phase: Phase, participations: Iterable[Participation], own: Participation | None, organiser: bool, now: datetime
 ) -> dict[int, ShownName]:
     """Return what a reader sees in place of each team, by its key."""
-    disclosure, found = phase.collection.disclosure, {}
+    return names_at(phase.collection.disclosure, participations, own, organiser, now)
+
+
+def names_at(
+    disclosure: Disclosure,
+    participations: Iterable[Participation],
+    own: Participation | None,
+    organiser: bool,
+    now: datetime,
+) -> dict[int, ShownName]:
+    """Return the same where results are disclosed so far."""
+    found = {}
     for one in participations:
         hidden = not organiser and one != own and is_hidden(one, disclosure, now)
         number = f"{one.pseudonym or 0:02}"
