@@ -19,6 +19,7 @@ from metrics.pages.boards import (
 from metrics.pages.boards import views as boards
 from metrics.pages.campaigns import boards as phase_boards
 from metrics.pages.campaigns import snapshots
+from metrics.pages.campaigns.freezing import MakeSnapshotPage
 from metrics.pages.comparisons import design, judgements, orders
 from metrics.pages.comparisons import views as comparisons
 from metrics.pages.sessions import boards as session_boards
@@ -78,6 +79,7 @@ urlpatterns: list[URLPattern] = [
     path("session-sets/<uuid:session_set>/sessions/<str:session>/", session_sets.session_page, name="session-page"),
     path("shares/", shares.SharesPage.as_view(), name="shares-page"),
     path("campaigns/<slug:campaign>/phases/<slug:phase>/", phase_boards.phase_board_page, name="phase-board-page"),
+    path("campaigns/<slug:campaign>/desk/snapshot/", MakeSnapshotPage.as_view(), name="campaign-snapshot-page"),
     path("s/<snapshot_code:snapshot>/", snapshots.snapshot_page, name="snapshot-page"),
     path("s/<snapshot_code:snapshot>.<snapshot_form:ending>", snapshots.snapshot_file, name="snapshot-file"),
     path("s/<slug:share>/", shared.open_page, name="open-share"),

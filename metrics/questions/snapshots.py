@@ -1,14 +1,31 @@
-"""Find the snapshot that a request names, and the addresses that it has here."""
+"""The snapshot that a request names or asks for, and the addresses that it has here."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.http import Http404, HttpRequest
+from rest_framework import serializers
 from rest_framework.request import Request
 
+from runs.api.parameters import KnownFields
 from runs.errors import StoredValueCorrupt
 from runs.models import Snapshot
+from runs.models.campaigns import SLUG_RULE
+from runs.models.text import check_line
 from runs.services.campaigns.snapshots import CODE, snapshots_seen_by
+
+
+class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
+    """A snapshot to make."""
+
+    phase = serializers.RegexField(
+        rf"\A{SLUG_RULE}\Z", required=False, allow_null=True, default=None, help_text="default: all phases"
+    )
+    label = serializers.CharField(  # type: ignore[assignment]
+        max_length=200, validators=[check_line], default="results"
+    )
 
 
 def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:

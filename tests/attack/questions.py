@@ -155,6 +155,7 @@ DEAREST: dict[str, str] = {
     "phase-board": f"{_API}campaigns/attack/phases/task/board/?view=all&limit=200&statistics=all",
     "phase-board-export": f"{_API}campaigns/attack/phases/task/board/export/csv/?view=all",
     "phase-board-page": "/campaigns/attack/phases/task/?view=all",
+    "campaign-snapshot-page": "/campaigns/attack/desk/snapshot/?phase=task",
     "phase-releases": f"{_API}campaigns/attack/phases/task/releases/?limit=200",
     "phase-release": f"{_API}releases/{_NOBODYS}/",
     "entry": f"{_API}entries/{_NOBODYS}/",

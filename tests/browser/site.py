@@ -123,6 +123,7 @@ class Site:
             "new-campaign": "/new-campaign/",
             "campaign-desk": "/campaigns/cup/desk/",
             **{f"campaign-{name}": f"/campaigns/cup/desk/{name}/" for name in _OF_DESK},
+            "campaign-snapshot": "/campaigns/cup/desk/snapshot/?phase=task",
             "campaign-new-phase": "/campaigns/cup/desk/new-phase/",
             "campaign-phase": "/campaigns/cup/desk/phases/task/",
             "campaign-act": "/campaigns/cup/acts/extend/?phase=task",

@@ -16,8 +16,10 @@ from rest_framework.test import APIClient
 from evalhub.local import verify_snapshot
 from runs.models import AuditEvent, Collection, Disclosure, Snapshot
 from runs.services.collections import disclose
+from tests.campaigns.test_pages import browser, send
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
 from tests.conftest import GOOD, POOR, evaluate_all
+from tests.web.test_pages import page, text_of
 
 Clients = dict[str, APIClient]
 SNAPSHOTS = f"{CAMPAIGN}snapshots/"
@@ -230,3 +232,24 @@ def test_runs_and_judgements_come_with_it_where_everybody_has_them(held: Clients
         if entry["state"] == "entered":
             content = files[f"task/runs/{entry['number']}-{entry['tag']}.txt"]
             assert hashlib.sha256(content).hexdigest() == entry["run"]["sha256"]
+
+
+@pytest.mark.sqlite
+def test_organisers_make_one_on_the_desk(held: Clients) -> None:
+    olga, path = browser("olga"), "/campaigns/cup/desk/snapshot/"
+    wanted = {"phase": "task", "label": "official results"}
+    assert path in page(olga, "/campaigns/cup/desk/")
+    assert "Task: 5 entries, 5 evaluations still to be done, judgements of version 1" in text_of(
+        page(olga, path)
+    ).replace(" : ", ": ")
+    assert "still being evaluated" in send(olga, path, 409, **wanted)
+    evaluate_all()
+    assert browser("ann").post(path, wanted).status_code == 403
+    assert "has no phase" in send(olga, path, 400, **{**wanted, "phase": "other"})
+    assert not Snapshot.objects.exists()
+    said = send(olga, path, **wanted)
+    assert "Snapshot 1 made." in said
+    assert "official results" in said
+    # What the API makes of the same results.
+    assert Snapshot.objects.get().sha256 == EXPECTED
+    assert "Snapshot 1 has the same results already." in send(olga, path, **wanted)

@@ -394,6 +394,9 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   CHANGED},
     "campaign-settings-page": {"GET": MANAGED,
                            "POST":   CHANGED},
+    # The phase is not over.
+    "campaign-snapshot-page": {"GET": MANAGED,
+                           "POST":   "401 403 403 409 403 409 409"},
     "campaign-new-phase-page": {"GET": MANAGED,
                            "POST":   CHANGED},
     "campaign-phase-page": {"GET":   MANAGED,
@@ -568,9 +571,10 @@ PAGES = (
     "experiment-notes-page",
     "system-page", "system-change-page", "run-lineage-page",
     "snapshot-page", "snapshot-file",
-    "campaigns-page", "campaign-page", "phase-board-page", "new-campaign-page", "campaign-desk-page", "campaign-teams-page",
+    "campaigns-page", "campaign-page", "phase-board-page",
+    "new-campaign-page", "campaign-desk-page", "campaign-teams-page",
     "campaign-entries-page", "campaign-own-entry-page", "campaign-agreements-page", "campaign-settings-page",
-    "campaign-notices-page",
+    "campaign-notices-page", "campaign-snapshot-page",
     "campaign-new-phase-page", "campaign-phase-page", "campaign-act-page", "campaign-team-page", "campaign-enter-page",
     "campaign-entry-page",
 )  # fmt: skip

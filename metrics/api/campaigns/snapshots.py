@@ -14,15 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.exports.campaigns.cited import cited_of
-from metrics.exports.campaigns.snapshot import archive_of, files_of, sealed
-from metrics.questions.snapshots import site_of, visible_snapshot
-from metrics.services.boards.leaderboard import active_qrels
-from metrics.services.campaigns.editions import latest_release
-from metrics.services.campaigns.manifest import freeze_phase, manifest_of, shown_manifest
-from metrics.services.campaigns.packets import check_evaluated
-from metrics.services.snapshots import read_in_snapshot
+from metrics.exports.campaigns.making import freeze_results, keep_results
+from metrics.questions.snapshots import SnapshotSerializer, site_of, visible_snapshot
+from metrics.services.campaigns.manifest import shown_manifest
 from runs.api import idempotency
-from runs.api.access import check_scores
 from runs.api.campaigns.finding import organised_campaign, visible_campaign
 from runs.api.campaigns.inputs import ReasonSerializer
 from runs.api.fields import JSONObject
@@ -30,14 +25,10 @@ from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.parameters import KnownFields
 from runs.api.shapes import Url, shape
-from runs.errors import Conflict, InvalidInput
-from runs.models import Campaign, Phase, Scope, Snapshot, User
-from runs.models.campaigns import SLUG_RULE
+from runs.models import Campaign, Scope, Snapshot, User
 from runs.models.published import DOI_RULE
-from runs.models.text import check_line
-from runs.services.campaigns import clock
 from runs.services.campaigns.managing import check_organiser
-from runs.services.campaigns.snapshots import give_doi, keep_snapshot, snapshots_seen_by, withdraw_snapshot
+from runs.services.campaigns.snapshots import give_doi, snapshots_seen_by, withdraw_snapshot
 
 
 class SnapshotAnswer(TypedDict):
@@ -66,15 +57,6 @@ class SnapshotContent(SnapshotAnswer):
     """A snapshot with its content; that of a withdrawn one has no values."""
 
     manifest: JSONObject
-
-
-class SnapshotSerializer(KnownFields, serializers.Serializer[Any]):
-    phase = serializers.RegexField(
-        rf"\A{SLUG_RULE}\Z", required=False, allow_null=True, default=None, help_text="default: all phases"
-    )
-    label = serializers.CharField(  # type: ignore[assignment]
-        max_length=200, validators=[check_line], default="results"
-    )
 
 
 class DoiSerializer(KnownFields, serializers.Serializer[Any]):
@@ -149,46 +131,15 @@ class SnapshotList(AnswerList[Snapshot]):
         found = organised_campaign(request, campaign)
         serializer = SnapshotSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        fields = serializer.validated_data
-        phases = found.phases.select_related("collection", "campaign__team").prefetch_related("extensions")
-        one = phases.filter(slug=fields["phase"]).first() if fields["phase"] else None
-        if fields["phase"] and one is None:
-            raise InvalidInput(f"campaign {found} has no phase {fields['phase']!r}", code="invalid", pointer="/phase")
-        wanted = [one] if one else list(phases)
-        manifest, files = read_in_snapshot(lambda: _read(request, found, wanted, not one, fields["label"]))
-        site = site_of(request)
-
-        def archive(made: Snapshot) -> bytes:
-            return archive_of(manifest, files, cited_of(made, site))
-
-        user, origin = cast(User, request.user), origin_of(request)
-        of: dict[str, Any] = {"campaign": found, "phase": one, "label": fields["label"], "user": user, "origin": origin}
+        user = cast(User, request.user)
+        frozen = freeze_results(campaign=found, user=user, **serializer.validated_data)
         with transaction.atomic():
-            made, new = keep_snapshot(**of, manifest=manifest, archive=archive)
+            made, new = keep_results(frozen, user=user, site=site_of(request), origin=origin_of(request))
             data = snapshot_answer(request, made)
             code = status.HTTP_201_CREATED if new else status.HTTP_200_OK
             response = Response(data, code, headers={"Location": data["url"]})
             idempotency.remember(request, lambda: response)
         return response
-
-
-def _read(
-    request: Request, campaign: Campaign, phases: list[Phase], whole: bool, label: str
-) -> tuple[bytes, dict[str, bytes]]:
-    """Return the manifest and the files of these phases. Raise Conflict for one that is not over, or whose entries are
-    not evaluated; Blind for one whose results the organiser does not see."""
-    frozen, files = [], dict[str, bytes]()
-    for phase in phases:
-        check_scores(request, phase.collection)
-        if clock.database_now() < clock.last_closing_time(phase):
-            message = f"phase {phase.slug} is not over; a snapshot has its results when every team is done"
-            raise Conflict(message, code="phase_not_over", pointer="/phase")
-        released = latest_release(phase)
-        qrels = released.qrels if released else active_qrels(phase.collection)
-        check_evaluated(phase, qrels)
-        frozen.append(freeze_phase(phase, qrels))
-        files |= files_of(frozen[-1])
-    return sealed(manifest_of(campaign, frozen, whole=whole, label=label), files), files
 
 
 class SnapshotDetail(APIView):

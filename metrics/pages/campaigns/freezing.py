@@ -1,0 +1,62 @@
+"""The page on which organisers make a snapshot: it says what is frozen, and what stands in the way."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.urls import reverse
+from rest_framework.request import Request
+
+from metrics.exports.campaigns.making import freeze_results, keep_results
+from metrics.questions.snapshots import SnapshotSerializer, site_of
+from metrics.services.campaigns.releasing import count_running
+from runs.api.origin import origin_of
+from runs.models import Campaign, Entry, Phase, User, can_see_scores
+from runs.pages.campaigns.acting import many
+from runs.pages.campaigns.parts import ChangingDeskPage
+from runs.pages.campaigns.shown import shown_time
+from runs.pages.forms import fields_of
+from runs.services.campaigns import clock
+
+
+class MakeSnapshotPage(ChangingDeskPage):
+    """Make a snapshot of the results of a phase, or of all of them."""
+
+    name, template = "campaign-snapshot-page", "metrics/make_snapshot.html"
+    reads, fields = ("phase",), ("phase", "label")
+
+    def about(self, request: Request, campaign: Campaign, **found: str) -> dict[str, Any]:
+        """Return the phases with what a snapshot has of each, and what the form shows."""
+        phases = campaign.phases.select_related("collection", "campaign").prefetch_related("extensions")
+        asked = {"phase": request.query_params.get("phase", ""), "label": "results"}
+        return {
+            "phases": [(one, _says(request, one)) for one in phases],
+            "given": request.data if request.method == "POST" else asked,
+        }
+
+    def act(self, request: Request, campaign: Campaign, **found: str) -> tuple[str, str]:
+        asked = {name: value for name, value in fields_of(request, *self.fields).items() if value.strip()}
+        serializer = SnapshotSerializer(data=asked)
+        serializer.is_valid(raise_exception=True)
+        user = cast(User, request.user)
+        frozen = freeze_results(campaign=campaign, user=user, **serializer.validated_data)
+        made, new = keep_results(frozen, user=user, site=site_of(request), origin=origin_of(request))
+        said = "made" if new else "has the same results already"
+        return f"Snapshot {made.number} {said}.", f"{reverse('campaign-page', args=[campaign.slug])}#snapshots"
+
+
+def _says(request: Request, phase: Phase) -> list[str]:
+    """Return what a snapshot has of a phase, and what stands in its way, in sentences."""
+    entered = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED).count()
+    said, over = [many(entered, "entry", "entries")], clock.last_closing_time(phase)
+    if clock.database_now() < over:
+        said.append(f"not over before {shown_time(over, phase.zone, ends=True).meant}")
+    if not can_see_scores(request.user, phase.collection):
+        return [*said, "you do not see its results"]
+    if qrels := phase.collection.active_qrels:
+        if running := count_running(phase, qrels):
+            said.append(f"{many(running, 'evaluation')} still to be done")
+        said.append(f"judgements of version {qrels.version}")
+    else:
+        said.append("no judgements yet")
+    return [*said, f"results are disclosed to {phase.collection.disclosure.label}"]
