@@ -43,15 +43,21 @@ class YAMLParser(parsers.BaseParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the decoded body. Raise InvalidInput for YAML that cannot be used, and where `JSONParser` does."""
-        try:
-            decoded = read_yaml(stream.read(MAX_BYTES + 1))
-        except UnusableYaml as error:
-            raise InvalidInput(f"the YAML cannot be used: {error}", code="parse_error") from error
-        if not isinstance(decoded, dict):
-            raise InvalidInput("the file is a mapping of names to values", code="parse_error")
-        _check_text(decoded)
-        return decoded
+        """Return the decoded body. Raise the errors of `mapping_of`."""
+        return mapping_of(stream.read(MAX_BYTES + 1))
+
+
+def mapping_of(content: bytes) -> dict[str, Any]:
+    """Return the mapping of a YAML file. Raise InvalidInput for YAML that cannot be used, and where `JSONParser`
+    does."""
+    try:
+        decoded = read_yaml(content)
+    except UnusableYaml as error:
+        raise InvalidInput(f"the YAML cannot be used: {error}", code="parse_error") from error
+    if not isinstance(decoded, dict):
+        raise InvalidInput("the file is a mapping of names to values", code="parse_error")
+    _check_text(decoded)
+    return decoded
 
 
 def _check_text(decoded: Any) -> None:

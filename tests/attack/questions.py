@@ -156,6 +156,7 @@ DEAREST: dict[str, str] = {
     "phase-board-export": f"{_API}campaigns/attack/phases/task/board/export/csv/?view=all",
     "phase-board-page": "/campaigns/attack/phases/task/?view=all",
     "campaign-snapshot-page": "/campaigns/attack/desk/snapshot/?phase=task",
+    "campaign-config-page": "/campaigns/attack/desk/file/",
     "phase-releases": f"{_API}campaigns/attack/phases/task/releases/?limit=200",
     "phase-release": f"{_API}releases/{_NOBODYS}/",
     "entry": f"{_API}entries/{_NOBODYS}/",

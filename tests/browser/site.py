@@ -124,6 +124,7 @@ class Site:
             "campaign-desk": "/campaigns/cup/desk/",
             **{f"campaign-{name}": f"/campaigns/cup/desk/{name}/" for name in _OF_DESK},
             "campaign-snapshot": "/campaigns/cup/desk/snapshot/?phase=task",
+            "campaign-file": "/campaigns/cup/desk/file/",
             "campaign-new-phase": "/campaigns/cup/desk/new-phase/",
             "campaign-phase": "/campaigns/cup/desk/phases/task/",
             "campaign-act": "/campaigns/cup/acts/extend/?phase=task",

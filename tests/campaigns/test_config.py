@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
 import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from runs.api.campaigns.inputs import AgreementSerializer, CampaignChangeSerializer, PhaseSerializer
 from runs.formats.yaml_values import MAX_NODES, UnusableYaml, read_yaml
-from runs.models import AuditEvent, Campaign, Collection, Entry
+from runs.models import AuditEvent, Campaign, Collection, Entry, Phase
+from tests.campaigns.test_pages import browser, send
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, TICK, Clock, code_of, enter, make_campaign, register
+from tests.web.test_pages import page, text_of
 
 pytestmark = pytest.mark.sqlite
 CONFIG = f"{CAMPAIGN}config/"
@@ -202,3 +206,36 @@ def test_a_copy_takes_other_collections_where_the_old_ones_are_open(olga: APICli
         ("", {**body, "slug": "x", "collections": {"a": "new"}}),
     ):  # fmt: skip
         assert olga.post(f"/api/v1/campaigns/{query}", sent, format="json").status_code in (400, 404)
+
+
+def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients) -> None:
+    make_campaign(people["olga"])
+    olga, path = browser("olga"), "/campaigns/cup/desk/file/"
+    assert "/api/v1/campaigns/cup/config/?format=yaml" in page(olga, path)
+
+    def check(text: str, status: int = 200) -> str:
+        answer = olga.post(path, {"action": "check", "file": SimpleUploadedFile("cup.yaml", text.encode())})
+        assert answer.status_code == status, answer.content
+        return answer.content.decode()
+
+    text = "campaign:\n  summary: |\n    Find it <b>\nphases:\n- slug: task\n  slots: 3\n"
+    html = check(text)
+    assert "campaign.summary" in html
+    assert "phases[0].slots" in html
+    assert "Find it &lt;b&gt;" in html
+    assert Phase.objects.get().slots is None
+    shown = unescape(html.partition('<textarea name="text"')[2].partition(">")[2].partition("</textarea>")[0])
+    # A browser ends lines so.
+    assert "2 changes applied." in send(olga, path, action="apply", text=shown.replace("\n", "\r\n"))
+    assert (Phase.objects.get().slots, Campaign.objects.get().summary.strip()) == (3, "Find it <b>")
+    assert "the campaign is what the file says" in text_of(check(text))
+    earlier = "phases:\n- slug: task\n  closes_at: 2027-04-20\n  slots: 4\n"
+    html = check(earlier)
+    assert "Nothing is applied while one change is not allowed." in text_of(html)
+    assert 'value="apply"' not in html
+    assert send(olga, path, 409, action="apply", text=earlier)
+    assert Phase.objects.get().slots == 3
+    assert "line 2" in text_of(check("campaign:\n  name: &a x\n", 400))
+    assert "Place in the file: /phases/0/slots" in text_of(check("phases:\n- slug: task\n  slots: 0\n", 400))
+    assert "Choose a file first" in send(olga, path, 400, action="check")
+    assert browser("ann").post(path, {"action": "apply", "text": text}).status_code == 403

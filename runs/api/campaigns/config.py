@@ -108,10 +108,10 @@ class CampaignConfigView(APIView):
         found, asked = organised_campaign(request, campaign), request.query_params.get("dry_run", "false")
         if asked not in ("true", "false"):
             raise InvalidInput(f"dry_run={asked[:40]}: dry_run is true or false", pointer="dry_run")
-        user, dry_run, wanted = cast(User, request.user), asked == "true", _wanted(request, found)
+        user, dry_run, wanted = cast(User, request.user), asked == "true", wanted_in(request.data, request, found)
         origin = origin_of(request)
         changes = apply_config(campaign=found, wanted=wanted, user=user, dry_run=dry_run, origin=origin)
-        return Response(ConfigChanges(dry_run=dry_run, changes=[_change(one) for one in changes]))
+        return Response(ConfigChanges(dry_run=dry_run, changes=[change_of(one) for one in changes]))
 
 
 def config_of(found: Campaign) -> CampaignConfig:
@@ -142,16 +142,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _change(change: Change) -> ConfigChange:
+def change_of(change: Change) -> ConfigChange:
+    """Return a change as the API tells it."""
     why = change.refused.message if change.refused else None
     before, after = _plain(change.before), _plain(change.after)
     return {"path": change.path, "from": before, "to": after, "allowed": why is None, "why": why}
 
 
-def _wanted(request: Request, found: Campaign) -> Wanted:
-    """Return the configuration of a body, each part read by the serializer of its own address. Raise InvalidInput or
-    ValidationError, whose pointer is the place in the file."""
-    root = ConfigSerializer(data=request.data)
+def wanted_in(content: Any, request: Request, found: Campaign) -> Wanted:
+    """Return the configuration that a file has, each part read by the serializer of its own address. Raise InvalidInput
+    or ValidationError, whose pointer is the place in the file."""
+    root = ConfigSerializer(data=content)
     root.is_valid(raise_exception=True)
     given, context = root.validated_data, {"request": request}
     if given.get("slug", found.slug) != found.slug:

@@ -25,6 +25,7 @@ TABS = {
     "campaign-notices-page": "Notices and mail",
     "campaign-agreements-page": "Agreements",
     "campaign-settings-page": "Settings",
+    "campaign-config-page": "File",
 }
 
 
