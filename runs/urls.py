@@ -9,6 +9,7 @@ from runs.pages.account import AccountPage
 from runs.pages.artifacts import RunArtifactsPage
 from runs.pages.campaigns.acts import ActPage
 from runs.pages.campaigns.configuration import ConfigurationPage
+from runs.pages.campaigns.copying import CopyPage
 from runs.pages.campaigns.desk import EntriesPage, OverviewPage
 from runs.pages.campaigns.desk import TeamsPage as CampaignTeamsPage
 from runs.pages.campaigns.entering import EnterPage, EntryPage, OwnEntryPage
@@ -64,6 +65,7 @@ urlpatterns: list[URLPattern] = [
     path(_CAMPAIGN + "desk/notices/", NoticesPage.as_view(), name="campaign-notices-page"),
     path(_CAMPAIGN + "desk/settings/", SettingsPage.as_view(), name="campaign-settings-page"),
     path(_CAMPAIGN + "desk/file/", ConfigurationPage.as_view(), name="campaign-config-page"),
+    path(_CAMPAIGN + "desk/copy/", CopyPage.as_view(), name="campaign-copy-page"),
     path(_CAMPAIGN + "desk/new-phase/", PhasePage.as_view(), name="campaign-new-phase-page"),
     path(_CAMPAIGN + "desk/phases/<slug:phase>/", PhasePage.as_view(), name="campaign-phase-page"),
     path(_CAMPAIGN + "acts/<slug:act>/", ActPage.as_view(), name="campaign-act-page"),

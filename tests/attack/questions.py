@@ -157,6 +157,7 @@ DEAREST: dict[str, str] = {
     "phase-board-page": "/campaigns/attack/phases/task/?view=all",
     "campaign-snapshot-page": "/campaigns/attack/desk/snapshot/?phase=task",
     "campaign-config-page": "/campaigns/attack/desk/file/",
+    "campaign-copy-page": "/campaigns/attack/desk/copy/",
     "phase-releases": f"{_API}campaigns/attack/phases/task/releases/?limit=200",
     "phase-release": f"{_API}releases/{_NOBODYS}/",
     "entry": f"{_API}entries/{_NOBODYS}/",

@@ -125,6 +125,7 @@ class Site:
             **{f"campaign-{name}": f"/campaigns/cup/desk/{name}/" for name in _OF_DESK},
             "campaign-snapshot": "/campaigns/cup/desk/snapshot/?phase=task",
             "campaign-file": "/campaigns/cup/desk/file/",
+            "campaign-copy": "/campaigns/cup/desk/copy/",
             "campaign-new-phase": "/campaigns/cup/desk/new-phase/",
             "campaign-phase": "/campaigns/cup/desk/phases/task/",
             "campaign-act": "/campaigns/cup/acts/extend/?phase=task",

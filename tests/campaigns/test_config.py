@@ -239,3 +239,21 @@ def test_the_desk_shows_what_a_file_changes_before_it_is_applied(people: Clients
     assert "Place in the file: /phases/0/slots" in text_of(check("phases:\n- slug: task\n  slots: 0\n", 400))
     assert "Choose a file first" in send(olga, path, 400, action="check")
     assert browser("ann").post(path, {"action": "apply", "text": text}).status_code == 403
+
+
+def test_the_desk_copies_a_campaign(people: Clients) -> None:
+    make_campaign(people["olga"])
+    next_one = {"slug": "dark-2", "name": "Dark 2", "team": "lab", "blind": True}
+    assert people["olga"].post("/api/v1/collections/", next_one, format="json").status_code == 201
+    olga, path = browser("olga"), "/campaigns/cup/desk/copy/"
+    assert path in page(olga, "/campaigns/cup/desk/")
+    fields = {"name": "Cup 2028", "team": "lab", "shift_days": "366", "collections": "dark = dark-2\n"}
+    assert "Line 1" in send(olga, path, 400, **{**fields, "collections": "dark-2"})
+    assert "whole number of days" in send(olga, path, 400, **{**fields, "shift_days": "a year"})
+    assert "There is no collection" in send(olga, path, 400, **{**fields, "collections": "dark = light"})
+    assert Campaign.objects.count() == 1
+    assert "Campaign Cup 2028 is a draft." in send(olga, path, **fields)
+    made = Campaign.objects.get(slug="cup-2028")
+    (phase,) = made.phases.all()
+    assert (phase.collection.slug, phase.closes_at) == ("dark-2", CLOSES + timedelta(days=366))
+    assert browser("ann").get(path).status_code == 403

@@ -399,6 +399,8 @@ MATRIX: dict[str, dict[str, str]] = {
                            "POST":   "401 403 403 409 403 409 409"},
     "campaign-config-page": {"GET": MANAGED,
                            "POST":   CHANGED},
+    "campaign-copy-page": {"GET": MANAGED,
+                           "POST":   CHANGED},
     "campaign-new-phase-page": {"GET": MANAGED,
                            "POST":   CHANGED},
     "campaign-phase-page": {"GET":   MANAGED,
@@ -576,7 +578,7 @@ PAGES = (
     "campaigns-page", "campaign-page", "phase-board-page",
     "new-campaign-page", "campaign-desk-page", "campaign-teams-page",
     "campaign-entries-page", "campaign-own-entry-page", "campaign-agreements-page", "campaign-settings-page",
-    "campaign-notices-page", "campaign-snapshot-page", "campaign-config-page",
+    "campaign-notices-page", "campaign-snapshot-page", "campaign-config-page", "campaign-copy-page",
     "campaign-new-phase-page", "campaign-phase-page", "campaign-act-page", "campaign-team-page", "campaign-enter-page",
     "campaign-entry-page",
 )  # fmt: skip
@@ -662,6 +664,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("campaign-agreements-page", "POST"): lambda: {"title": "More", "text": "Be kind.", "required_of": "one_owner"},
     ("campaign-notices-page", "POST"): lambda: {"title": "More topics", "text": "Soon.", "audience": "public"},
     ("campaign-settings-page", "POST"): lambda: {"name": "Renamed", "registration": "open", "tag_scope": "team"},
+    ("campaign-copy-page", "POST"): lambda: {"name": "Next year"},
     ("campaign-config-page", "POST"): lambda: {"action": "apply", "text": "campaign: {name: Renamed}"},
     ("campaign-new-phase-page", "POST"): lambda: {
         "name": "New",

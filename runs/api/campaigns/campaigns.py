@@ -54,9 +54,8 @@ def _answer(request: Request, slug: str) -> Any:
     return campaign_answer(request, found, clock.database_now())
 
 
-def _shift_in(request: Request) -> timedelta:
+def shift_of(text: str) -> timedelta:
     """Return by how much the times of a copy move. Raise InvalidInput for what is no number of days."""
-    text = request.query_params.get("shift_days", "0")
     if not re.fullmatch(r"[+-]?[0-9]{1,4}", text) or abs(int(text)) > _MOST_DAYS:
         message = f"shift_days={text[:40]}: shift_days is a whole number of days, at most {_MOST_DAYS:,}"
         raise InvalidInput(message, code="bad_parameter", pointer="shift_days")
@@ -91,7 +90,8 @@ class CampaignList(AnswerList[Campaign]):
     )
     @idempotency.idempotent(_may_create)
     def post(self, request: Request) -> Response:
-        slug, shift = request.query_params.get("from"), _shift_in(request)
+        asked = request.query_params
+        slug, shift = asked.get("from"), shift_of(asked.get("shift_days", "0"))
         source = organised_campaign(request, slug) if slug else None
         serializer = CampaignSerializer(data=request.data, context={"request": request})
         serializer.is_valid(raise_exception=True)
