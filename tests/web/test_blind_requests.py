@@ -22,6 +22,7 @@ pytestmark = pytest.mark.words
 WORLDS = {"world-a": run_world_a, "world-b": run_world_b, "world-c": run_world_c}
 # What is drawn anew for every object that is made: codes of views, keys and secrets of links, tokens and webhooks.
 DRAWN = (
+    (re.compile(r'"pseudonym":\d+'), '"pseudonym":<drawn>'),
     (re.compile(r"evh_[0-9a-z]{8}_[\w-]+"), "<token>"),
     (re.compile(r"whsec_[\w+/=]+"), "<secret>"),
     (re.compile(r"/s/[0-9a-z]{8}/[\w-]+/"), "/s/<link>/"),
