@@ -58,11 +58,11 @@ class User(AbstractUser):
 class TeamQuerySet(models.QuerySet["Team"]):
     def of(self, user: Any) -> TeamQuerySet:
         """The teams a user is a member of; none for anonymous users."""
-        return self.filter(memberships__user=user) if user.is_authenticated else self.none()
+        return self.filter(memberships__user=user.pk) if user.is_authenticated else self.none()
 
     def led_by(self, user: Any) -> TeamQuerySet:
         """The teams a user is an owner of; none for anonymous users."""
-        owner = {"memberships__user": user, "memberships__role": Membership.Role.OWNER}
+        owner = {"memberships__user": user.pk, "memberships__role": Membership.Role.OWNER}
         return self.filter(**owner) if user.is_authenticated else self.none()
 
     def visible_to(self, user: Any) -> TeamQuerySet:

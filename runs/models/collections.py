@@ -18,7 +18,7 @@ from runs.formats.trec_qrels import IGNORE, ROUND, SUBTOPIC
 from runs.models import disclosure
 from runs.models.accounts import Team, User
 from runs.models.checked import StoredJSON, TopicIds
-from runs.models.disclosure import Disclosure, is_staff, led_by, sees_everything
+from runs.models.disclosure import Disclosure, by_reader, is_staff, led_by, sees_everything
 from runs.models.text import check_line, check_text
 
 DEFAULT_MEASURES = (
@@ -71,6 +71,12 @@ def check_document_url(pattern: str) -> None:
         raise ValidationError(f"{DOC_ID} stands for the id of a document, and other braces have no meaning; {example}")
 
 
+@by_reader
+def _visible(user: Any) -> Q:
+    shared = Q(visibility=Collection.Visibility.TEAM, team__in=Team.objects.of(user))
+    return Q(visibility=Collection.Visibility.PUBLIC) | shared | led_by(user)
+
+
 class CollectionQuerySet(models.QuerySet["Collection"]):
     """Who sees, manages and sees the scores of what; docs/security.md has the rules as a table."""
 
@@ -78,8 +84,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """Public collections, those of the user's teams, private ones of the teams the user owns; staff see all."""
         if is_staff(user):
             return self
-        shared = Q(visibility=Collection.Visibility.TEAM, team__in=Team.objects.of(user))
-        return self.filter(Q(visibility=Collection.Visibility.PUBLIC) | shared | led_by(user))
+        return self.filter(_visible(user))
 
     def managed_by(self, user: Any) -> CollectionQuerySet:
         """Collections whose organiser the user is: an owner of the collection's team, or staff."""

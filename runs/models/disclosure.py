@@ -6,9 +6,11 @@ them: only the results of a team in a phase, at the addresses that ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.apps import apps
 from django.db import models
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from runs.models.campaigns import Phase
 
 _ACCEPTED = "accepted"
+Condition = TypeVar("Condition", bound=Callable[..., Q])
 
 
 class Disclosure(models.IntegerChoices):
@@ -36,6 +39,28 @@ def is_staff(user: Any) -> bool:
     return bool(user.is_authenticated and user.is_staff)
 
 
+@dataclass(frozen=True)
+class Reader:
+    """What a condition on rows has to know of the user who asks."""
+
+    pk: Any
+    is_authenticated: bool
+    is_staff: bool
+
+
+def by_reader(condition: Condition) -> Condition:
+    """Make a condition once for each user, and keep it: to make one takes longer than to ask the database with it. It
+    holds querysets, none of which is ever evaluated by itself, and depends on nothing but the user: not on a clock."""
+    kept = lru_cache(4096)(condition)
+
+    @wraps(condition)
+    def of(user: Any) -> Q:
+        return kept(Reader(user.pk, user.is_authenticated, is_staff(user)))
+
+    return cast(Condition, of)
+
+
+@by_reader
 def led_by(user: Any) -> Q:
     """Return the condition of collections whose team the user owns."""
     return Q(team__in=Team.objects.led_by(user))
@@ -54,6 +79,7 @@ def sees_everything(user: Any) -> Q:
     return disclosed | led_by(user) if user.is_authenticated else disclosed
 
 
+@by_reader
 def _disclosed_to(user: Any) -> Q:
     """Return the condition of collections whose results the user sees by their disclosure, with names or without."""
     public = Q(blind=False)
@@ -69,7 +95,7 @@ def now() -> datetime:
 
 def _takes_part_in(user: Any) -> models.QuerySet[Any]:
     """Return the collections of the phases of campaigns in which the user takes part with an accepted team."""
-    member = {"user": user, "left_at": None, "participation__state": _ACCEPTED}
+    member = {"user": user.pk, "left_at": None, "participation__state": _ACCEPTED}
     of_member = {f"campaign__members__{name}": value for name, value in member.items()}
     rows: models.QuerySet[Any] = apps.get_model("runs", "Phase").objects.filter(**of_member)
     return rows.order_by().values("collection")
