@@ -17,7 +17,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from tests.campaigns.worlds import CAMPAIGN, CLOSES, OPENS, PHASE, Clock, make_team, register
 from tests.conftest import evaluate_all, upload
 
-pytestmark = [pytest.mark.real_data, pytest.mark.django_db]
+pytestmark = [pytest.mark.real_data, pytest.mark.django_db, pytest.mark.sqlite]
 HALF_A_DIGIT = 0.00005 + 1e-12
 # Columns of the published leaderboard.
 MEASURES = {"nDCG@10": "ndcg@10", "P@5": "p@5", "AP": "MAP", "RBP(p=0.5)": "RBP(p=.5)"}

@@ -247,17 +247,19 @@ def test_deliveries_of_worlds_with_different_judgements_are_the_same(people: Peo
 @pytest.mark.slow
 @pytest.mark.words
 def test_worlds_with_different_judgements_look_the_same(people: People, settings: Any) -> None:
-    """A3, A4: every address and page, byte by byte but for ids and times, and all that webhooks are told."""
+    """A3, A4: every address and page, byte by byte but for ids and times, and all that webhooks are told.
+
+    Of the three worlds these two differ most: without judgements, and with several versions and runs in every state.
+    """
     settings.EVALHUB_WEBHOOKS = True
-    deliveries = [told(people, make, RUNS) for make in (run_world_a, run_world_b, run_world_c)]
+    deliveries = [told(people, make, RUNS) for make in (run_world_b, run_world_c)]
     settings.EVALHUB_WEBHOOKS = False
-    assert deliveries[1:] == deliveries[:1] * 2
-    assert Run.objects.count() == 3 * RUNS
-    first, *others = (views_of(people, slug) for slug in ("world-a", "world-b", "world-c"))
+    assert deliveries[0] == deliveries[1]
+    assert Run.objects.count() == 2 * RUNS
+    first, other = (views_of(people, slug) for slug in ("world-b", "world-c"))
     assert len(first) > 500
-    for other in others:
-        assert other.keys() == first.keys()
-        assert [asked for asked in first if first[asked] != other[asked]] == []
+    assert other.keys() == first.keys()
+    assert [asked for asked in first if first[asked] != other[asked]] == []
 
 
 @pytest.mark.slow
@@ -280,6 +282,7 @@ def test_worlds_look_the_same_while_teams_see_their_own_results(people: People) 
 
 
 @pytest.mark.slow
+@pytest.mark.words
 def test_the_same_worlds_differ_where_they_are_open(people: People) -> None:
     """The comparison above would see a difference: these two differ in nothing but being released."""
     worlds = ("world-a", "world-b")
