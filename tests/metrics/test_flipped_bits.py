@@ -33,7 +33,7 @@ from runs.services.files import stored_path
 from tests.conftest import GOOD, POOR, SESSIONS, evaluate_all, upload
 from tests.damage.flips import flipped
 
-FLIPS = 2000
+FLIPS = 1000
 MEASURES = [parse_measure(name) for name in ("nDCG@10", "AP")]
 
 
