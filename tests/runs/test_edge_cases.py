@@ -11,7 +11,8 @@ from rest_framework.test import APIClient
 
 from tests.conftest import evaluate_all, upload
 
-pytestmark = [pytest.mark.real_data, pytest.mark.django_db]
+# What a file holds is read before a database is asked.
+pytestmark = [pytest.mark.real_data, pytest.mark.django_db, pytest.mark.sqlite]
 
 # AP/nDCG/RR of the topics and of their mean, as trec_eval 10 prints them.
 BASE = "1:0.5833/0.6199/0.5000 2:1.0000/1.0000/1.0000 all:0.7917/0.8100/0.7500"
