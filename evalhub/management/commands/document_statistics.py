@@ -17,7 +17,7 @@ from metrics.engine.explanation.association import associate
 from metrics.engine.explanation.matched import changes_of
 from metrics.engine.explanation.settings import cramers_v
 from metrics.engine.frontier import frontier
-from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, latin_square
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, crossed, latin_square
 from metrics.engine.significance.effect_sizes import (
     cliff_delta,
     cohen_d,
@@ -80,6 +80,7 @@ def reference() -> str:
         ("Tests of pairs", {name: test.compare for name, test in TESTS.items()}),
         ("Practical difference", {function.__name__: function for function in _PRACTICAL}),
         ("Tests of all runs at once", {**OMNIBUS}),
+        ("Sessions by searchers and topics", {"crossed": crossed.analyse, "crossed_contrast": crossed.contrast}),
         ("Latin squares", {"latin_square": latin_square.analyse, "contrast": latin_square.contrast}),
         ("Corrections", {**CORRECTIONS}),
         ("Effect sizes", {function.__name__: function for function in _EFFECT_SIZES}),

@@ -8,11 +8,12 @@ from typing import Literal, Self
 
 import numpy as np
 
-from metrics.engine.ranking import Floats, Ints
+from metrics.engine.errors import StatisticsError
+from metrics.engine.ranking import Flags, Floats, Ints
 from metrics.engine.sessions.blocks import Session
 from metrics.engine.significance.pairs import Matrix
 
-Design = Literal["paired", "latin_square", "two_way", "unpaired"]
+Design = Literal["crossed", "paired", "latin_square", "two_way", "unpaired"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,62 @@ class PairedValues:
     searcher: Ints
 
 
+@dataclass(frozen=True)
+class Crossing:
+    """What a crossed analysis takes: `sessions`, in which every searcher has all systems or every one a single system,
+    and so every topic.
+
+    `searchers` and `topics` are those taken, `searchers_left_out` and `topics_left_out` the others. `fewest` is the
+    smaller number of both, counted for each system where they have one; `fewest_are` says of which.
+    """
+
+    sessions: Ints
+    searchers_cross: bool
+    topics_cross: bool
+    searchers: int
+    topics: int
+    searchers_left_out: int
+    topics_left_out: int
+    fewest: int
+    fewest_are: str
+
+
+def crossing_of(values: Floats, factors: Factors) -> Crossing:
+    """Return the sessions with a value that a crossed analysis takes.
+
+    Where most searchers have all systems, or most have one, those that do not are left out; topics likewise. Raise
+    StatisticsError where neither holds for most, where too few are left, or where searchers have one topic each or
+    topics one searcher each.
+    """
+    taking = np.flatnonzero(~np.isnan(values) & (factors.system >= 0))
+    units = {"searcher": factors.searcher, "topic": factors.topic}
+    if min(unit[taking].min(initial=0) for unit in units.values()) < 0:
+        raise _not_crossed("it needs the topic and the searcher of every session")
+    whole = {name: len(np.unique(unit[taking])) for name, unit in units.items()}
+    crosses: dict[str, bool] = {}
+    before = len(taking) + 1
+    while len(taking) < before:
+        before = len(taking)
+        for name, unit in units.items():
+            crosses[name], kept = _uses(unit[taking], factors.system[taking], len(factors.systems), name)
+            taking = taking[kept]
+    cells = len(np.unique(factors.topic[taking] * len(factors.searchers) + factors.searcher[taking]))
+    left = {name: len(np.unique(unit[taking])) for name, unit in units.items()}
+    for name, other in (("searcher", "topic"), ("topic", "searcher")):
+        if cells == left[name]:
+            raise _not_crossed(f"no {name} has several {other}s")
+    fewest = []
+    for name, unit in units.items():
+        of_system = [len(np.unique(unit[taking[factors.system[taking] == i]])) for i in range(len(factors.systems))]
+        fewest.append((min(of_system), f"{name}s" if crosses[name] else f"{name}s of a system"))
+    return Crossing(
+        taking, crosses["searcher"], crosses["topic"], left["searcher"], left["topic"],
+        whole["searcher"] - left["searcher"], whole["topic"] - left["topic"], *min(fewest),
+    )  # fmt: skip
+
+
 def recognise(factors: Factors) -> Design:
-    """Return the design of the sessions of two systems or more.
+    """Return the design of the sessions of two systems or more, whether or not they can be crossed.
 
     'paired': every searcher who searched a topic used every system on it. 'latin_square': every searcher searched
     every topic once, the systems balanced over searchers and over topics. 'two_way': every topic was searched with
@@ -87,6 +142,26 @@ def samples(values: Floats, factors: Factors) -> list[Floats]:
     """Return the values of each system's sessions, in their order, those without a value left out."""
     defined = ~np.isnan(values)
     return [values[defined & (factors.system == system)] for system in range(len(factors.systems))]
+
+
+def _uses(unit: Ints, system: Ints, systems: int, name: str) -> tuple[bool, Flags]:
+    """Return whether most searchers, or topics, have all systems, not one, and which sessions are of those."""
+    names, at = np.unique(unit, return_inverse=True)
+    used = np.zeros((len(names), systems), np.bool_)
+    used[at.ravel(), system] = True
+    number = used.sum(axis=1)
+    every, one = number == systems, number == 1
+    if max(every.sum(), one.sum()) * 2 <= len(names):
+        raise _not_crossed(f"most {name}s have neither all systems nor one each")
+    crosses = bool(every.sum() > one.sum())
+    kept = every if crosses else one
+    if used[kept].sum(axis=0).min(initial=len(names)) < (3 if crosses else 2):
+        raise _not_crossed(f"it needs {'3' if crosses else '2'} {name}s or more of each system")
+    return crosses, kept[at.ravel()]
+
+
+def _not_crossed(why: str) -> StatisticsError:
+    return StatisticsError(f"the sessions allow no crossed analysis: {why}", code="not_crossed", pointer="design")
 
 
 def _numbered(names: list[bytes]) -> tuple[list[bytes], Ints]:

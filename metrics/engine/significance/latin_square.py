@@ -12,9 +12,8 @@ from metrics.engine.ranking import Floats, Ints
 from metrics.engine.significance.cautions import few_degrees
 from metrics.engine.significance.omnibus import OmnibusResult, Source
 from metrics.engine.significance.pairs import ROUNDING
+from metrics.engine.significance.spans import Span, levels_of, scaled
 
-# Equations of so many unknowns are solved in a second or two.
-MAX_LEVELS = 2000
 _NAMES = ("systems", "topics", "searchers")
 
 
@@ -33,10 +32,9 @@ class Contrast:
 class _Fit:
     """What is left of the values when some factors are taken out, and how many numbers that took.
 
-    `residual` is the sum of squares of `rest`, 0 where it is rounding.
+    `residual` is a sum of squares, 0 where it is rounding.
     """
 
-    rest: Floats
     residual: float
     rank: int
 
@@ -52,11 +50,8 @@ def analyse(values: Floats, system: Ints, topic: Ints, searcher: Ints) -> Omnibu
     Note: The effect is partial eta squared, SS(systems) / (SS(systems) + SS(residual)). StatisticsError where the
     sessions do not tell the systems from the searchers or topics, or leave no residual.
     """
-    factors = [np.unique(factor, return_inverse=True)[1].ravel() for factor in (system, topic, searcher)]
-    _check(values, factors)
-    # Divided by the largest first: squares of huge gains would overflow.
-    scale = float(np.abs(values).max()) or 1.0
-    centred = values / scale - np.mean(values / scale)
+    factors = levels_of(values, system, topic, searcher)
+    centred, scale = scaled(values)
     full = _fit(centred, factors)
     freedom = len(values) - full.rank
     if freedom < 1:
@@ -87,48 +82,20 @@ def contrast(values: Floats, system: Ints, topic: Ints, searcher: Ints, confiden
     Note: Where every searcher searched every topic with either system in balance, d is the difference of the means.
     """
     found = analyse(values, system, topic, searcher)
-    signs = np.where(system == system.min(), 0.5, -0.5)
-    factors = [np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)]
-    left = _fit(signs, factors).rest
-    scale = float(np.abs(values).max()) or 1.0
-    difference = float(left @ (values / scale)) / float(left @ left) * scale
-    if abs(difference) <= ROUNDING * scale:
-        difference = 0.0
+    span = Span.of([np.unique(factor, return_inverse=True)[1].ravel() for factor in (topic, searcher)])
+    difference, squares = span.difference(values, system)
     residual = found.sources[-1]
-    error = float(np.sqrt(residual.mean_square / (left @ left)))
+    error = float(np.sqrt(residual.mean_square / squares))
     margin = float(special.stdtrit(residual.freedom, (1 + confidence) / 2)) * error
     margin = margin if error or not difference else np.nan
     return Contrast(found, difference, difference - margin, difference + margin)
 
 
-def _check(values: Floats, factors: list[Ints]) -> None:
-    if not len(values) or not np.isfinite(values).all():
-        raise StatisticsError("an analysis of variance needs values, and no session without one")
-    if factors[0].max() < 1:
-        raise StatisticsError("an analysis of variance compares two systems or more")
-    levels = sum(int(factor.max()) + 1 for factor in factors)
-    if levels > MAX_LEVELS:
-        message = f"{levels} systems, topics and searchers; an analysis of variance takes at most {MAX_LEVELS:,}"
-        raise StatisticsError(message)
-
-
 def _fit(values: Floats, factors: list[Ints]) -> _Fit:
-    """Least squares by the normal equations, which hold nothing but counts and sums."""
-    sizes = [int(factor.max()) + 1 for factor in factors]
-    starts = np.cumsum([0, *sizes])
-    total = int(starts[-1])
-    columns = [factor + start for factor, start in zip(factors, starts[:-1].tolist(), strict=True)]
-    product, sums = np.zeros((total, total)), np.zeros(total)
-    for one in columns:
-        sums += np.bincount(one, values, total)
-        for other in columns:
-            product += np.bincount(one * total + other, minlength=total * total).reshape(total, total)
-    eigenvalues, vectors = np.linalg.eigh(product)
-    used = eigenvalues > eigenvalues[-1] * total * np.finfo(np.float64).eps * 16
-    effects = vectors[:, used] @ ((vectors[:, used].T @ sums) / eigenvalues[used])
-    rest = values - sum(effects[column] for column in columns)
+    span = Span.of(factors)
+    rest = span.rest(values)
     residual = float(np.square(rest).sum())
-    return _Fit(rest, residual if residual > len(values) * ROUNDING**2 else 0.0, int(np.count_nonzero(used)))
+    return _Fit(residual if residual > len(values) * ROUNDING**2 else 0.0, span.rank)
 
 
 def _source(name: str, without: _Fit, full: _Fit, freedom: int, sessions: int, scale: float) -> Source:
