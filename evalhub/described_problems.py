@@ -27,7 +27,7 @@ CODES = {
     "too_many_figures too_many_levels too_many_values too_much_work too_few_orders too_many_orders "
     "unknown_qrels too_many_versions too_many_results too_many_rows one_test_only bad_filter bad_columns "
     "unknown_label ambiguous_label unknown_experiment unknown_agreement unknown_team unknown_zone bad_time "
-    "unknown_view unknown_system unknown_session_set too_few_systems too_many_systems "
+    "unknown_view unknown_system unknown_session_set too_few_systems too_many_systems not_crossed "
     "format_not_installed token_in_address unknown_user not_owner bad_url port_not_permitted address_not_permitted",
     401: "not_authenticated authentication_failed",
     403: "not_allowed missing_scope blind",

@@ -15,7 +15,7 @@ from metrics.engine.significance.practical import PRACTICAL, USUAL_ROPE
 from metrics.engine.what_if import FAMILIES, MAX_COMBINATIONS, PRESETS
 from metrics.services.boards.versions import VERSIONS as BOARD_VERSIONS
 from metrics.services.comparisons.shown_pairs import PAIR_ORDERS
-from metrics.services.sessions.comparison import DESIGNS
+from metrics.services.sessions.comparison import DESIGNS, OWN_TESTS
 
 
 def parameter(name: str, text: str, kind: Any = OpenApiTypes.STR, choices: tuple[str, ...] = ()) -> OpenApiParameter:
@@ -186,7 +186,7 @@ JUDGED_BY = parameter(
 )
 _SESSION_TESTS = (
     parameter("design", "default: the one that is recognised", choices=DESIGNS),
-    TEST,
+    parameter("test", ", ".join([*OWN_TESTS, *TESTS])),
     CORRECTION,
     ALPHA,
     CONFIDENCE,

@@ -247,7 +247,7 @@ def test_many_runs_have_no_rank_intervals(alice: User) -> None:
 
 def test_every_test_and_correction_has_a_name_and_a_question() -> None:
     # The analysis of a Latin square is for systems of sessions alone.
-    assert set(TEST_NAMES) == {*TESTS, "latin_square"}
+    assert set(TEST_NAMES) == {*TESTS, "latin_square", "min_f"}
     assert set(ASKS) == set(TESTS)
     assert set(CORRECTION_NAMES) == set(CORRECTIONS)
 

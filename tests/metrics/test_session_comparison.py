@@ -3,6 +3,8 @@ statsmodels."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,14 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 from scipy import stats
 from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
+from statsmodels.stats.anova import AnovaRM, anova_lm
 
 from runs.models import SessionSet
 from tests.conftest import SESSIONS, evaluate_all, upload
+from tests.web.test_pages import text_of
 
 pytestmark = pytest.mark.words
 LOG, BOARD = "collections/small/sessions/", "/api/v1/collections/small/session-leaderboard/"
@@ -98,9 +102,74 @@ def test_a_paired_design_is_paired_by_topic_and_searcher(compare: Callable[..., 
     assert means == sorted(means, reverse=True)
 
 
+CROSSED = [(f"t{t}", f"u{u}", system) for t in range(5) for u in range(6) for system in "ABC"]
+
+
+def test_searchers_and_topics_that_recur_are_crossed(compare: Callable[..., dict[str, Any]]) -> None:
+    answer = compare(CROSSED, correction="none")
+    assert answer["design"] == {
+        "recognised": "crossed",
+        "reason": "searchers used all systems, topics were searched with all systems, and both have several sessions",
+        "used": "crossed",
+    }
+    assert (answer["cells"], answer["test"], answer["family"], list(answer["omnibus"])) == (90, "min_f", 3, ["crossed"])
+    table = frame(answer)
+    for some, found in [
+        ("ABC", answer["omnibus"]["crossed"]),
+        *((p, signs(answer, *p)[0]) for p in ("AB", "BC", "AC")),
+    ]:
+        part, f = table[table.system.isin(list(some))], []
+        by = found.get("sources") or [{}, found["by_searchers"], found["by_topics"]]
+        for unit, source in (("searcher", by[1]), ("topic_id", by[2])):
+            theirs = AnovaRM(part, "value", unit, within=["system"], aggregate_func="mean").fit().anova_table.iloc[0]
+            f.append(theirs["F Value"])
+            assert (source["statistic"], source["p_value"]) == pytest.approx((theirs["F Value"], theirs["Pr > F"]))
+        n1, n2 = (len(some) - 1) * 5, (len(some) - 1) * 4
+        freedom = [len(some) - 1, sum(f) ** 2 / (f[0] ** 2 / n2 + f[1] ** 2 / n1)]
+        assert found["statistic"] == pytest.approx(f[0] * f[1] / sum(f))
+        assert found["freedom"] == pytest.approx(freedom)
+        assert found["p_value"] == pytest.approx(stats.f.sf(found["statistic"], *freedom))
+    pair, sign = signs(answer, "A", "B")
+    means = table.groupby("system").value.mean()
+    assert pair["difference"] == pytest.approx(sign * (means["A"] - means["B"]))
+    margin = stats.t.ppf(0.975, pair["freedom"][1]) * abs(pair["difference"]) / pair["statistic"] ** 0.5
+    assert (pair["low"], pair["high"]) == pytest.approx((pair["difference"] - margin, pair["difference"] + margin))
+    assert pair["cohen_d"] is pair["cliff_delta"] is None
+    assert "dependent_cells" not in codes(answer)
+
+
+def test_a_test_of_another_design_takes_that_design(
+    compare: Callable[..., dict[str, Any]], api: APIClient, collection: str
+) -> None:
+    answer = compare(CROSSED, test="wilcoxon", systems="A,B")
+    assert (answer["design"]["recognised"], answer["design"]["used"], answer["cells"]) == ("crossed", "paired", 30)
+    assert "design=crossed" in codes(answer)["dependent_cells"]
+    assert (answer["pairs"][0]["freedom"], answer["pairs"][0]["by_topics"]) == (None, None)
+    asked = {"measure": MEASURE, "systems": "A,B"}
+    page = Client().get(f"/collections/{collection}/sessions/", {**asked, "design": "paired"}).content.decode()
+    assert "Compare by searchers and topics</a>" in page
+    (pair,) = api.get(COMPARISON, asked).json()["pairs"]
+    told = text_of(Client().get(f"/collections/{collection}/sessions/", asked).content.decode())
+    f1, f2 = (
+        f"F{n}(1, {m}) = {pair[of]['statistic']:.4g}" for n, m, of in ((1, 5, "by_searchers"), (2, 4, "by_topics"))
+    )
+    assert f"by searchers {f1}, p = {pair['by_searchers']['p_value']:.4f}; by topics {f2}, p" in told
+    (row,) = csv.DictReader(io.StringIO(api.get(f"{COMPARISON}export/csv/", asked).content.decode()))
+    assert [float(row[name]) for name in ("statistic", "freedom", "by_searchers_f", "by_topics_p")] == [
+        pair["statistic"], pair["freedom"][1], pair["by_searchers"]["statistic"], pair["by_topics"]["p_value"]
+    ]  # fmt: skip
+    table = api.get(f"{COMPARISON}export/md/", asked).content.decode()
+    assert (
+        "Design: crossed by searchers and topics, 60 sessions. Test: min F' by searchers and topics, a single" in table
+    )
+
+
 def test_a_latin_square_has_its_analysis_of_variance(compare: Callable[..., dict[str, Any]]) -> None:
-    answer = compare(SQUARE)
-    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == ("latin_square", "latin_square", 16)
+    answer = compare(SQUARE, design="latin_square")
+    assert (answer["design"]["recognised"], answer["test"], answer["cells"]) == ("crossed", "latin_square", 16)
+    assert codes(answer)["dependent_cells"].startswith(
+        "the 16 sessions are not independent, as 4 topics (t0, t1, t2 and"
+    )
     table = anova_lm(ols("value ~ C(system) + C(topic_id) + C(searcher)", frame(answer)).fit(), typ=2)
     found = answer["omnibus"]["latin_square"]
     assert found["statistic"] == pytest.approx(table.loc["C(system)", "F"])
@@ -140,10 +209,14 @@ def codes(answer: dict[str, Any]) -> dict[str, str]:
 
 
 def test_cautions_count_cells_where_cells_are_compared(compare: Callable[..., dict[str, Any]]) -> None:
-    answer = compare([(f"t{t}", f"u{u}", system) for t in range(3) for u in range(8) for system in "ABC"])
+    answer = compare(
+        [(f"t{t}", f"u{u}", system) for t in range(3) for u in range(8) for system in "ABC"], design="paired"
+    )
     told = codes(answer)
     assert told["few_cells"].startswith("only 24 pairs of topic and searcher: ")
-    assert told["dependent_cells"].startswith("the 24 pairs of topic and searcher are of 3 topics and 8 searchers, but")
+    assert told["dependent_cells"].startswith(
+        "the 24 pairs of topic and searcher are not independent, as 3 topics (t0,"
+    )
     assert "few_topics" not in told
     for result in answer["omnibus"].values():
         assert {caution["code"] for caution in result["cautions"]} == {"few_cells"}
@@ -158,12 +231,12 @@ def test_cells_that_share_neither_topic_nor_searcher_are_independent(compare: Ca
 
 
 def test_cautions_count_degrees_of_freedom_under_a_latin_square(compare: Callable[..., dict[str, Any]]) -> None:
-    few = compare(SQUARE)
+    few = compare(SQUARE, design="latin_square")
     freedom = int(few["omnibus"]["latin_square"]["freedom"][1])
     assert codes(few)["few_degrees_of_freedom"].startswith(f"only {freedom} degrees of freedom")
-    many = compare([(f"t{t}", f"u{u}", "AB"[(t + u) % 2]) for t in range(4) for u in range(40)])
-    assert (many["design"]["recognised"], many["omnibus"]["latin_square"]["freedom"][1]) == ("latin_square", 116)
-    assert codes(many) == {}
+    many = compare([(f"t{t}", f"u{u}", "AB"[(t + u) % 2]) for t in range(4) for u in range(40)], design="latin_square")
+    assert (many["design"]["used"], many["omnibus"]["latin_square"]["freedom"][1]) == ("latin_square", 116)
+    assert set(codes(many)) == {"dependent_cells"}
 
 
 def test_cautions_count_sessions_of_unpaired_samples(compare: Callable[..., dict[str, Any]]) -> None:
@@ -204,6 +277,7 @@ def test_a_baseline_is_held_against_every_other_system(compare: Callable[..., di
         ({"design": "square"}, "invalid", "design"),
         ({"test": "welch_t"}, "unknown_test", "test"),
         ({"design": "unpaired", "test": "paired_t"}, "unknown_test", "test"),
+        ({"design": "crossed"}, "not_crossed", "design"),
         ({"correction": "x"}, "unknown_correction", "correction"),
         ({"judged_by": "x"}, "invalid", "judged_by"),
     ],

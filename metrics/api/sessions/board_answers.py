@@ -12,6 +12,7 @@ from metrics.api.comparisons.pairs import Bounded, Way, way_of
 from metrics.api.sessions.answers import MeasureCautions, Paged, SessionMean
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.significance.effect_sizes import Estimate
+from metrics.engine.significance.omnibus import OmnibusResult
 from metrics.engine.significance.tiers import letters_of
 from metrics.engine.significance.verdicts import REASONS
 from metrics.services.sessions import board, comparison
@@ -25,6 +26,14 @@ class SetName(TypedDict):
     team: str
     tag: str
     created_at: datetime
+
+
+class ByUnits(TypedDict):
+    """F of a crossed analysis by searchers, or by topics."""
+
+    statistic: Annotated[float | None, "F1 or F2; null where the means do not vary"]
+    freedom: list[float]
+    p_value: float | None
 
 
 class PairFigures(TypedDict):
@@ -46,6 +55,9 @@ class PairFigures(TypedDict):
     ties: int | None
     losses: int | None
     cliff_delta: Annotated[Bounded | None, "of unpaired samples: the rank-biserial correlation"]
+    freedom: Annotated[list[float] | None, "of min F', which is the statistic of a crossed analysis"]
+    by_searchers: Annotated[ByUnits | None, "of a crossed analysis: F1"]
+    by_topics: Annotated[ByUnits | None, "of a crossed analysis: F2"]
 
 
 class SystemPair(PairFigures):
@@ -54,7 +66,7 @@ class SystemPair(PairFigures):
 
 
 class UsedDesign(TypedDict):
-    recognised: str
+    recognised: Annotated[str, "crossed wherever the sessions allow it"]
     reason: str
     used: str
 
@@ -307,6 +319,7 @@ def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
     """Return the results of one pair, by its place."""
     result, effects = compared.result, compared.effects
     sizes = effects.paired
+    crossed = compared.crossed[at] if compared.crossed else None
     return PairFigures(
         difference=float(result.difference[at]),
         low=number(float(result.low[at])),
@@ -324,7 +337,15 @@ def _figures(compared: comparison.SessionComparison, at: int) -> PairFigures:
         ties=int(sizes.ties[at]) if sizes else None,
         losses=int(sizes.losses[at]) if sizes else None,
         cliff_delta=_bounded(effects.delta, at) if effects.delta else None,
+        freedom=list(crossed.freedom) if crossed else None,
+        by_searchers=_by_units(crossed, 1) if crossed else None,
+        by_topics=_by_units(crossed, 2) if crossed else None,
     )
+
+
+def _by_units(crossed: OmnibusResult, place: int) -> ByUnits:
+    systems, source = crossed.sources[0], crossed.sources[place]
+    return ByUnits(statistic=source.statistic, freedom=[systems.freedom, source.freedom], p_value=source.p_value)
 
 
 def _bounded(size: Estimate, at: int) -> Bounded:

@@ -8,25 +8,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from metrics.engine.sessions.designs import Design, PairedValues
+from metrics.engine.ranking import Ints
+from metrics.engine.sessions.designs import Crossing, Design, Factors
 from metrics.engine.significance.pairs import Caution
 
 # Tests speak of runs and topics; what they compare here are systems on one of these, whose number they count.
 UNITS: dict[Design, str] = {
+    "crossed": "sessions",
     "paired": "pairs of topic and searcher",
     "latin_square": "sessions",
     "two_way": "topics",
     "unpaired": "sessions of a system",
 }
+# Names of topics or searchers in a caution.
+_NAMED = 3
 _CODES: dict[Design, str] = {"paired": "few_cells", "unpaired": "few_sessions"}
 
 
-def of_sessions(cautions: Iterable[Caution], design: Design) -> tuple[Caution, ...]:
-    """Return the cautions of a test with sessions or cells of a design instead of topics, and systems instead of
-    runs."""
-    many, *rest = UNITS[design].split(" ", 1)
+def of_sessions(cautions: Iterable[Caution], design: Design, units: str = "") -> tuple[Caution, ...]:
+    """Return the cautions of a test with sessions or cells of a design, or these units, instead of topics, and systems
+    instead of runs."""
+    units = units or UNITS[design]
+    many, *rest = units.split(" ", 1)
     unit = " ".join([many.removesuffix("s"), *rest])
-    words = {"topics": UNITS[design], "topic": unit, "runs": "systems", "run": "system"}
+    words = {"topics": units, "topic": unit, "runs": "systems", "run": "system"}
     pattern = re.compile(rf"\b({'|'.join(words)})\b(?! and searcher)")
     return tuple(
         replace(
@@ -38,19 +43,55 @@ def of_sessions(cautions: Iterable[Caution], design: Design) -> tuple[Caution, .
     )
 
 
-def dependent_cells(values: PairedValues) -> tuple[Caution, ...]:
-    """Return the caution of a topic or a searcher that is in several pairs, which a paired test takes for independent
-    all the same."""
-    pairs, topics, searchers = len(values.topic), len(np.unique(values.topic)), len(np.unique(values.searcher))
-    if (values.searcher < 0).all() or pairs == topics == searchers:
+def dependent_cells(
+    cells: int, topic: Ints, searcher: Ints, factors: Factors, design: Design, crossing: Crossing | None
+) -> tuple[Caution, ...]:
+    """Return the caution of topics or searchers that recur, in a test that takes its cells for independent.
+
+    `topic` and `searcher` are those of each cell, -1 where there is none; `factors` have their names, and `crossing` is
+    None where the sessions cannot be compared by searchers and topics.
+    """
+    told = [
+        _named(np.flatnonzero(np.bincount(unit[unit >= 0]) > 1), names, noun)
+        for unit, names, noun in ((topic, factors.topics, "topic"), (searcher, factors.searchers, "searcher"))
+    ]
+    if not any(told):
         return ()
+    instead = "the crossed analysis (design=crossed) allows for both"
+    if crossing is None:
+        instead = "compare by topic (design=two_way), which allows for topics, not for searchers"
+        instead = instead if design == "paired" else "these sessions allow no crossed analysis, which would count them"
+    where = "where topics or searchers differ"
+    if design in ("paired", "latin_square"):
+        where = "where systems suit some topics or searchers better than others"
     message = (
-        f"the {pairs:,} pairs of topic and searcher are of {counted(topics, 'topic')} and "
-        f"{counted(searchers, 'searcher')}, but the test takes them for independent: where systems suit some topics or "
-        "searchers better than others, p is too small; the comparison by topic (design=two_way) allows for topics, not "
-        "for searchers"
+        f"the {cells:,} {UNITS[design].removesuffix(' of a system')} are not independent, as "
+        f"{' and '.join(filter(None, told))} recur, but the test takes them for independent: {where}, p is too "
+        f"small; {instead}"
     )
     return (Caution("dependent_cells", message),)
+
+
+def left_out(crossing: Crossing) -> tuple[Caution, ...]:
+    """Return the caution of searchers and topics that a crossed analysis does not take."""
+    told = [
+        f"{counted(number, noun)} with {'only some of the' if crosses else 'several'} systems"
+        for number, noun, crosses in (
+            (crossing.searchers_left_out, "searcher", crossing.searchers_cross),
+            (crossing.topics_left_out, "topic", crossing.topics_cross),
+        )
+        if number
+    ]
+    return (Caution("sessions_left_out", f"without the sessions of {' and '.join(told)}"),) if told else ()
+
+
+def _named(places: Ints, names: list[bytes], noun: str) -> str:
+    """Return how many topics or searchers these are, with the first names; empty for none."""
+    if not len(places):
+        return ""
+    shown = [names[place].decode(errors="replace")[:30] for place in places[:_NAMED].tolist()]
+    more = f" and {len(places) - _NAMED:,} more" if len(places) > _NAMED else ""
+    return f"{counted(len(places), noun)} ({', '.join(shown)}{more})"
 
 
 def counted(number: int, noun: str) -> str:

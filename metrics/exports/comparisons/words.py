@@ -30,6 +30,7 @@ TEST_NAMES = {
     "welch_t": "Welch's t test, unpaired",
     "mann_whitney": "Mann-Whitney U test, unpaired",
     "latin_square": "analysis of variance of a Latin square",
+    "min_f": "min F' by searchers and topics",
 }
 PRACTICAL_NAMES = {
     "tost": "two one-sided t tests (TOST)",

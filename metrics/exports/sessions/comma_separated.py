@@ -104,6 +104,11 @@ def _figures(compared: SessionComparison, at: int) -> dict[str, Any]:
     if sizes := effects.paired:
         figures |= _bounded("cohen_d", sizes.cohen_d, at) | _bounded("hedges_g", sizes.hedges_g, at)
         figures |= {name: int(getattr(sizes, name)[at]) for name in ("wins", "ties", "losses")}
+    if compared.crossed:
+        _, by_searchers, by_topics = compared.crossed[at].sources
+        figures |= {"freedom": compared.crossed[at].freedom[1]}
+        for name, source in (("by_searchers", by_searchers), ("by_topics", by_topics)):
+            figures |= {f"{name}_f": source.statistic, f"{name}_freedom": source.freedom, f"{name}_p": source.p_value}
     return figures | (_bounded("cliff_delta", effects.delta, at) if effects.delta else {})
 
 

@@ -19,6 +19,7 @@ from metrics.tables import NOTHING, figure
 from runs.models import Collection
 
 DESIGN_NAMES = {
+    "crossed": "crossed by searchers and topics",
     "paired": "paired by topic and searcher",
     "latin_square": "a Latin square",
     "two_way": "paired by topic",
@@ -157,5 +158,6 @@ def _tested(compared: SessionComparison) -> list[str]:
         f"Test: {TEST_NAMES[compared.test]}, {corrected}, alpha = {query.rule.alpha:g}{drawn}.",
     ]
     if compared.verdicts.have(TOO_FEW_TOPICS).any():
+        unit = compared.crossing.fewest_are if compared.crossed and compared.crossing else unit
         return [*sentences, f"No verdicts: {unit} are too few to tell a difference from chance."]
     return [*sentences, *withheld_pairs(REASONS[reason] for reason in np.asarray(compared.verdicts.withheld).tolist())]

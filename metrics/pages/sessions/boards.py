@@ -11,10 +11,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from metrics.engine.significance.verdicts import TOO_FEW_TOPICS
-from metrics.exports.comparisons.words import TEST_NAMES, verdict_text, without_correction
+from metrics.exports.comparisons.words import TEST_NAMES, verdict_text
 from metrics.exports.sessions.tables import DESIGN_NAMES
 from metrics.pages.parts import Query, fill, query_of
+from metrics.pages.sessions import words
 from metrics.questions.declared import SESSION_COMPARISON, SESSION_HOW_MADE, names_of
 from metrics.questions.parameters import MAX_LIMIT, choice_in
 from metrics.questions.sessions import session_comparison_query, session_measure_in
@@ -141,7 +141,8 @@ def _with_standings(lines: list[SystemBoardLine], compared: SessionComparison) -
 class SystemPairLine:
     """The values of two systems, and their interval as x positions between 0 and 200, or None if it is unknown.
 
-    `effect` is the size of the difference that goes with the design, empty for one without.
+    `effect` is the size of the difference that goes with the design, empty for one without; `by_searchers` and
+    `by_topics` are the p of F1 and F2, empty where the design is not crossed.
     """
 
     a: str
@@ -151,6 +152,8 @@ class SystemPairLine:
     effect: str
     p_value: str
     p_adjusted: str
+    by_searchers: str
+    by_topics: str
     verdict: str
     significant: bool
     drawn: dict[str, str] | None
@@ -162,21 +165,19 @@ def _compared(collection: Collection, query: Query) -> dict[str, Any]:
     return {
         "compared": compared,
         "asked": urlencode({name: value for name, value in asked.items() if name != "offset"}),
-        "design": DESIGN_NAMES[compared.design],
+        "headline": words.headline(compared),
+        "detail": words.detail(compared),
+        "design": words.design_sentence(compared),
+        "tested": words.tested_sentence(compared),
+        "omnibus": words.omnibus_sentences(compared),
         "effect": "Cliff's delta" if compared.effects.delta else "Hedges's g" if compared.effects.paired else "",
         "tiers": compared.tiers is not None,
         "designs": DESIGN_NAMES,
         "tests": [(name, TEST_NAMES[name]) for name in FITTING[compared.design]],
         "exports": _exports(collection, query, compared),
-        "systems": len(compared.systems),
         "lines": _pair_lines(compared),
         "intervals": bool(np.any(~np.isnan(compared.result.low))),
         "confidence": f"{100 * compared.query.options.confidence:g}%",
-        "undecided": bool(compared.verdicts.have(TOO_FEW_TOPICS).any()),
-        "significant": int(compared.verdicts.significant.sum()),
-        "omnibus": [
-            (name, probability(found.p_value), without_correction(found)) for name, found in compared.omnibus.items()
-        ],
     }
 
 
@@ -219,12 +220,19 @@ def _pair_lines(compared: SessionComparison) -> list[SystemPairLine]:
                 _effect(compared, at),
                 probability(float(result.p_value[at])),
                 probability(float(compared.adjusted[at])),
+                _by_units(compared, at, 1),
+                _by_units(compared, at, 2),
                 verdict_text(significant, compared.withheld(at)),
                 significant,
                 {name: f"{(value - low) * scale:.1f}" for name, value in places.items()} if known else None,
             )
         )
     return lines
+
+
+def _by_units(compared: SessionComparison, at: int, place: int) -> str:
+    found = compared.crossed[at].sources[place].p_value if compared.crossed else None
+    return NOTHING if found is None else probability(found)
 
 
 def _effect(compared: SessionComparison, at: int) -> str:

@@ -1,17 +1,26 @@
-"""Compare systems on one value of each session: paired, in a Latin square, by topic, or as unpaired samples."""
+"""Compare systems on one value of each session: crossed by searchers and topics, paired, in a Latin square, by topic,
+or as unpaired samples."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from metrics.engine.errors import StatisticsError
 from metrics.engine.intervals import row_intervals
-from metrics.engine.ranking import Floats
-from metrics.engine.sessions.cautions import dependent_cells, of_sessions
-from metrics.engine.sessions.designs import Design, paired_values, recognise, samples, topic_values
-from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, kruskal_wallis, latin_square
+from metrics.engine.ranking import Floats, Ints
+from metrics.engine.sessions.cautions import dependent_cells, left_out, of_sessions
+from metrics.engine.sessions.designs import (
+    Crossing,
+    Design,
+    crossing_of,
+    paired_values,
+    recognise,
+    samples,
+    topic_values,
+)
+from metrics.engine.significance import CORRECTIONS, OMNIBUS, TESTS, crossed, kruskal_wallis, latin_square
 from metrics.engine.significance.cautions import untested
 from metrics.engine.significance.effect_sizes import (
     EffectSizes,
@@ -41,24 +50,26 @@ from metrics.services.values.effort import seconds_of_test
 from metrics.services.work import begin
 from runs.models import Collection, Qrels
 
-DESIGNS: tuple[Design, ...] = ("paired", "latin_square", "two_way", "unpaired")
-_WHY: dict[Design, str] = {
+DESIGNS: tuple[Design, ...] = ("crossed", "paired", "latin_square", "two_way", "unpaired")
+_WHY = {
     "paired": "every searcher who searched a topic used every system on it",
     "latin_square": "every searcher searched every topic once, with systems balanced over searchers and topics",
     "two_way": "every topic was searched with every system, but not by the same searchers",
     "unpaired": "some topics were not searched with every system",
 }
-# The tests that fit a design, the usual one first. In a Latin square the pairs are compared by its own analysis.
+# The tests that fit a design, the usual one first. Crossed and in a Latin square, pairs have its own analysis.
+OWN_TESTS = ("min_f", "latin_square")
 _PAIRED = [name for name, test in TESTS.items() if test.paired]
 FITTING: dict[Design, list[str]] = {
+    "crossed": [OWN_TESTS[0]],
     "paired": _PAIRED,
-    "latin_square": ["latin_square"],
+    "latin_square": [OWN_TESTS[1]],
     "two_way": _PAIRED,
     "unpaired": [name for name, test in TESTS.items() if test.compare_samples],
 }
-# Seconds to solve a system of equations, by the cube of their number; to compare two samples, for each of their values,
-# and for each pair of values where p is counted exactly.
-_CUBED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 7e-5, 1.5e-7, 2.5e-8
+# Seconds to solve a system of equations, by the cube of their number, and at least; to compare two samples, for each of
+# their values, and for each pair of values where p is counted exactly.
+_CUBED, _SOLVED, _SAMPLES, _VALUE, _COUNTED = 5e-9, 1e-3, 7e-5, 1.5e-7, 2.5e-8
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,8 @@ class SessionComparison:
     `recognised` is the design of the sessions, with the reason in `why`; `design` is the one by which they are
     compared, on this many `cells`: pairs of topic and searcher, topics, or sessions. Bounds of `result` are NaN if the
     test has none. `family` is the number of pairs that p values account for. There are tiers if all pairs are given and
-    any can have a verdict.
+    any can have a verdict. `crossing` is how searchers and topics go with the systems, None where they cannot be
+    crossed; `crossed` has the crossed analysis of each pair, if that is the design.
     """
 
     query: SessionComparisonQuery
@@ -113,6 +125,8 @@ class SessionComparison:
     effects: PairEffects
     tiers: Tiers | None
     omnibus: dict[str, OmnibusResult]
+    crossing: Crossing | None
+    crossed: list[OmnibusResult]
 
     @property
     def qrels(self) -> Qrels | None:
@@ -134,14 +148,16 @@ class SessionComparison:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The number of cells, the number that verdicts are based on, the result and effect sizes of each pair, and the
-    tests of all systems at once."""
+    """The number of cells, the number that verdicts are based on and of what, the result and effect sizes of each pair,
+    the tests of all systems at once, and each pair's analysis of a crossed design."""
 
     cells: int
     fewest: int
     result: PairedResult
     effects: PairEffects
     omnibus: dict[str, OmnibusResult]
+    units: str = ""
+    crossed: list[OmnibusResult] = field(default_factory=list)
 
 
 def compare_systems(*, collection: Collection, query: SessionComparisonQuery) -> SessionComparison:
@@ -158,16 +174,36 @@ def compare_systems(*, collection: Collection, query: SessionComparisonQuery) ->
 
 def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery) -> SessionComparison:
     """Compare systems on sessions that were read before."""
-    recognised = recognise(sample.factors)
-    design = query.design or recognised
+    try:
+        crossing = crossing_of(sample.values, sample.factors)
+    except StatisticsError:
+        if query.design == "crossed":
+            raise
+        return _compare(sample, judged_by, query, None)
+    try:
+        return _compare(sample, judged_by, query, crossing)
+    except StatisticsError as error:
+        # Sessions can look as if they could be crossed, and leave nothing to hold the systems against.
+        if query.design or query.test or error.code != StatisticsError.code:
+            raise
+        return _compare(sample, judged_by, query, None)
+
+
+def _compare(
+    sample: Sample, judged_by: str, query: SessionComparisonQuery, crossing: Crossing | None
+) -> SessionComparison:
+    plain = recognise(sample.factors)
+    recognised = "crossed" if crossing else plain
+    fits = [design for design in (recognised, plain) if query.test in (None, *FITTING[design])]
+    design = query.design or (fits or [recognised])[0]
     test = query.test or FITTING[design][0]
     if test not in FITTING[design]:
         message = f"test {test[:40]!r} does not fit the {design} design; choose from: {', '.join(FITTING[design])}"
         raise StatisticsError(message, code="unknown_test", pointer="test")
     check_known([], query.rule.correction)
     pairs = Pairs(len(sample.names), place_of(sample.names, query.baseline))
-    if design == "latin_square":
-        found = _in_square(sample, pairs, query)
+    if design in ("crossed", "latin_square"):
+        found = _in_factors(sample, design, pairs, query, crossing)
     elif compare := TESTS[test].compare_samples:
         found = _unpaired(sample, pairs, compare, query)
     else:
@@ -177,7 +213,9 @@ def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery
     correction = None if simultaneous else query.rule.correction
     adjusted = adjust(result.p_value, CORRECTIONS[correction]) if correction else result.p_value
     verdicts = decide(result, adjusted, query.rule.alpha, fewest)
-    told = (*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design))
+    told = [*result.cautions, *of_sessions(cautions_of(verdicts, fewest), design, found.units)]
+    if design != "crossed":
+        told += dependent_cells(*_cells(sample, design), sample.factors, design, crossing)
     result = replace(result, cautions=tuple(dict.fromkeys(told)))
     family = family_size(test, pairs) if test in TESTS else pairs.number
     separated = None
@@ -185,10 +223,33 @@ def compare_sample(sample: Sample, judged_by: str, query: SessionComparisonQuery
         order = np.arange(pairs.runs, dtype=np.float64)
         separated = tiers(order, *pairs.indices(), verdicts.significant, lower_is_better=True)
     return SessionComparison(
-        query, judged_by, recognised, _WHY[recognised], design, test, correction, family, found.cells,
+        query, judged_by, recognised, _why(plain, crossing), design, test, correction, family, found.cells,
         _systems(sample, query.options.confidence), pairs, result, adjusted, verdicts, found.effects, separated,
-        found.omnibus,
+        found.omnibus, crossing, found.crossed,
     )  # fmt: skip
+
+
+def _why(plain: Design, crossing: Crossing | None) -> str:
+    """Return the reason for the recognised design."""
+    if crossing is None:
+        return _WHY[plain]
+    used = "all systems" if crossing.searchers_cross else "one system each"
+    searched = "all systems" if crossing.topics_cross else "one system each"
+    return f"searchers used {used}, topics were searched with {searched}, and both have several sessions"
+
+
+def _cells(sample: Sample, design: Design) -> tuple[int, Ints, Ints]:
+    """Return the number of cells that a test takes for independent, with the topic and the searcher of each; -1 where
+    that is unknown, or the cells are topics, which have several searchers."""
+    taking = np.flatnonzero(~np.isnan(sample.values))
+    topic, searcher = sample.factors.topic[taking], sample.factors.searcher[taking]
+    if design == "paired":
+        cells = paired_values(sample.values, sample.factors)
+        return len(cells.topic), cells.topic, cells.searcher
+    if design == "two_way":
+        seen = np.unique(np.stack([topic, searcher]), axis=1)[1]
+        return topic_values(sample.values, sample.factors).values.shape[1], np.full(len(seen), -1), seen
+    return len(taking), topic, searcher
 
 
 def _systems(sample: Sample, confidence: float) -> list[Compared]:
@@ -211,7 +272,7 @@ def _paired(sample: Sample, design: Design, pairs: Pairs, test: str, query: Sess
     seconds = seconds_of_test(test, pairs.runs, cells, pairs.number, query.options.resamples)
     begin(seconds, "this comparison", "use fewer resamples or systems", "resamples")
     family = compare_family(values, pairs, test, query.rule, query.options)
-    cautions = (*of_sessions(family.result.cautions, design), *dependent_cells(paired))
+    cautions = of_sessions(family.result.cautions, design)
     lower = query.measure.lower_is_better
     sizes = effect_sizes(values, *pairs.indices(), query.options, lower_is_better=lower)
     found = {name: OMNIBUS[name](values) for name in ("anova", "friedman")} if pairs.runs > 2 else {}
@@ -220,9 +281,12 @@ def _paired(sample: Sample, design: Design, pairs: Pairs, test: str, query: Sess
     return _Outcome(cells, cells, result, PairEffects(sizes.relative, paired=sizes), omnibus)
 
 
-def _in_square(sample: Sample, pairs: Pairs, query: SessionComparisonQuery) -> _Outcome:
-    """Return the analysis of all systems, and of each pair the same analysis of its own sessions."""
-    taking = np.flatnonzero(~np.isnan(sample.values))
+def _in_factors(
+    sample: Sample, design: Design, pairs: Pairs, query: SessionComparisonQuery, crossing: Crossing | None
+) -> _Outcome:
+    """Return the crossed analysis, or that of a Latin square, of all systems, and the same of each pair's sessions."""
+    taking = crossing.sessions if design == "crossed" and crossing else np.flatnonzero(~np.isnan(sample.values))
+    method = crossed if design == "crossed" else latin_square
     values, factors = sample.values[taking], sample.factors.take(taking)
     found = samples(values, factors)
     if min(map(len, found)) < 1:
@@ -230,27 +294,31 @@ def _in_square(sample: Sample, pairs: Pairs, query: SessionComparisonQuery) -> _
     # The equations of every topic, searcher and system are solved five times for each analysis.
     unknowns = sum(len(names) for names in (factors.topics, factors.searchers, factors.systems))
     analyses = 1 if pairs.runs == 2 else 1 + pairs.number
-    begin(_CUBED * unknowns**3 * analyses, "this analysis", "name fewer systems", "systems")
+    seconds = (_CUBED * unknowns**3 + _SOLVED) * analyses
+    begin(seconds, "this analysis", "name fewer systems, or another design", "systems")
     first, second = pairs.indices()
     each = []
     for i, j in zip(first.tolist(), second.tolist(), strict=True):
         own = np.flatnonzero((factors.system == i) | (factors.system == j))
         first_one = np.where(factors.system[own] == i, 0, 1)
         confidence = query.options.confidence
-        one = latin_square.contrast(values[own], first_one, factors.topic[own], factors.searcher[own], confidence)
-        each.append(one)
+        each.append(method.contrast(values[own], first_one, factors.topic[own], factors.searcher[own], confidence))
     whole = each[0].analysis
     if pairs.runs > 2:
-        whole = latin_square.analyse(values, factors.system, factors.topic, factors.searcher)
+        whole = method.analyse(values, factors.system, factors.topic, factors.searcher)
     difference, low, high = np.array([(one.difference, one.low, one.high) for one in each]).T
     statistic = np.array([np.nan if one.analysis.statistic is None else one.analysis.statistic for one in each])
     p_value = np.array([one.analysis.p_value for one in each])
     fewest = min(each, key=lambda one: one.analysis.freedom[1]).analysis
-    cautions = (*fewest.cautions, *untested(p_value, "the factors leave no residual"))
-    result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), cautions)
+    cautions = [*fewest.cautions, *untested(p_value, "the factors leave no residual")]
     means = np.array([one.mean() for one in found])
     effects = PairEffects(relative_difference(difference, means[second]))
-    return _Outcome(len(values), len(values), result, effects, {"latin_square": whole})
+    counted, units, analyses_of_pairs = len(values), "", []
+    if design == "crossed" and crossing:
+        cautions += left_out(crossing)
+        counted, units, analyses_of_pairs = crossing.fewest, crossing.fewest_are, [one.analysis for one in each]
+    result = PairedResult(difference, low, high, statistic, p_value, np.zeros(len(first), np.bool_), tuple(cautions))
+    return _Outcome(len(values), counted, result, effects, {design: whole}, units, analyses_of_pairs)
 
 
 def _unpaired(sample: Sample, pairs: Pairs, compare: SamplesTest, query: SessionComparisonQuery) -> _Outcome:

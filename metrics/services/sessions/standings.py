@@ -17,7 +17,7 @@ from metrics.engine.significance.families import USUAL_RULE, Rule, check_known
 from metrics.engine.significance.pairs import DEFAULTS, Options
 from metrics.engine.significance.tiers import letters_of
 from metrics.services.sessions.board import SessionBoard
-from metrics.services.sessions.comparison import SessionComparison, compare_sample
+from metrics.services.sessions.comparison import OWN_TESTS, SessionComparison, compare_sample
 from metrics.services.sessions.judged_sets import begin_sessions, load_sets, values_of, work_of
 from metrics.services.sessions.sample import MAX_SYSTEMS, SessionComparisonQuery, read_sample
 from runs.models import Collection
@@ -94,7 +94,7 @@ def read_session_standings(
     Raise StatisticsError for an unknown test, correction or baseline, too many systems, or too much work. A leaderboard
     of fewer than two ranked systems has no tiers; a caution says so.
     """
-    check_known([query.test] if query.test and query.test != "latin_square" else [], query.rule.correction)
+    check_known([query.test] if query.test and query.test not in OWN_TESTS else [], query.rule.correction)
     found = SessionStandings(query, board.query.sort, board.ranked)
     if query.baseline is not None and _full_name(query.baseline, board.ranked) is None:
         message = f"baseline {query.baseline[:100]!r} is not a ranked system of this leaderboard; write team/tag:system"

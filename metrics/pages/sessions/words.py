@@ -1,0 +1,104 @@
+"""A comparison of systems in words: its design, how it was tested, and which of two systems is better."""
+
+from __future__ import annotations
+
+import math
+
+from metrics.engine.sessions.cautions import UNITS
+from metrics.engine.significance.omnibus import OmnibusResult
+from metrics.engine.significance.verdicts import NO_SPREAD, OTHER_DIRECTION, TOO_FEW_TOPICS
+from metrics.exports.comparisons.words import TEST_NAMES, corrected_over, without_correction
+from metrics.exports.sessions.tables import DESIGN_NAMES
+from metrics.services.sessions.comparison import SessionComparison
+from metrics.tables import figure, probability, signed, statistic
+
+# Why the one that is ahead is not said to be better.
+_WITHHELD = {
+    "": ", but not significantly",
+    TOO_FEW_TOPICS: "; there are too few to tell this from chance",
+    NO_SPREAD: "; this cannot be tested, as nothing else varies",
+    OTHER_DIRECTION: ", but the test, which does not test means, points the other way",
+}
+_BY = ("min F\N{PRIME}", "by searchers F1", "by topics F2")
+
+
+def design_sentence(compared: SessionComparison) -> str:
+    """Return the design by which systems are compared, and why."""
+    used = DESIGN_NAMES[compared.design]
+    if compared.design == compared.recognised:
+        return f"Design: {used}, as {compared.why}."
+    return f"Design: {used}, as requested; detected: {DESIGN_NAMES[compared.recognised]}, as {compared.why}."
+
+
+def tested_sentence(compared: SessionComparison) -> str:
+    """Return the test, its correction and level, on how many cells, and how many pairs differ."""
+    query, pairs = compared.query, compared.pairs.number
+    drawn = f", B = {query.options.resamples:,}, seed {query.options.seed}" if compared.draws else ""
+    made = f"{TEST_NAMES[compared.test]}, {corrected_over(compared.correction, compared.family)}"
+    units = UNITS[compared.design].removesuffix(" of a system")
+    tested = f"Test: {made}, alpha = {query.rule.alpha:g}{drawn}, on {compared.cells:,} {units}"
+    if compared.verdicts.have(TOO_FEW_TOPICS).any():
+        return f"{tested}."
+    significant = int(compared.verdicts.significant.sum())
+    return f"{tested}: {significant:,} of {pairs:,} pair{'s differ' if pairs != 1 else ' differs'}."
+
+
+def omnibus_sentences(compared: SessionComparison) -> list[str]:
+    """Return the tests of all systems at once; of two they say what the test of the pair says."""
+    if len(compared.systems) < 3:
+        return []
+    if compared.crossed:
+        return [f"All systems at once: {report(compared.omnibus['crossed'])}."]
+    said = []
+    for name, found in compared.omnibus.items():
+        plain = without_correction(found)
+        said.append(f"All systems at once, {name}: {_p(found.p_value)}{f' ({plain})' if plain else ''}.")
+    return said
+
+
+def headline(compared: SessionComparison) -> str:
+    """Return which of two systems is better, in a sentence; empty for more systems."""
+    if len(compared.systems) != 2:
+        return ""
+    measure, difference = compared.query.measure, float(compared.result.difference[0])
+    first, second = (compared.systems[int(side[0])].name for side in compared.pairs.indices())
+    if difference == 0:
+        return f"{first} and {second} do not differ in {measure.name}."
+    better, worse = (first, second) if (difference > 0) != measure.lower_is_better else (second, first)
+    by = f"by {figure(measure, abs(difference))} {measure.name}"
+    if compared.better(0):
+        return f"{better} is better than {worse} {by}."
+    return f"{better} is ahead of {worse} {by}{_WITHHELD[compared.withheld(0)]}."
+
+
+def detail(compared: SessionComparison) -> str:
+    """Return the interval and the test of the difference of two systems; empty for more."""
+    if len(compared.systems) != 2:
+        return ""
+    first, second = (compared.systems[int(side[0])].name for side in compared.pairs.indices())
+    low, high, p_value = (
+        float(part[0]) for part in (compared.result.low, compared.result.high, compared.result.p_value)
+    )
+    percent = f"{100 * compared.query.options.confidence:g}%"
+    ends = "" if math.isnan(low) else f"{percent} interval {signed(low)} to {signed(high)}; "
+    return f"{first} minus {second}: {ends}{report(compared.crossed[0]) if compared.crossed else _p(p_value)}."
+
+
+def report(found: OmnibusResult) -> str:
+    """Return min F' with F1 and F2, as papers have them."""
+    between, said = found.freedom[0], []
+    for name, source, within in zip(
+        _BY, found.sources, (found.freedom[1], *(source.freedom for source in found.sources[1:])), strict=True
+    ):
+        if source.statistic is None or source.p_value is None:
+            said.append(f"{name} has nothing to divide by")
+        else:
+            said.append(f"{name}({between:g}, {within:.3g}) = {statistic(source.statistic)}, {_p(source.p_value)}")
+    return "; ".join(said)
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "no p"
+    text = probability(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
