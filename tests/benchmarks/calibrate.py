@@ -1,5 +1,6 @@
-"""make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth; and
-in how many studies of parameters that mean nothing any of them seems to matter.
+"""make calibrate: how often every test finds something where nothing is, and how often intervals hold the truth; in how
+many studies of parameters that mean nothing any of them seems to matter; and how often sessions of equally good systems
+seem to differ.
 
 `python -m tests.benchmarks.calibrate [collections] [resamples]`; the figures of docs/statistics.md are those of 10,000
 collections at B = 9,999. The tests of the suite run the same simulation smaller. Where EVALHUB_REAL_DATA is set, the
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.engine.calibration import print_real_table, print_table
+from tests.engine.crossed import print_crossed
 from tests.engine.studies import print_explanations
 
 STUDIES = 1_000
@@ -31,6 +33,7 @@ if __name__ == "__main__":
     collections, resamples = [*map(int, sys.argv[1:]), 10_000, 9_999][:2]
     print_table(print, collections, resamples)
     print_explanations(print, STUDIES)
+    print_crossed(print, min(collections, 2 * STUDIES))
     if folder := os.environ.get("EVALHUB_REAL_DATA"):
         paths = sorted(Path(folder, "score-matrices-urbano2019").glob("*.csv"))
         print_real_table(
