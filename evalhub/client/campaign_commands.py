@@ -43,7 +43,9 @@ def list_phases(args: argparse.Namespace) -> int:
         for one in found.raw["results"] if not args.quiet else []:
             for extension in one["extensions"]:
                 notice = f" ({extension['notice']})" if extension["notice"] else ""
-                say(f"{one['phase']}: {_LAST_EXTENSION.format(**extension)}{notice}")
+                seen = extension.get("values_seen_since")
+                after = f"; organisers had read values since {seen}" if seen else ""
+                say(f"{one['phase']}: {_LAST_EXTENSION.format(**extension)}{notice}{after}")
     return DONE
 
 

@@ -80,14 +80,14 @@ class RunEvaluations(APIView):
 
     @extend_schema(responses=shape(Evaluation)(many=True))
     def get(self, request: Request, run: UUID) -> Response:
-        found = scored_run(request, run)
+        found = scored_run(request, run, values=False)
         rows = found.evaluations.select_related("qrels").order_by("-qrels__version", "scores")
         return Response([evaluation_answer(row) for row in rows])
 
     @extend_schema(request=NewEvaluationSerializer, responses={202: shape(Evaluation)})
     def post(self, request: Request, run: UUID) -> Response:
         found = owned_run(request, run)
-        check_scores(request, found.collection)
+        check_scores(request, found.collection, values=False)
         evaluation = queue_evaluation(found, _new_scores(request))
         if evaluation is None:
             raise NotFound(f"collection {found.collection} has no active judgements yet", code="no_active_qrels")
@@ -101,7 +101,7 @@ class CollectionEvaluations(APIView):
 
     @extend_schema(responses=shape(Progress), parameters=[SCORES])
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
+        found = scored_collection(request, collection, values=False)
         progress = read_progress(collection=found, scores=scores_in(query_of(request)))
         answer = Progress(
             qrels=progress.qrels.version,

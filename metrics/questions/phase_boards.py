@@ -14,6 +14,7 @@ from metrics.questions.boards import board_query, standings_query
 from metrics.questions.parameters import choice_in
 from metrics.services.boards.fingerprints import Fingerprint, of_boards
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
+from runs.api.access import note_reading
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
 from runs.errors import Blind
@@ -34,6 +35,7 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
     found = visible_phase(request, campaign, phase)
     if not sees_board(request.user, found):
         raise Blind
+    note_reading(request, found.collection)
     own, organiser = participation_of(request.user, found.campaign), is_organiser(found.campaign, request.user)
     return AskedBoard(found, Reader(own, organiser, clock.database_now()))
 

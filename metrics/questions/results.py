@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from metrics.services.boards.leaderboard import active_qrels
 from metrics.services.campaigns.editions import latest_release
+from runs.api.access import note_reading
 from runs.api.campaigns.finding import own_participation, visible_phase
 from runs.errors import Blind
 from runs.models import Participation, Phase, Qrels, can_see_scores, sees_own_results
@@ -51,6 +52,8 @@ def results_in(request: HttpRequest | Request, campaign: str, phase: str, team: 
         participation, disclosed = other, sees_all
     if not disclosed:
         raise Blind
+    if sees_all:
+        note_reading(request, found.collection)
     active, released = active_qrels(found.collection), None if sees_all else latest_release(found)
     qrels, as_of = (released.qrels, released.at) if released else (active, None)
     return AskedResults(found, participation, active, sees_all, qrels, as_of)

@@ -9,9 +9,10 @@ from django.http import Http404, HttpRequest
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from runs.api.access import note_reading
 from runs.api.parameters import KnownFields
 from runs.errors import StoredValueCorrupt
-from runs.models import Snapshot
+from runs.models import Collection, Snapshot
 from runs.models.campaigns import SLUG_RULE
 from runs.models.text import check_line
 from runs.services.campaigns.snapshots import CODE, snapshots_seen_by
@@ -39,6 +40,9 @@ def visible_snapshot(request: HttpRequest | Request, code: str) -> Snapshot:
         raise Http404(f"there is no snapshot {code[:64]!r}")
     if not found.is_sound:
         raise StoredValueCorrupt(f"snapshot {found.code} is damaged; ask the operator for a backup")
+    of = {"phases": found.phase_id} if found.phase_id else {"phases__campaign": found.campaign_id}
+    for collection in Collection.objects.filter(**of, blind=True).distinct():
+        note_reading(request, collection)
     return found
 
 

@@ -48,7 +48,7 @@ from metrics.services.boards.fingerprints import (
     of_run,
 )
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import scored_collection, scored_run, visible_collection
+from runs.api.access import scored_collection, scored_run, sees_scores, visible_collection
 from runs.api.parameters import text_of
 from runs.models import Collection, Membership, can_see_scores
 
@@ -165,7 +165,7 @@ def unchanged_page(
 def of_visible_collection(request: HttpRequest | Request, slug: str) -> Fingerprint | None:
     """Return the fingerprint of a collection's leaderboards for a page, or None while the judgements are blind."""
     found = visible_collection(request, slug)
-    return of_boards(found) if can_see_scores(request.user, found) else None
+    return of_boards(found) if sees_scores(request, found) else None
 
 
 def of_collection(request: HttpRequest | Request, collection: str) -> Fingerprint:
@@ -173,7 +173,7 @@ def of_collection(request: HttpRequest | Request, collection: str) -> Fingerprin
 
 
 def of_judged_collection(request: HttpRequest | Request, collection: str) -> Fingerprint:
-    return of_all_judgements(scored_collection(request, collection))
+    return of_all_judgements(scored_collection(request, collection, values=False))
 
 
 def of_board(request: HttpRequest | Request, collection: str) -> Fingerprint | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from django.db import transaction
 
 from runs.errors import StoredValueCorrupt
+from runs.services.reading import WRITES
 
-# The writes to do after the open snapshot; None if no snapshot is open.
-_WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar("writes", default=None)
 # How often a reading is repeated that meets damaged values.
 _TRIES = 3
 
@@ -24,19 +22,20 @@ def one_snapshot() -> Iterator[None]:
     """Read everything inside as of one moment, without blocking writers.
 
     Only read inside: PostgreSQL refuses a write, and SQLite refuses it if another connection wrote meanwhile. Leave
-    writes to `after_snapshot`. Inside another snapshot or an open transaction, that one decides what is visible.
+    writes to `runs.services.reading.after_snapshot`. Inside another snapshot or an open transaction, that one decides
+    what is visible.
     """
-    if _WRITES.get() is not None:
+    if WRITES.get() is not None:
         yield
         return
     writes: list[tuple[Callable[[], object], bool]] = []
-    token, ended = _WRITES.set(writes), False
+    token, ended = WRITES.set(writes), False
     try:
         with _reading():
             yield
         ended = True
     finally:
-        _WRITES.reset(token)
+        WRITES.reset(token)
         for write, always in writes:
             if ended or always:
                 write()
@@ -45,23 +44,13 @@ def one_snapshot() -> Iterator[None]:
 def read_in_snapshot(read: Callable[[], T]) -> T:
     """Return the result of `read`, as of one moment. If it meets damaged values, read again at a later moment, after
     they were removed. Raise StoredValueCorrupt if it repeatedly meets others."""
-    if _WRITES.get() is not None:
+    if WRITES.get() is not None:
         return read()
     for _ in range(_TRIES - 1):
         with suppress(StoredValueCorrupt), one_snapshot():
             return read()
     with one_snapshot():
         return read()
-
-
-def after_snapshot(write: Callable[[], object], *, always: bool = False) -> None:
-    """Call `write` after the open snapshot has ended, or immediately if none is open; with `always` also if an error
-    ends it."""
-    waiting = _WRITES.get()
-    if waiting is None:
-        write()
-    else:
-        waiting.append((write, always))
 
 
 @contextmanager

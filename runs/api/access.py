@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest
 from rest_framework.request import Request
 
+from runs.api.origin import origin_of
 from runs.errors import Blind, NotAllowed
 from runs.models import (
     Collection,
@@ -30,6 +31,7 @@ from runs.models import (
     can_see_scores,
 )
 from runs.models.submissions import seen_by
+from runs.services.campaigns.reads import note_values_read
 from runs.services.experiments import check_may_change
 
 Made = TypeVar("Made", Run, SessionSet)
@@ -82,16 +84,35 @@ def _once(request: HttpRequest | Request, key: tuple[object, ...], find: Callabl
     return cast("Found | None", known[whole])
 
 
-def check_scores(request: HttpRequest | Request, collection: Collection) -> None:
-    """Raise Blind if the user must not see anything that depends on the collection's judgements."""
-    if not can_see_scores(request.user, collection):
+def sees_scores(request: HttpRequest | Request, collection: Collection) -> bool:
+    """Return whether the user may see everything that depends on the collection's judgements, and is about to. While
+    organisers alone may, it is recorded that they read values (`runs.services.campaigns.reads`)."""
+    seen = can_see_scores(request.user, collection)
+    if seen:
+        note_reading(request, collection)
+    return seen
+
+
+def note_reading(request: HttpRequest | Request, collection: Collection) -> None:
+    """Record once for a request that its user reads values that organisers alone see."""
+    kept = cast(Any, request._request if isinstance(request, Request) else request)
+    noted: set[int] = kept.__dict__.setdefault("readings_noted", set())
+    if collection.blind and collection.pk not in noted:
+        noted.add(collection.pk)
+        note_values_read(collection, origin_of(request))
+
+
+def check_scores(request: HttpRequest | Request, collection: Collection, *, values: bool = True) -> None:
+    """Raise Blind if the user must not see anything that depends on the collection's judgements. Without `values` the
+    answer has none of them: the reading is not recorded."""
+    if not (sees_scores(request, collection) if values else can_see_scores(request.user, collection)):
         raise Blind
 
 
-def scored_collection(request: HttpRequest | Request, slug: str) -> Collection:
+def scored_collection(request: HttpRequest | Request, slug: str, *, values: bool = True) -> Collection:
     """Return a visible collection whose scores the user may see. Raise Blind otherwise."""
     found = visible_collection(request, slug)
-    check_scores(request, found)
+    check_scores(request, found, values=values)
     return found
 
 
@@ -123,10 +144,10 @@ def visible(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made
     return found
 
 
-def scored(request: HttpRequest | Request, model: type[Made], pk: UUID) -> Made:
+def scored(request: HttpRequest | Request, model: type[Made], pk: UUID, *, values: bool = True) -> Made:
     """Return a visible one whose values the user may see. Raise Blind if the judgements are blind."""
     found = visible(request, model, pk)
-    check_scores(request, found.collection)
+    check_scores(request, found.collection, values=values)
     return found
 
 
@@ -152,8 +173,8 @@ def visible_run(request: HttpRequest | Request, pk: UUID) -> Run:
     return visible(request, Run, pk)
 
 
-def scored_run(request: HttpRequest | Request, pk: UUID) -> Run:
-    return scored(request, Run, pk)
+def scored_run(request: HttpRequest | Request, pk: UUID, *, values: bool = True) -> Run:
+    return scored(request, Run, pk, values=values)
 
 
 def owned_run(request: Request, pk: UUID) -> Run:

@@ -194,7 +194,7 @@ class QrelsList(AnswerList[Qrels]):
     def get_queryset(self) -> QuerySet[Qrels]:
         if getattr(self, "swagger_fake_view", False):
             return Qrels.objects.none()
-        return scored_collection(self.request, self.kwargs["collection"]).qrels.order_by("-version")
+        return scored_collection(self.request, self.kwargs["collection"], values=False).qrels.order_by("-version")
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},
@@ -254,7 +254,7 @@ class QrelsDetail(APIView):
 
     @extend_schema(responses=shape(answers.Qrels))
     def get(self, request: Request, collection: str, version: int) -> Response:
-        return Response(answers.qrels(_qrels(scored_collection(request, collection), version)))
+        return Response(answers.qrels(_qrels(scored_collection(request, collection, values=False), version)))
 
 
 class QrelsActivation(APIView):
@@ -275,7 +275,7 @@ class QrelsFile(APIView):
 
     @extend_schema(responses=FILE)
     def get(self, request: Request, collection: str, version: int) -> HttpResponseBase:
-        qrels = _qrels(scored_collection(request, collection), version)
+        qrels = _qrels(scored_collection(request, collection, values=False), version)
         if qrels.collection.blind:
             record_reading(qrels=qrels, origin=origin_of(request))
         return download(qrels.sha256, f"{collection}-v{version}.qrels")

@@ -86,6 +86,7 @@ class AuditEvent(models.Model):
         RELEASE_PLANNED = "release.planned"
         RELEASE_CANCELLED = "release.cancelled"
         RELEASE_DONE = "release.done"
+        VALUES_READ = "values.read"
         SNAPSHOT_MADE = "snapshot.made"
         SNAPSHOT_CHANGED = "snapshot.changed"
         SNAPSHOT_WITHDRAWN = "snapshot.withdrawn"

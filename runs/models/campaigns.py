@@ -308,6 +308,9 @@ class Extension(models.Model):
     new = models.DateTimeField()
     reason = models.CharField(max_length=500, validators=[check_line])
     announced_at = models.DateTimeField(default=timezone.now)
+    values_seen_since = models.DateTimeField(
+        null=True, editable=False, help_text="when an organiser first read values of its entries, if before"
+    )
     actor = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:

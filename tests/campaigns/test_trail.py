@@ -12,6 +12,10 @@ from tests.conftest import evaluate_all
 from tests.runs.test_audit import OF_CAMPAIGNS
 
 
+def later(days: int) -> dict[str, str]:
+    return {"closes_at": (CLOSES + timedelta(days=days)).isoformat(), "reason": "x"}
+
+
 def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) -> None:
     olga, ann, abe = people["olga"], people["ann"], people["abe"]
     olga.post("/api/v1/campaigns/", {"slug": "other", "name": "Other", "team": "lab"}, format="json")
@@ -34,8 +38,16 @@ def test_every_act_leaves_its_event(people: dict[str, APIClient], clock: Clock) 
     enter(ann, "y")
     ann.put(f"{PHASE}priorities/", {"order": ["y", "x"]}, format="json")
     olga.post(f"{made['url']}disqualify/", {"reason": "x"}, format="json")
-    later = (CLOSES + timedelta(days=1)).isoformat()
-    olga.post(f"{PHASE}extend/", {"closes_at": later, "reason": "x"}, format="json")
+    assert olga.post(f"{PHASE}extend/", later(1), format="json").json()["extensions"][0]["values_seen_since"] is None
+    seen = clock.now
+    # Written once for a person and a phase, wherever the values are read.
+    for path in (f"{PHASE}board/", "/api/v1/collections/dark/leaderboard/", f"{PHASE}board/"):
+        assert olga.get(path).status_code == 200
+        clock.now += timedelta(hours=1)
+    assert AuditEvent.objects.filter(action="values.read").count() == 1
+    told = olga.post(f"{PHASE}extend/", later(2), format="json").json()["extensions"]
+    assert [one["values_seen_since"] for one in told] == [None, seen.isoformat().replace("+00:00", "Z")]
+    assert ann.get(PHASE).json()["extensions"] == told
     clock.now = LATE + timedelta(days=1)
     planned = olga.post(f"{PHASE}releases/", {"audience": "teams"}, format="json").json()
     assert olga.delete(planned["url"]).status_code == 204

@@ -210,6 +210,7 @@ OF_CAMPAIGNS = (
     "entry.",
     "release.",
     "notice.",
+    "values.",
     "collection.disclosed",
 )
 

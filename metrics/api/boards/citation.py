@@ -38,7 +38,7 @@ class CitationView(APIView):
 
     @extend_schema(responses=shape(CitationAnswer), parameters=[*BOARD, VIEW])
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
+        found = scored_collection(request, collection, values=False)
         parameters = board_parameters(request, found)
         asked = board_query(parameters, found, request.user)
         standings_query(parameters)

@@ -11,10 +11,9 @@ from rest_framework.views import APIView
 from metrics.exports.boards.configurations import render
 from metrics.services.boards.configurations import Configurations, RunMeans, read_means
 from metrics.services.snapshots import read_in_snapshot
-from runs.api.access import visible_collection
+from runs.api.access import sees_scores, visible_collection
 from runs.api.configurations import PARAMETERS, configurations_in
 from runs.api.parameters import text_of
-from runs.models import can_see_scores
 
 
 class ConfigurationsExport(APIView):
@@ -28,7 +27,7 @@ class ConfigurationsExport(APIView):
     )
     def get(self, request: Request, collection: str) -> HttpResponse:
         board = visible_collection(request, collection)
-        asked, scored = text_of(request.query_params), can_see_scores(request.user, board)
+        asked, scored = text_of(request.query_params), sees_scores(request, board)
 
         def read() -> tuple[Configurations, RunMeans | None]:
             found = configurations_in(asked, board, request.user)

@@ -92,7 +92,7 @@ class ViewList(AnswerList[models.View]):
     def get_queryset(self) -> QuerySet[models.View]:
         if getattr(self, "swagger_fake_view", False):
             return self.queryset
-        found = scored_collection(self.request, self.kwargs["collection"])
+        found = scored_collection(self.request, self.kwargs["collection"], values=False)
         return _with_names(models.View.objects.visible_to(self.request.user).filter(collection=found))
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -101,7 +101,7 @@ class ViewList(AnswerList[models.View]):
 
     @extend_schema(request=ViewSerializer, responses={201: shape(View)})
     def post(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
+        found = scored_collection(request, collection, values=False)
         serializer = ViewSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data

@@ -24,14 +24,14 @@ from metrics.questions.systems import default_measure
 from metrics.services.boards.progress import read_progress_of
 from metrics.services.snapshots import read_in_snapshot
 from runs import models
-from runs.api.access import check_scores, visible_system
+from runs.api.access import check_scores, sees_scores, visible_system
 from runs.api.edits import ChangedValue
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.api.parameters import text_of
 from runs.api.shapes import shape
 from runs.api.systems import System, SystemChangeSerializer, SystemSerializer, change_by, system_answer
-from runs.models import Collection, Run, Scope, can_see_scores
+from runs.models import Collection, Run, Scope
 from runs.services.systems import Version, collections_of, create_system, versions_of
 
 
@@ -177,7 +177,7 @@ def _progress(request: Request, system: models.System, collection: Collection) -
     named = bool(asked.get("measure"))
     if named:
         check_scores(request, collection)
-    if not can_see_scores(request.user, collection) or not (named or collection.active_qrels):
+    if not (named or collection.active_qrels) or not sees_scores(request, collection):
         return None
     measure = measure_in(asked, "measure", default_measure(collection), collection.documents)
     found = read_progress_of(

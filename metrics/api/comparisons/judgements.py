@@ -74,7 +74,7 @@ class JudgementsView(APIView):
     )
     @unchanged(of_judged_collection)
     def get(self, request: Request, collection: str) -> Response:
-        found = scored_collection(request, collection)
+        found = scored_collection(request, collection, values=False)
         answer = read_judgements(collection=found, versions=judged_versions(query_of(request)))
         return Response(
             JudgementsOf(

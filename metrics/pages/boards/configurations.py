@@ -26,11 +26,11 @@ from metrics.services.boards.configurations import (
 from metrics.services.comparisons.shown_pairs import names_of
 from metrics.services.snapshots import read_in_snapshot
 from metrics.tables import NOTHING, Paging, mean_cell
-from runs.api.access import visible_collection
+from runs.api.access import sees_scores, visible_collection
 from runs.api.configurations import configurations_in
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.parameters import Value
-from runs.models import Collection, can_see_scores
+from runs.models import Collection
 from runs.views import page, reads
 
 # Runs of a page, beside the first one.
@@ -91,7 +91,7 @@ def configurations_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, collection: Collection, query: Query) -> dict[str, Any]:
     offset = integer_in(query, "offset", 0, 0, MAX_OFFSET)
-    scored = can_see_scores(request.user, collection)
+    scored = sees_scores(request, collection)
 
     def read() -> tuple[Configurations, RunMeans | None]:
         found = configurations_in(query, collection, request.user)

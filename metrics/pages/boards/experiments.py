@@ -26,12 +26,12 @@ from metrics.services.boards.states import RANKED
 from metrics.services.queue.status import statuses
 from metrics.services.values.judged_views import Mean
 from metrics.tables import Cell, Paging, best_means, mean_cell, signed
-from runs.api.access import visible_collection, visible_experiment
+from runs.api.access import sees_scores, visible_collection, visible_experiment
 from runs.api.experiments import ExperimentChangeSerializer
 from runs.api.origin import origin_of
 from runs.api.parameters import MAX_OFFSET, integer_in, text_of
 from runs.errors import InvalidInput
-from runs.models import Collection, Experiment, Run, Scope, User, can_see_scores
+from runs.models import Collection, Experiment, Run, Scope, User
 from runs.pages.experiments import VISIBILITIES, added
 from runs.pages.forms import FormPage, Refusal, fields_of, refusal_of, see
 from runs.pages.notes import shown_notes
@@ -186,7 +186,7 @@ def _table(
 ) -> Table:
     """Return the page of runs: with means where the reader may see them and there are judgements."""
     paging = Paging(offset, _OF_A_PAGE, total)
-    if not can_see_scores(request.user, collection) or collection.active_qrels is None:
+    if collection.active_qrels is None or not sees_scores(request, collection):
         shown = list(runs.select_related("team", "collection")[offset : offset + _OF_A_PAGE])
         known, labels = statuses(shown, request.user), labels_of(run.pk for run in shown)
         lines = [Line(run, known[str(run.pk)].state, tuple(labels.get(run.pk, ()))) for run in shown]

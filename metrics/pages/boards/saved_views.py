@@ -106,10 +106,10 @@ class ViewsPage(FormPage):
     fields = ("action", "code", "name", "query", "share")
 
     def get(self, request: Request, slug: str) -> HttpResponse:
-        return _page(request, scored_collection(request, slug))
+        return _page(request, scored_collection(request, slug, values=False))
 
     def post(self, request: Request, slug: str) -> HttpResponse:
-        collection = scored_collection(request, slug)
+        collection = scored_collection(request, slug, values=False)
         given = {name: str(request.data.get(name, "")) for name in self.fields}
         try:
             return _act(request, collection, given)

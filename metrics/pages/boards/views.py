@@ -37,7 +37,7 @@ from metrics.services.boards.fingerprints import Fingerprint, of_listed, of_para
 from metrics.services.boards.leaderboard import BoardQuery, read_leaderboard
 from metrics.services.boards.versions import ALL, CAPTIONS, VERSIONS, has_versions
 from metrics.tables import Paging, level_lines
-from runs.api.access import check_scores, counted_collection, visible_collection
+from runs.api.access import check_scores, counted_collection, sees_scores, visible_collection
 from runs.api.parameters import text_of
 from runs.errors import InvalidInput
 from runs.models import Collection, Team, can_see_scores
@@ -64,7 +64,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     """Return the fingerprint of the page, or None while the judgements are blind: a tag would reveal every change
     behind them."""
     found = visible_collection(request, slug)
-    board = of_asked_board(request, found) if can_see_scores(request.user, found) else None
+    board = of_asked_board(request, found) if sees_scores(request, found) else None
     # A citation names the day.
     listed = (*of_listed(found), *of_parameters(found), *of_views(found), timezone.now().date())
     return board + listed if board else None

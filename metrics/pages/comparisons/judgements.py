@@ -77,7 +77,7 @@ def judgements_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _read(request: HttpRequest, collection: Collection, query: Query) -> JudgementsAnswer:
-    check_scores(request, collection)
+    check_scores(request, collection, values=False)
     return read_judgements(collection=collection, versions=judged_versions(query))
 
 

@@ -45,9 +45,9 @@ from metrics.services.comparisons.stored import (
 )
 from metrics.services.comparisons.workload import fits_a_request
 from metrics.services.queue.rounds import last_rounds
-from runs.api.access import check_scores, scored_collection, visible_collection
+from runs.api.access import check_scores, scored_collection, sees_scores, visible_collection
 from runs.api.parameters import text_of
-from runs.models import Collection, Scope, can_see_scores
+from runs.models import Collection, Scope
 from runs.pages.forms import FormPage, see
 from runs.views import page, reads
 
@@ -61,7 +61,7 @@ def _fingerprint(request: HttpRequest, slug: str) -> Fingerprint | None:
     """Return the fingerprint of the page, or None while the judgements are blind or a comparison is in progress,
     because its progress changes without any request."""
     found = visible_collection(request, slug)
-    if not can_see_scores(request.user, found):
+    if not sees_scores(request, found):
         return None
     made = of_comparisons(found)
     if made is None:

@@ -63,7 +63,7 @@ from metrics.tables import (
     metadata_lines,
     topic_lines,
 )
-from runs.api.access import check_scores, scored_run, visible_run
+from runs.api.access import check_scores, scored_run, sees_scores, visible_run
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.formats.artifacts import TYPES
 from runs.formats.parameters import flatten
@@ -85,7 +85,7 @@ def _fingerprint(request: HttpRequest, run_id: UUID) -> Fingerprint | None:
     names."""
     found = visible_run(request, run_id)
     collection = found.collection
-    if not can_see_scores(request.user, collection):
+    if not sees_scores(request, collection):
         return None
     said = (of_topics(collection), of_described(collection), of_parameters(collection), of_artifacts(found))
     beside = (of_notes(found), of_groups(found, request.user), fingerprint_of_lineage(found, request.user))

@@ -19,7 +19,7 @@ from metrics.services.values.judged_topic import read_judged_topic
 from metrics.services.values.selection import tested_measures
 from metrics.services.values.topics import TopicValues, ValuedRun, read_topic_values
 from metrics.tables import NOTHING, Paging, figure, with_minus
-from runs.api.access import check_scores, visible_collection
+from runs.api.access import check_scores, sees_scores, visible_collection
 from runs.api.parameters import MAX_OFFSET, integer_in
 from runs.errors import NotFound
 from runs.models import Collection, Qrels, can_see_scores, document_address
@@ -40,7 +40,7 @@ _WIDTH = 90.0
 
 def _fingerprint(request: HttpRequest, slug: str, topic: str = "") -> Fingerprint | None:
     collection = visible_collection(request, slug)
-    if not can_see_scores(request.user, collection):
+    if not sees_scores(request, collection):
         return None
     return *of_boards(collection), *of_topics(collection)
 

@@ -144,6 +144,7 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
                 "new": instant(one.new),
                 "announced_at": instant(one.announced_at),
                 "reason": one.reason,
+                **({"values_seen_since": instant(one.values_seen_since)} if one.values_seen_since else {}),
             }
             for one in phase.extensions.order_by("announced_at", "pk")
         ],

@@ -31,11 +31,11 @@ from metrics.services.queue.damage import check_files, make_comparison_again
 from metrics.services.queue.leases import patiently, work_on
 from metrics.services.queue.lifecycle import Lease, LeaseLost, finish, note, try_failed_again
 from metrics.services.queue.notices import announce_compared
-from metrics.services.snapshots import after_snapshot
 from metrics.services.work import begin
 from runs.attention import present_attention
 from runs.errors import Conflict, LimitReached, NotFound
 from runs.models import Collection
+from runs.services.reading import after_snapshot
 
 # At most this many comparisons of a collection are queued or in progress.
 MAX_UNFINISHED = 20

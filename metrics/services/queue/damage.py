@@ -18,8 +18,8 @@ from metrics.models import (
     SubmissionEvaluation,
 )
 from metrics.services.queue.lifecycle import queue_again
-from metrics.services.snapshots import after_snapshot
 from runs.errors import StoredValueCorrupt
+from runs.services.reading import after_snapshot
 
 _NAMED = 5
 _log = logging.getLogger(__name__)

@@ -19,12 +19,12 @@ from metrics.engine.ranking import Floats
 from metrics.engine.steps import Matrix
 from metrics.models import Evaluation, JudgedView, MetricVector
 from metrics.services.queue.damage import give_up_evaluations
-from metrics.services.snapshots import after_snapshot
 from metrics.services.values.effort import begin_values, begin_vectors
 from metrics.services.values.evaluate import make_vector
 from runs.attention import keep_going
 from runs.digests import digest_of_vector, digests_of_means, measure_seed
 from runs.models import Qrels
+from runs.services.reading import after_snapshot
 
 Mean = tuple[float | None, int]
 # The names of damaged objects in errors.

@@ -56,12 +56,15 @@ class Limits(TypedDict):
 class Extension(TypedDict):
     """A later end of a phase."""
 
-    team: Annotated[str | None, "null: for all"]
+    team: Annotated[str | None, "null: for all; a pseudonym of another team than the caller's"]
     old: datetime
     new: datetime
     reason: str
     announced_at: datetime
     notice: Annotated[str, "said where it was announced less than 24 hours before the old end"]
+    values_seen_since: Annotated[
+        datetime | None, "when an organiser had first read values of the entries, if before it was announced"
+    ]
 
 
 class Yours(TypedDict):
@@ -98,7 +101,7 @@ class Phase(TypedDict):
     must_answer_all: bool
     max_documents: Annotated[int | None, "of a run, for each topic; null: no limit"]
     naming: Annotated[str, "the pattern of tags, as in {team}-{run_type}-{priority}; empty: any tag"]
-    extensions: Annotated[list[Extension], "for all teams, and that of the caller's; organisers see every one"]
+    extensions: Annotated[list[Extension], "for all teams, and that of the caller's; organisers see every one, and all participants from their release on"]
     now: Annotated[datetime, "by the database's clock, which decides"]
     entries: Annotated[int | None, "for organisers"]
     teams: Annotated[int | None, "accepted ones, for organisers and members"]
@@ -265,9 +268,10 @@ def phase_answer(
 ) -> Phase:
     closes_at = closing_time(found, own)
     accepted = models.Participation.objects.filter(campaign=found.campaign, state=models.Participation.State.ACCEPTED)
+    disclosed = found.collection.disclosure >= models.Disclosure.PARTICIPANTS
     seen = [
         one for one in found.extensions.select_related("participation__team")
-        if organiser or one.participation_id is None or (own and one.participation_id == own.pk)
+        if organiser or disclosed or one.participation_id is None or (own and one.participation_id == own.pk)
     ]  # fmt: skip
     return Phase(
         campaign=found.campaign.slug,
@@ -295,21 +299,23 @@ def phase_answer(
         must_answer_all=found.must_answer_all,
         max_documents=found.max_documents,
         naming=found.naming,
-        extensions=[extension_answer(one) for one in seen],
+        extensions=[extension_answer(one, named=organiser or one.participation == own) for one in seen],
         now=now,
         entries=found.entries.count() if organiser else None,
         teams=accepted.count() if organiser or own else None,
     )
 
 
-def extension_answer(found: models.Extension) -> Extension:
+def extension_answer(found: models.Extension, *, named: bool) -> Extension:
+    team = found.participation
     return Extension(
-        team=found.participation.team.slug if found.participation else None,
+        team=(team.team.slug if named else f"team-{team.pseudonym or 0:02}") if team else None,
         old=found.old,
         new=found.new,
         reason=found.reason,
         announced_at=found.announced_at,
         notice=notice_given(found),
+        values_seen_since=found.values_seen_since,
     )
 
 

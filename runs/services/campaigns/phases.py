@@ -20,6 +20,7 @@ from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
 from runs.services.campaigns.forms import read_form, read_run_types
 from runs.services.campaigns.managing import locked
 from runs.services.campaigns.naming import check_naming
+from runs.services.campaigns.reads import values_seen_since
 from runs.services.campaigns.telling import said, tell_extended, tell_paused, tell_resumed
 
 MAX_PHASES = 50
@@ -107,6 +108,7 @@ def extend_phase(
             message = f"phase {found.slug} closes at {said(old)}; an extension is later than that"
             raise Conflict(message, code="deadline_only_moves_later", pointer="/closes_at")
         fields = {"old": old, "new": until, "reason": reason, "announced_at": now, "actor": user}
+        fields["values_seen_since"] = values_seen_since(found)
         made = Extension.objects.create(phase=found, participation=participation, **fields)
         if participation is None:
             late = found.late_closes_at and max(found.late_closes_at, until)

@@ -1,0 +1,20 @@
+"""Writes that a reading causes: they wait until what it reads as of one moment is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+
+# The writes to do after the open snapshot, and whether an error that ends it leaves them standing; None if no snapshot
+# is open. metrics.services.snapshots opens and closes it.
+WRITES: ContextVar[list[tuple[Callable[[], object], bool]] | None] = ContextVar("writes", default=None)
+
+
+def after_snapshot(write: Callable[[], object], *, always: bool = False) -> None:
+    """Call `write` after the open snapshot has ended, or immediately if none is open; with `always` also if an error
+    ends it."""
+    waiting = WRITES.get()
+    if waiting is None:
+        write()
+    else:
+        waiting.append((write, always))
