@@ -64,7 +64,7 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
         return None
     # Of the other phases of the campaign, too: the entries afterwards are theirs.
     entries = Entry.objects.filter(phase__campaign=found.campaign_id, phase__collection=found.collection_id)
-    columns = ("phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen")
+    columns = ("phase", "number", "state", "role", "label", "late", "run_type", "priority", "chosen", "published")
     rows = list(entries.order_by("phase", "number").values_list(*columns))
     disclosure, teams = found.collection.disclosure, found.campaign.participations.order_by("pk")
     names = [

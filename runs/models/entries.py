@@ -47,6 +47,9 @@ class Entry(models.Model):
     priority = models.IntegerField(null=True)
     answers = StoredJSON(default=dict, blank=True)
     chosen = models.BooleanField(default=False, db_default=False, help_text="by its team, for the official leaderboard")
+    published = models.BooleanField(
+        default=False, db_default=False, help_text="of a phase afterwards: by its team, for all who see the leaderboard"
+    )
     state = models.CharField(max_length=12, choices=State.choices, default=State.ENTERED)
     state_reason = models.CharField(max_length=500, blank=True, validators=[check_line])
     state_changed_at = models.DateTimeField(null=True)

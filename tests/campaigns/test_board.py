@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -308,3 +309,33 @@ def test_the_page_asks_no_more_for_more_entries(held: Clients) -> None:
         asked.append(len(captured))
     assert asked[1] <= asked[0] + 1, asked
     assert asked[1] < 45, asked
+
+
+def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
+    olga, ann, ben = held["olga"], held["ann"], held["ben"]
+    step(Disclosure.PARTICIPANTS)
+    clock.now += TICK
+    times = {"opens_at": (clock.now + TICK).isoformat(), "closes_at": (clock.now + timedelta(days=9)).isoformat()}
+    later = {"slug": "later", "name": "Later", "collection": "dark", "kind": "afterwards", **times}
+    assert olga.post(f"{CAMPAIGN}phases/", later, format="json").status_code == 201
+    clock.now += timedelta(days=1)
+    run = {"file": SimpleUploadedFile("run", run_of("a3").encode()), "tag": "a3"}
+    made = ann.post(f"{CAMPAIGN}phases/later/entries/", run, format="multipart").json()
+    evaluate_all()
+
+    def readers() -> list[str]:
+        every = {"olga": olga, "ann": ann, "ben": ben}
+        return [name for name, one in every.items() if "a3" in [tag for _, tag, _ in rows(one, "?view=afterwards")]]
+
+    assert readers() == ["olga", "ann"]
+    publish = {"published": True}
+    assert code_of(olga.patch(made["url"], publish, format="json")) == (403, "not_allowed")
+    official = ann.get(f"{PHASE}entries/").json()["results"][0]["url"]
+    assert ann.patch(official, publish, format="json").json()["errors"][0]["pointer"] == "/published"
+    assert ann.patch(made["url"], {"published": False}, format="json").status_code == 400
+    assert "Publish" in page(browser("ann"), f"/campaigns/cup/entries/{made['id']}/")
+    assert not made["published"]
+    assert ann.patch(made["url"], publish, format="json").json()["published"]
+    assert readers() == ["olga", "ann", "ben"]
+    (shown_row,) = (row for row in rows(ben, "?view=afterwards") if row[1] == "a3")
+    assert shown_row[0] is None

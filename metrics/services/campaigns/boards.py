@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from metrics.engine.errors import StatisticsError
 from metrics.services.boards.leaderboard import Among, BoardQuery, Leaderboard, Row, read_leaderboard, read_whole_board
@@ -116,7 +116,8 @@ def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
         later = Entry.objects.filter(state=_ENTERED, phase__kind=Phase.Kind.AFTERWARDS)
         later = later.filter(phase__campaign=phase.campaign_id, phase__collection=phase.collection_id)
         if not reader.organiser:
-            later = later.filter(participation=reader.own)
+            shown = Q(published=True) | Q(participation=None)
+            later = later.filter(shown | Q(participation=reader.own) if reader.own else shown)
         return [*_official(phase, on_time), *_read(later, afterwards=phase.kind != Phase.Kind.AFTERWARDS)]
     return _official(phase, on_time)
 

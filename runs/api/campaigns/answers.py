@@ -213,6 +213,7 @@ class Entry(TypedDict):
     run_type: str
     priority: int | None
     chosen: Annotated[bool, "by its team, for the official leaderboard"]
+    published: Annotated[bool, "by its team, where its phase is of kind afterwards"]
     answers: JSONObject
     status: RunStatus
     warnings: FileReport
@@ -377,6 +378,7 @@ def entry_answer(request: Request, found: models.Entry, known: status.RunStatus)
         run_type=found.run_type,
         priority=found.priority,
         chosen=found.chosen,
+        published=found.published,
         answers=found.answers,
         status=run_status(known),
         warnings=grouped(found.run.warnings),

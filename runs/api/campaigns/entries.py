@@ -50,6 +50,7 @@ from runs.services.campaigns.entries import (
     disqualify_entry,
     order_priorities,
     ordered,
+    publish_entry,
     withdraw_entry,
 )
 from runs.services.campaigns.managing import check_organiser
@@ -187,7 +188,8 @@ class EntryList(AnswerList[Entry]):
 
 
 class EntryDetail(APIView):
-    """One entry; PATCH changes its answers and run type while the phase is open."""
+    """One entry; PATCH changes its answers and run type while the phase is open, or publishes one of a phase
+    of kind afterwards."""
 
     scopes = {"PATCH": Scope.SUBMIT}
     problems_of_bodies = (422,)
@@ -203,7 +205,12 @@ class EntryDetail(APIView):
             check_organiser(found.phase.campaign, request.user)
         serializer = EntryChangeSerializer(data=request.data, partial=True)
         serializer.is_valid(raise_exception=True)
-        change_entry(entry=found, changes=serializer.validated_data, origin=origin_of(request))
+        changes, origin = dict(serializer.validated_data), origin_of(request)
+        with transaction.atomic():
+            if changes.pop("published", False):
+                publish_entry(entry=found, user=cast(User, request.user), origin=origin)
+            if changes or not serializer.validated_data:
+                change_entry(entry=found, changes=changes, origin=origin)
         return Response(_answer(request, entry))
 
 

@@ -231,6 +231,14 @@ class EntryChangeSerializer(KnownFields, serializers.Serializer[Any]):
     run_type = serializers.CharField(max_length=31, required=False, allow_blank=True)
     answers = JSONObjectField(required=False)
     chosen = serializers.BooleanField(required=False, help_text="for the official leaderboard, where teams choose")
+    published = serializers.BooleanField(
+        required=False, help_text="true shows an entry of a phase of kind afterwards to others; it stays so"
+    )
+
+    def validate_published(self, published: bool) -> bool:
+        if not published:
+            raise serializers.ValidationError("what was published stays so")
+        return published
 
 
 class PrioritiesSerializer(KnownFields, serializers.Serializer[Any]):

@@ -27,7 +27,7 @@ from runs.pages.campaigns.release_acts import RELEASE_ACTS
 from runs.pages.campaigns.shown import shown_phase, shown_time
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
-from runs.services.campaigns.entries import disqualify_entry, withdraw_entry
+from runs.services.campaigns.entries import disqualify_entry, publish_entry, withdraw_entry
 from runs.services.campaigns.managing import (
     archive_campaign,
     check_organiser,
@@ -175,6 +175,11 @@ def _withdraw(target: Target) -> str:
     return f"Entry {target.of_entry.number} ({target.of_entry.run.tag}) withdrawn."
 
 
+def _publish_entry(target: Target) -> str:
+    publish_entry(entry=target.of_entry, user=target.user, origin=target.origin)
+    return f"Entry {target.of_entry.number} ({target.of_entry.run.tag}) published."
+
+
 def _disqualify(target: Target) -> str:
     check_organiser(target.campaign, target.user)
     disqualify_entry(entry=target.of_entry, reason=target.reason(), origin=target.origin)
@@ -214,6 +219,11 @@ ACTS: dict[str, Act] = {
         "Withdraw an entry", "Withdraw",
         _says_of_entry("Its slot becomes free and its attempt stays counted. Later priorities close up."),
         _withdraw, ("maybe-reason",), organisers=False, back="",
+    ),
+    "publish-entry": Act(
+        "Publish an entry", "Publish",
+        _says_of_entry("Everyone who sees the leaderboard of its phase finds it there, below the official runs, for good."),
+        _publish_entry, organisers=False, back="",
     ),
     "disqualify": Act(
         "Disqualify an entry", "Disqualify",

@@ -327,6 +327,10 @@ class EntryPage(FormPage):
             and entry.state == Entry.State.ENTERED
             and bool(phase.form or phase.run_types or choosing),
             "entered": entry.state == Entry.State.ENTERED,
+            "publishing": phase.kind == Phase.Kind.AFTERWARDS
+            and not entry.published
+            and own is not None
+            and participation_of(request.user, phase.campaign) == own,
         }
         return answer(request, "runs/campaigns/entry.html", context, refused)
 

@@ -149,6 +149,27 @@ def change_entry(*, entry: Entry, changes: Mapping[str, Any], origin: Origin = S
             record(origin, _Action.ENTRY_CHANGED, found, before=before, after=after)
 
 
+def publish_entry(*, entry: Entry, user: User, origin: Origin = SYSTEM) -> None:
+    """Show an entry of a phase of kind afterwards to all who see the leaderboard, as its team wants it; it stays so.
+
+    Raise NotAllowed for whoever is no member of its team, InvalidInput for an entry of another kind of phase, Conflict
+    unless it is entered.
+    """
+    with transaction.atomic():
+        found = locked_entry(entry)
+        own = CampaignMember.objects.filter(participation=found.participation_id, user=user, left_at=None)
+        if found.participation_id is None or not own.exists():
+            raise NotAllowed("only members of its team can publish an entry")
+        if found.phase.kind != Phase.Kind.AFTERWARDS:
+            say = f"phase {found.phase.slug} is not of kind afterwards: its results come out with a release"
+            raise InvalidInput(say, pointer="/published")
+        if found.state != _State.ENTERED:
+            raise Conflict(f"entry {found.number} is {found.state}", code="conflict")
+        if not found.published:
+            Entry.objects.filter(pk=found.pk).update(published=True)
+            record(origin, _Action.ENTRY_CHANGED, found, before={"published": False}, after={"published": True})
+
+
 def _check_choice(entry: Entry) -> None:
     """Raise Conflict if the phase has nothing to choose, or the team, whose row is locked, has chosen enough."""
     phase = entry.phase
