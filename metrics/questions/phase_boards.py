@@ -22,6 +22,7 @@ from runs.models import Entry, Phase, Release, sees_board
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
+from runs.services.reduced_qrels import reasons_of_exclusion
 
 
 @dataclass(frozen=True)
@@ -73,5 +74,6 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     ]
     releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
     own = reader.own.pk if reader.own else None
-    state = repr((rows, names, list(releases), found.selection, found.measures, own, reader.organiser))
+    excluded = reasons_of_exclusion(found.collection)
+    state = repr((excluded, rows, names, list(releases), found.selection, found.measures, own, reader.organiser))
     return (*of_boards(found.collection), hashlib.sha256(state.encode()).hexdigest())

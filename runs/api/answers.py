@@ -73,6 +73,7 @@ class Qrels(TypedDict):
     levels: Annotated[dict[str, int], "number of judgements at each level"]
     warnings: FileReport
     note: str
+    reduced_from: Annotated[int | None, "the version with all topics, if phases of campaigns exclude topics of it"]
     created_at: datetime
 
 
@@ -239,6 +240,7 @@ def qrels(found: models.Qrels) -> Qrels:
         levels=found.levels,
         warnings=grouped(found.warnings),
         note=found.note,
+        reduced_from=found.reduced_from.version if found.reduced_from else None,
         created_at=found.created_at,
     )
 

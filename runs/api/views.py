@@ -194,7 +194,11 @@ class QrelsList(AnswerList[Qrels]):
     def get_queryset(self) -> QuerySet[Qrels]:
         if getattr(self, "swagger_fake_view", False):
             return Qrels.objects.none()
-        return scored_collection(self.request, self.kwargs["collection"], values=False).qrels.order_by("-version")
+        return (
+            scored_collection(self.request, self.kwargs["collection"], values=False)
+            .qrels.select_related("reduced_from")
+            .order_by("-version")
+        )
 
     @extend_schema(
         request={"multipart/form-data": QrelsUploadSerializer},

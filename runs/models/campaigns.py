@@ -173,6 +173,8 @@ class Phase(models.Model):
         db_default="",
         help_text="the pattern of tags, such as {team}-{run_type}-{priority}",
     )
+    excluded_topics = StoredJSON(null=True, blank=True, editable=False, help_text="that do not count, and why")
+    excluded_reason = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
 
     class Meta:
         ordering = ("campaign", "place", "opens_at", "id")

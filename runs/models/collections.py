@@ -254,6 +254,10 @@ class Qrels(models.Model):
     levels = StoredJSON(help_text="number of judgements at each level")
     warnings = StoredJSON(default=dict)
     note = models.CharField(max_length=500, blank=True, validators=[check_text])
+    reduced_from = models.ForeignKey(
+        "self", null=True, editable=False, on_delete=models.CASCADE, related_name="reduced",
+        help_text="the version with all topics, if this one is without those that phases exclude",
+    )  # fmt: skip
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

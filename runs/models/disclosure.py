@@ -118,6 +118,11 @@ def sees_board(user: Any, phase: Phase) -> bool:
     return gives_feedback(phase, "board") and is_participant(user, phase)
 
 
+def sees_results(user: Any, phase: Phase) -> bool:
+    """Return whether the user sees any results of a phase: those of the user's own team, or its board."""
+    return sees_own_results(user, phase) or sees_board(user, phase)
+
+
 def boards_seen(user: Any, phases: Iterable[Phase]) -> set[int]:
     """Return the keys of those phases whose boards the user sees, as `sees_board` says of each, in one query unless one
     of them gives its board as feedback."""

@@ -19,6 +19,7 @@ from runs.formats.trec_qrels import QrelsSummary, read_qrels
 from runs.models import AuditEvent, Collection, Qrels, User
 from runs.services.audit import SYSTEM, Origin, record
 from runs.services.files import HASH_SEED, FileSource, keep_file, read_stored, storing, upload_limits
+from runs.services.reduced_qrels import excluded_topics_of, written_without
 from runs.services.reports import report_as_json
 from runs.services.webhooks.events import qrels_activated
 
@@ -96,12 +97,32 @@ def import_qrels(
 
 
 def activate_qrels(*, qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
-    """Activate a version; evaluations under the others become stale."""
-    with transaction.atomic():
-        before = {"active": _activate(qrels, enqueue, origin)}
-        after = {"active": qrels.version, "sha256": qrels.sha256}
-        action = AuditEvent.Action.QRELS_ACTIVATED
-        record(origin, action, qrels, collection=qrels.collection, before=before, after=after)
+    """Activate a version; evaluations under the others become stale. Where phases exclude topics, it is activated
+    without these."""
+    with storing(), transaction.atomic():
+        replaced = _activate(qrels, enqueue, origin)
+        if qrels.active:
+            _record_activation(origin, qrels, replaced)
+
+
+def activate_again(*, collection: Collection, enqueue: Callable[[Qrels], object], origin: Origin = SYSTEM) -> None:
+    """Activate the judgements that count without the topics that phases exclude now, and with those that they exclude
+    no more. Call this inside `storing` and a transaction."""
+    active = collection.active_qrels
+    whole = active and (active.reduced_from or active)
+    if active is None or whole is None:
+        return
+    if set(whole.topic_ids) - excluded_topics_of(collection) == set(active.topic_ids):
+        return
+    replaced = _activate(whole, enqueue, origin)
+    if whole.active:
+        _record_activation(origin, whole, replaced)
+
+
+def _record_activation(origin: Origin, qrels: Qrels, replaced: int | None) -> None:
+    after = {"active": qrels.version, "sha256": qrels.sha256}
+    action = AuditEvent.Action.QRELS_ACTIVATED
+    record(origin, action, qrels, collection=qrels.collection, before={"active": replaced}, after=after)
 
 
 def record_reading(*, qrels: Qrels, origin: Origin) -> None:
@@ -112,16 +133,44 @@ def record_reading(*, qrels: Qrels, origin: Origin) -> None:
 
 
 def _activate(qrels: Qrels, enqueue: Callable[[Qrels], object], origin: Origin) -> int | None:
-    """Switch to a version. Return the one that was active."""
+    """Switch to a version, or to the one made of it without the topics that phases exclude, which alone is active then.
+    Return the one that was active."""
     # The row lock of PostgreSQL serialises two activations; SQLite has only one writer.
     collection = Collection.objects.select_for_update().get(pk=qrels.collection_id)
     active = collection.active_qrels
-    Qrels.objects.filter(collection=collection, active=True).exclude(pk=qrels.pk).update(active=False)
-    Qrels.objects.filter(pk=qrels.pk).update(active=True)
-    qrels.active, qrels.collection = True, collection
-    qrels_activated(qrels, origin.request_id)
-    enqueue(qrels)
-    return active.version if active else None
+    replaced = active.version if active else None
+    excluded = excluded_topics_of(collection) & set(qrels.topic_ids)
+    counting = _reduced(qrels, excluded, origin) if excluded else qrels
+    Qrels.objects.filter(collection=collection, active=True).exclude(pk=counting.pk).update(active=False)
+    Qrels.objects.filter(pk=counting.pk).update(active=True)
+    qrels.active, counting.active, qrels.collection, counting.collection = False, True, collection, collection
+    if counting is not qrels:
+        _record_activation(origin, counting, replaced)
+    qrels_activated(counting, origin.request_id)
+    enqueue(counting)
+    return replaced
+
+
+def _reduced(qrels: Qrels, topics: set[str], origin: Origin) -> Qrels:
+    """Return the version without these topics, which is made if there is none."""
+    if len(topics) == len(qrels.topic_ids):
+        raise Conflict("phases exclude every topic of these judgements", code="conflict")
+    whole, gone = qrels.reduced_from or qrels, topics
+    if qrels.reduced_from:
+        gone = topics | (set(whole.topic_ids) - set(qrels.topic_ids))
+    keyed_by = whole.keyed_by
+    iteration = whole.iteration if keyed_by == Qrels.KeyedBy.TOPIC else None
+    with written_without(whole.sha256, gone) as path:
+        summary, source = check_qrels(collection=whole.collection, upload=path, keyed_by=keyed_by, iteration=iteration)
+        known = _same(whole.collection, source, keyed_by, iteration).first()
+        if known:
+            return known
+        keep_file(path, source.sha256)
+    note = f"version {whole.version} without topic {', '.join(sorted(gone))}"[:500]
+    made = _create(whole.collection, origin.actor, summary, source, note, keyed_by, iteration)
+    Qrels.objects.filter(pk=made.pk).update(reduced_from=whole)
+    made.reduced_from = whole
+    return made
 
 
 def _record_upload(origin: Origin, qrels: Qrels, replaced: int | None) -> None:

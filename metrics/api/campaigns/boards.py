@@ -22,7 +22,8 @@ from metrics.questions.unchanged import unchanged
 from metrics.services.campaigns.boards import VIEWS, PhaseBoard, read_phase_board
 from metrics.services.snapshots import read_in_snapshot
 from runs.api.shapes import OneOf, shape
-from runs.models import Entry
+from runs.models import Collection, Entry
+from runs.services.reduced_qrels import reasons_of_exclusion
 
 _ROWS = (
     parameter("view", "default: official; all on time, late, or those afterwards", choices=VIEWS),
@@ -55,12 +56,20 @@ class PhaseRow(answers.Row):
     name_hidden: bool
 
 
+class ExcludedTopic(TypedDict):
+    """A topic that does not count."""
+
+    topic_id: str
+    reason: str
+
+
 class PhaseLeaderboard(answers.Leaderboard):
     """A page of the leaderboard of a phase."""
 
     campaign: str
     phase: str
     view: Annotated[str, OneOf(VIEWS)]
+    excluded_topics: Annotated[list[ExcludedTopic], "by the phases on its collection; every value is without them"]
     results: list[PhaseRow]  # type: ignore[misc]
 
 
@@ -82,7 +91,12 @@ class PhaseBoardView(APIView):
             PhaseRow(**row, **_of_entry(found, shown.run.pk))  # type: ignore[typeddict-item]
             for row, shown in zip(board["results"], found.board.rows, strict=True)
         ]
-        of = {"campaign": asked.phase.campaign.slug, "phase": asked.phase.slug, "view": query.view}
+        of = {
+            "campaign": asked.phase.campaign.slug,
+            "phase": asked.phase.slug,
+            "view": query.view,
+            "excluded_topics": excluded_topics(collection),
+        }
         return Response({**of, **board, "results": results})
 
 
@@ -106,6 +120,10 @@ class PhaseBoardExport(APIView):
         response = HttpResponse(text, content_type=export.content_type)
         response["Content-Disposition"] = f'attachment; filename="{campaign}-{phase}-leaderboard.{export.ending}"'
         return response
+
+
+def excluded_topics(collection: Collection) -> list[ExcludedTopic]:
+    return [ExcludedTopic(topic_id=topic, reason=reason) for topic, reason in reasons_of_exclusion(collection).items()]
 
 
 def _of_entry(found: PhaseBoard, run: UUID) -> dict[str, object]:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from metrics.api.answers import Mean, number, numbers
+from metrics.api.campaigns.boards import ExcludedTopic, excluded_topics
 from metrics.engine import ENGINE_VERSION
 from metrics.engine.reference import TopicFigures
 from metrics.exports.campaigns.packet import make_packet
@@ -90,6 +91,7 @@ class TeamResults(TypedDict):
     reference: Annotated[str, OneOf(REFERENCES)]
     measures: Annotated[list[str], "the first one is the primary one"]
     topics: list[str]
+    excluded_topics: Annotated[list[ExcludedTopic], "by the phases on its collection; every value is without them"]
     reference_sets: list[ReferenceAnswer]
     entries: list[EntryResults]
 
@@ -168,6 +170,7 @@ def results_answer(found: OwnResults) -> TeamResults:
         reference=found.reference,
         measures=[measure.name for measure in read.measures],
         topics=read.qrels.topic_ids,
+        excluded_topics=excluded_topics(read.phase.collection),
         reference_sets=[_set(one) for one in found.sets],
         entries=[_entry(found, one) for one in found.entries],
     )

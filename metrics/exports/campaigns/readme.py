@@ -9,6 +9,7 @@ from metrics.engine import ENGINE_VERSION
 from metrics.services.campaigns.editions import Edition
 from metrics.services.campaigns.reference import MIN_RUNS, MIN_RUNS_OF_QUARTILES
 from metrics.services.campaigns.results import OwnResults
+from runs.services.reduced_qrels import reasons_of_exclusion
 
 _WIDTH = 100
 _FILES = {
@@ -48,6 +49,8 @@ def _head(edition: Edition, found: OwnResults) -> Iterator[str]:
         f"Collection {collection.slug}: {edition.qrels.topics} judged topics. EvalHub engine {ENGINE_VERSION}; scores "
         f"are compared as {collection.scores}, and documents with equal scores stand in descending order of their ids."
     )
+    for topic, reason in reasons_of_exclusion(collection).items():
+        yield from _wrapped(f"Topic {topic} does not count: {reason}")
     yield ""
     for one in found.sets:
         kind = f" of type {one.run_type}" if one.run_type else ""

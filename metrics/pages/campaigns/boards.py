@@ -23,6 +23,7 @@ from metrics.tables import NOTHING, Cell, Column, Paging, columns_of, mean_cell
 from runs.api.campaigns.finding import visible_phase
 from runs.api.parameters import text_of
 from runs.models import Entry, can_see_scores
+from runs.services.reduced_qrels import reasons_of_exclusion
 from runs.views import page, reads
 
 _VIEWS = {OFFICIAL: "Official", ALL: "All on time", LATE: "Late", AFTERWARDS: "Afterwards"}
@@ -81,6 +82,7 @@ def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpRes
             (_FILES[kind], f"{reverse('phase-board-export', args=[*of, kind])}{f'?{urlencode(file)}' if file else ''}")
             for kind in EXPORTS
         ],
+        "excluded": reasons_of_exclusion(found.collection),
         "organiser": asked.reader.organiser,
         "own": asked.reader.own,
         "scored": can_see_scores(request.user, found.collection),

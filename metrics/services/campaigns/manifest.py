@@ -31,6 +31,7 @@ from metrics.services.campaigns.tested import TEST
 from runs.models import Campaign, Disclosure, Phase, Qrels, Snapshot
 from runs.services.campaigns import clock
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
+from runs.services.reduced_qrels import reasons_of_exclusion
 
 SCHEMA = "evalhub-snapshot-1"
 TIE_RULE = "score descending, then document id descending by bytes"
@@ -130,7 +131,9 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
     told = ("slug", "name", "description", "kind", "zone", "slots", "attempts_daily", "attempts_total", "selection",
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
     # Left out where there are none, so that snapshots without them keep their hash.
-    rules = {name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)}
+    rules: dict[str, Any] = {name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)}
+    if excluded := reasons_of_exclusion(phase.collection):
+        rules["excluded_topics"] = [{"topic": topic, "reason": reason} for topic, reason in excluded.items()]
     times = {name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")}
     return {
         **{name: getattr(phase, name) for name in told},

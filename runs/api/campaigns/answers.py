@@ -15,96 +15,15 @@ from metrics.services.queue import status
 from runs import models
 from runs.api.answers import RunStatus, run_status
 from runs.api.campaigns.finding import participation_of
+from runs.api.campaigns.phase_answers import State
 from runs.api.fields import JSONObject
 from runs.api.shapes import OneOf, Url, shape
-from runs.services.campaigns.clock import PhaseState, closing_time, phase_state
+from runs.services.campaigns.clock import closing_time, phase_state
 from runs.services.campaigns.entries import Allowance as Left
 from runs.services.campaigns.managing import is_organiser
-from runs.services.campaigns.phases import notice_given
 from runs.services.reports import FileReport, grouped
 
-State = Annotated[str, OneOf([one.value for one in PhaseState]), "by the database's clock, for the caller's team"]
 ParticipationState = Annotated[str, OneOf(models.Participation.State.choices)]
-
-
-class RunType(TypedDict):
-    key: str
-    label: str
-
-
-class FormField(TypedDict):
-    """A field that an entry answers."""
-
-    key: str
-    type: str
-    label: str
-    help: str
-    choices: list[str]
-    required: bool
-    public: Annotated[bool, "false: the answers are for organisers only"]
-    max_length: int
-
-
-class Limits(TypedDict):
-    """For each team; null is no limit."""
-
-    slots: Annotated[int | None, "entries at a time"]
-    attempts_daily: Annotated[int | None, "entries per day (UTC), withdrawn ones included"]
-    attempts_total: int | None
-
-
-class Extension(TypedDict):
-    """A later end of a phase."""
-
-    team: Annotated[str | None, "null: for all; a pseudonym of another team than the caller's"]
-    old: datetime
-    new: datetime
-    reason: str
-    announced_at: datetime
-    notice: Annotated[str, "said where it was announced less than 24 hours before the old end"]
-    values_seen_since: Annotated[
-        datetime | None, "when an organiser had first read values of the entries, if before it was announced"
-    ]
-
-
-class Yours(TypedDict):
-    """What holds for the caller's team."""
-
-    team: str
-    closes_at: datetime
-    extended: bool
-
-
-class Phase(TypedDict):
-    campaign: str
-    phase: str
-    url: Url
-    name: str
-    description: str
-    kind: Annotated[str, OneOf(models.Phase.Kind.choices)]
-    collection: str
-    state: State
-    opens_at: datetime
-    closes_at: datetime
-    late_closes_at: datetime | None
-    zone: Annotated[str, "in which the times were written; AoE is Etc/GMT+12"]
-    paused_reason: str
-    yours: Yours | None
-    measures: Annotated[list[str], "the first one is the primary one"]
-    feedback: Annotated[str, OneOf(models.Phase.Feedback.choices), "what teams see at once"]
-    selection: Annotated[str, OneOf(models.Phase.Selection.choices), "which entries stand on the official leaderboard"]
-    chosen_max: Annotated[int, "entries that a team may choose"]
-    disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom results on the collection are shown"]
-    limits: Limits
-    run_types: list[RunType]
-    form: list[FormField]
-    must_answer_all: bool
-    max_documents: Annotated[int | None, "of a run, for each topic; null: no limit"]
-    naming: Annotated[str, "the pattern of tags, as in {team}-{run_type}-{priority}; empty: any tag"]
-    extensions: Annotated[list[Extension], "for all teams, and that of the caller's; organisers see every one, and all participants from their release on"]
-    now: Annotated[datetime, "by the database's clock, which decides"]
-    entries: Annotated[int | None, "for organisers"]
-    teams: Annotated[int | None, "accepted ones, for organisers and members"]
 
 
 class PhaseInBrief(TypedDict):
@@ -264,62 +183,6 @@ def campaign_answer(request: Request, found: models.Campaign, now: datetime) -> 
     )
 
 
-def phase_answer(
-    request: Request, found: models.Phase, own: models.Participation | None, organiser: bool, now: datetime
-) -> Phase:
-    closes_at = closing_time(found, own)
-    accepted = models.Participation.objects.filter(campaign=found.campaign, state=models.Participation.State.ACCEPTED)
-    disclosed = found.collection.disclosure >= models.Disclosure.PARTICIPANTS
-    seen = [
-        one for one in found.extensions.select_related("participation__team")
-        if organiser or disclosed or one.participation_id is None or (own and one.participation_id == own.pk)
-    ]  # fmt: skip
-    return Phase(
-        campaign=found.campaign.slug,
-        phase=found.slug,
-        url=reverse("phase", args=[found.campaign.slug, found.slug], request=request),
-        name=found.name,
-        description=found.description,
-        kind=found.kind,
-        collection=found.collection.slug,
-        state=phase_state(found, own, now),
-        opens_at=found.opens_at,
-        closes_at=found.closes_at,
-        late_closes_at=found.late_closes_at,
-        zone=found.zone,
-        paused_reason=found.paused_reason,
-        yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at) if own else None,
-        measures=found.measures,
-        feedback=found.feedback,
-        selection=found.selection,
-        chosen_max=found.chosen_max,
-        disclosure=found.collection.disclosure.label,
-        limits=Limits(slots=found.slots, attempts_daily=found.attempts_daily, attempts_total=found.attempts_total),
-        run_types=found.run_types,
-        form=found.form,
-        must_answer_all=found.must_answer_all,
-        max_documents=found.max_documents,
-        naming=found.naming,
-        extensions=[extension_answer(one, named=organiser or one.participation == own) for one in seen],
-        now=now,
-        entries=found.entries.count() if organiser else None,
-        teams=accepted.count() if organiser or own else None,
-    )
-
-
-def extension_answer(found: models.Extension, *, named: bool) -> Extension:
-    team = found.participation
-    return Extension(
-        team=(team.team.slug if named else f"team-{team.pseudonym or 0:02}") if team else None,
-        old=found.old,
-        new=found.new,
-        reason=found.reason,
-        announced_at=found.announced_at,
-        notice=notice_given(found),
-        values_seen_since=found.values_seen_since,
-    )
-
-
 def agreement_answer(found: models.Agreement, signed: Mapping[int, datetime]) -> CampaignAgreement:
     return CampaignAgreement(
         sha256=found.sha256,
@@ -387,7 +250,6 @@ def entry_answer(request: Request, found: models.Entry, known: status.RunStatus)
 
 SHAPES: dict[str, Any] = {
     "campaign": shape(Campaign),
-    "phase": shape(Phase),
     "agreement": shape(CampaignAgreement),
     "participation": shape(Participation),
     "member": shape(Member),

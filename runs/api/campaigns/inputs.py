@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from runs.api.campaigns import answers
+from runs.api.campaigns import answers, phase_answers
 from runs.api.fields import ChoiceField, CostsField, JSONObjectField, MeasureListField, MetadataField
 from runs.api.parameters import KnownFields
 from runs.api.serializers import PersonalTeam, TeamField, UploadSerializer
@@ -95,7 +95,7 @@ class CampaignSerializer(CampaignChangeSerializer):
 class PhaseChangeSerializer(TimesSerializer):
     """The fields of a phase that can be changed."""
 
-    answered = answers.Phase
+    answered = phase_answers.Phase
     times = ("opens_at", "closes_at", "late_closes_at")
     ends = ("closes_at", "late_closes_at")
     name = _line(200)
@@ -128,6 +128,16 @@ class PhaseChangeSerializer(TimesSerializer):
         if not Collection.objects.visible_to(self.context["request"].user).filter(pk=found.pk).exists():
             raise serializers.ValidationError("there is no such collection", code="invalid")
         return found
+
+
+class PhasePatchSerializer(PhaseChangeSerializer):
+    """The fields of a phase that is there."""
+
+    excluded_topics = serializers.ListField(
+        child=serializers.CharField(max_length=200), max_length=10_000, required=False,
+        help_text="topics that do not count, until results are released to anybody",
+    )  # fmt: skip
+    excluded_reason = _line(500, required=False, allow_blank=True, help_text="why, for all who see results")
 
 
 class PhaseSerializer(PhaseChangeSerializer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
@@ -12,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.api.campaigns.answers import SHAPES, phase_answer
+from metrics.services.queue.queueing import queue_judged
 from runs.api.campaigns.finding import (
     organised_campaign,
     organised_phase,
@@ -20,13 +21,16 @@ from runs.api.campaigns.finding import (
     visible_campaign,
     visible_phase,
 )
-from runs.api.campaigns.inputs import ExtensionSerializer, PhaseChangeSerializer, PhaseSerializer, ReasonSerializer
+from runs.api.campaigns.inputs import ExtensionSerializer, PhasePatchSerializer, PhaseSerializer, ReasonSerializer
+from runs.api.campaigns.phase_answers import SHAPE, phase_answer
 from runs.api.lists import AnswerList
 from runs.api.origin import origin_of
 from runs.models import Phase, Scope, User
 from runs.services.campaigns import clock
+from runs.services.campaigns.exclusions import exclude_topics
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.phases import change_phase, create_phase, extend_phase, pause_phase, resume_phase
+from runs.services.files import storing
 
 
 def _response(request: Request, campaign: str, phase: str, code: int = status.HTTP_200_OK) -> Response:
@@ -38,7 +42,7 @@ def _response(request: Request, campaign: str, phase: str, code: int = status.HT
 class PhaseList(AnswerList[Phase]):
     """The phases of a campaign; POST adds one on a collection of which the caller is an organiser."""
 
-    serializer_class = SHAPES["phase"]
+    serializer_class = SHAPE
     scopes = {"POST": Scope.MANAGE}
     queryset = Phase.objects.none()
 
@@ -55,7 +59,7 @@ class PhaseList(AnswerList[Phase]):
         now = clock.database_now()
         return self.get_paginated_response([phase_answer(request, one, own, organiser, now) for one in page])
 
-    @extend_schema(request=PhaseSerializer, responses={201: SHAPES["phase"]})
+    @extend_schema(request=PhaseSerializer, responses={201: SHAPE})
     def post(self, request: Request, campaign: str) -> Response:
         found = organised_campaign(request, campaign)
         serializer = PhaseSerializer(data=request.data, context={"request": request})
@@ -70,17 +74,26 @@ class PhaseDetail(APIView):
 
     scopes = {"PATCH": Scope.MANAGE}
 
-    @extend_schema(responses=SHAPES["phase"])
+    @extend_schema(responses=SHAPE)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
         return _response(request, campaign, phase)
 
-    @extend_schema(request=PhaseChangeSerializer, responses=SHAPES["phase"])
+    @extend_schema(request=PhasePatchSerializer, responses=SHAPE)
     def patch(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
-        serializer = PhaseChangeSerializer(found, request.data, partial=True, context={"request": request})
+        serializer = PhasePatchSerializer(found, request.data, partial=True, context={"request": request})
         serializer.is_valid(raise_exception=True)
-        changes, user = serializer.validated_data, cast(User, request.user)
-        change_phase(phase=found, user=user, changes=changes, origin=origin_of(request))
+        changes, user, origin = dict(serializer.validated_data), cast(User, request.user), origin_of(request)
+        excluding = {name: changes.pop(name) for name in ("excluded_topics", "excluded_reason") if name in changes}
+        with storing(), transaction.atomic():
+            if excluding:
+                topics = excluding.get("excluded_topics", found.excluded_topics or [])
+                reason = excluding.get("excluded_reason", found.excluded_reason)
+                exclude_topics(
+                    phase=found, topics=topics, reason=reason, user=user, enqueue=queue_judged, origin=origin
+                )
+            if changes or not excluding:
+                change_phase(phase=found, user=user, changes=changes, origin=origin)
         return _response(request, campaign, phase)
 
 
@@ -89,7 +102,7 @@ class PhaseExtend(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ExtensionSerializer, responses=SHAPES["phase"])
+    @extend_schema(request=ExtensionSerializer, responses=SHAPE)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
         serializer = ExtensionSerializer(found, request.data)
@@ -115,7 +128,7 @@ class PhasePause(APIView):
 
     scopes = {"POST": Scope.MANAGE}
 
-    @extend_schema(request=ReasonSerializer, responses=SHAPES["phase"])
+    @extend_schema(request=ReasonSerializer, responses=SHAPE)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         found = organised_phase(request, campaign, phase)
         serializer = ReasonSerializer(data=request.data)
@@ -130,7 +143,7 @@ class PhaseResume(APIView):
     scopes = {"POST": Scope.MANAGE}
     without_body = ("POST",)
 
-    @extend_schema(request=None, responses=SHAPES["phase"])
+    @extend_schema(request=None, responses=SHAPE)
     def post(self, request: Request, campaign: str, phase: str) -> Response:
         resume_phase(phase=organised_phase(request, campaign, phase), origin=origin_of(request))
         return _response(request, campaign, phase)

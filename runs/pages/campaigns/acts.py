@@ -16,9 +16,11 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from metrics.engine.errors import EvalHubError
+from metrics.services.queue.queueing import queue_judged
 from runs.api.campaigns.finding import visible_campaign, visible_entry, visible_participation, visible_phase
 from runs.api.campaigns.inputs import ExtensionSerializer
 from runs.models import Entry, Participation, Release, Scope
+from runs.models.disclosure import sees_results
 from runs.pages.campaigns.acting import ENTERED, Act, Target, many, people
 from runs.pages.campaigns.inputs import ZONES, time_in, zone_shown
 from runs.pages.campaigns.overview import hidden_collections
@@ -28,6 +30,7 @@ from runs.pages.campaigns.shown import shown_phase, shown_time
 from runs.pages.forms import FormPage, Refusal, refusal_of, see
 from runs.services.campaigns import clock
 from runs.services.campaigns.entries import disqualify_entry, publish_entry, withdraw_entry
+from runs.services.campaigns.exclusions import exclude_topics
 from runs.services.campaigns.managing import (
     archive_campaign,
     check_organiser,
@@ -137,6 +140,28 @@ def _resume(target: Target) -> str:
     return f"Phase {target.of_phase.name} takes runs again."
 
 
+def _says_exclude(target: Target) -> list[str]:
+    phase = target.of_phase
+    runs = phase.collection.runs.filter(deleted_at=None).count()
+    now = ", ".join(phase.excluded_topics or []) if sees_results(target.user, phase) else ""
+    return [
+        f"The topics that you name do not count in phase {phase.name}, and all others do.",
+        *([f"Now these do not count: {now}."] if now else []),
+        f"The judgements of {phase.collection.name} get a version without them, by which {many(runs, 'run')} are "
+        "evaluated again, those of other phases there, too.",
+        "Whoever sees results reads your reason. Once results are released to teams, nothing can be excluded any more.",
+    ]
+
+
+def _exclude(target: Target) -> str:
+    phase, topics = target.of_phase, str(target.request.data.get("topics", "")).replace(",", " ").split()
+    reason = target.reason(required=False)
+    exclude_topics(
+        phase=phase, topics=topics, reason=reason, user=target.user, enqueue=queue_judged, origin=target.origin
+    )
+    return f"Topics that do not count in phase {phase.name}: {', '.join(topics) or 'none'}."
+
+
 def _says_of_team(what: str) -> Callable[[Target], list[str]]:
     def says(target: Target) -> list[str]:
         team = target.of_team
@@ -194,6 +219,9 @@ ACTS: dict[str, Act] = {
     "extend": Act("Extend a phase", "Extend", _says_extend, _extend, ("closes_at", "zone", "reason")),
     "pause": Act("Pause a phase", "Pause", _says_pause, _pause, ("reason",)),
     "resume": Act("Resume a phase", "Resume", _says_resume, _resume),
+    "exclude-topics": Act(
+        "Exclude topics", "Exclude", _says_exclude, _exclude, ("topics", "maybe-reason"),
+    ),
     "accept": Act(
         "Accept a team", "Accept", _says_of_team("Its members can sign the agreements and enter runs."),
         _change_team("accepted"), back=_TEAMS,
@@ -222,7 +250,7 @@ ACTS: dict[str, Act] = {
     ),
     "publish-entry": Act(
         "Publish an entry", "Publish",
-        _says_of_entry("Everyone who sees the leaderboard of its phase finds it there, below the official runs, for good."),
+        _says_of_entry("Everyone who sees the leaderboard of its phase finds it there, for good."),
         _publish_entry, organisers=False, back="",
     ),
     "disqualify": Act(
@@ -239,7 +267,17 @@ class ActPage(FormPage):
 
     scopes = {"POST": Scope.MANAGE}
     reads = ("phase", "team", "entry", "release")
-    fields = ("reason", "zone", "closes_at_day", "closes_at_time", "at_day", "at_time", "force", "with_run_files")
+    fields = (
+        "reason",
+        "zone",
+        "closes_at_day",
+        "closes_at_time",
+        "at_day",
+        "at_time",
+        "force",
+        "with_run_files",
+        "topics",
+    )
 
     def get(self, request: Request, campaign: str, act: str) -> HttpResponse:
         return self._page(request, *_target(request, campaign, act))

@@ -1,0 +1,92 @@
+"""Topics that are taken out of the scoring of a phase."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from runs.models import AuditEvent, Collection, Disclosure, Qrels
+from runs.services.collections import disclose
+from tests.campaigns.conftest import Clients
+from tests.campaigns.test_pages import ACTS, browser, send
+from tests.campaigns.worlds import CAMPAIGN, LATE, OPENS, PHASE, Clock, code_of, enter, make_campaign, register
+from tests.conftest import QRELS, evaluate_all, upload
+from tests.web.test_pages import page
+from tests.web.worlds import body_of
+
+BOARD = f"{PHASE}board/"
+
+
+@pytest.fixture
+def held(people: Clients, clock: Clock) -> Clients:
+    make_campaign(people["olga"], measures=["nDCG@10", "P@1"])
+    register(people["ann"], "apples")
+    clock.now = OPENS
+    assert enter(people["ann"], "a1").status_code == 201
+    clock.now = LATE
+    evaluate_all()
+    return people
+
+
+def exclude(client: APIClient, *topics: str, reason: str = "ambiguous") -> Any:
+    fields = {"excluded_topics": topics, "excluded_reason": reason}
+    return client.patch(PHASE, fields, format="json")
+
+
+def versions() -> list[tuple[int, bool, int, int | None]]:
+    rows = Qrels.objects.order_by("version")
+    return [(one.version, one.active, one.topics, one.reduced_from and one.reduced_from.version) for one in rows]
+
+
+def test_values_are_without_excluded_topics(held: Clients) -> None:
+    olga, ann = held["olga"], held["ann"]
+    told = exclude(olga, "3").json()
+    assert (told["excluded_topics"], told["excluded_reason"]) == (["3"], "ambiguous")
+    # That a topic is excluded may tell of its judgements.
+    assert [one.get(PHASE).json()["excluded_topics"] for one in (olga, ann, held["eve"])] == [["3"], [], []]
+    assert versions() == [(1, False, 3, None), (2, True, 2, 1)]
+    evaluate_all()
+    board = olga.get(BOARD).json()
+    assert board["excluded_topics"] == [{"topic_id": "3", "reason": "ambiguous"}]
+    assert (board["topics"], board["results"][0]["values"]["P@1"]["topics"]) == (2, 2)
+    assert "Topic 3 does not count: ambiguous" in page(browser("olga"), "/campaigns/cup/phases/task/")
+    # What is uploaded afterwards counts without them, too; the version itself stays as it is.
+    assert not upload(olga, "collections/dark/qrels/", f"{QRELS}1 0 u 1\n").json()["active"]
+    assert versions()[2:] == [(3, False, 3, None), (4, True, 2, 3)]
+    assert olga.post("/api/v1/collections/dark/qrels/1/activate/").json()["active"] is False
+    assert [one[1] for one in versions()] == [False, True, False, False]
+    assert exclude(olga, "3", "1").status_code == 200
+    assert versions()[4] == (5, True, 1, 1)
+    assert exclude(olga).json()["excluded_reason"] == ""
+    assert [one[1] for one in versions()] == [True, False, False, False, False]
+    assert send(browser("olga"), f"{ACTS}exclude-topics/?phase=task", topics="3", reason="ambiguous")
+    assert [one[1] for one in versions()] == [False, True, False, False, False]
+    actions = AuditEvent.objects.filter(object_id="cup/task", action="phase.changed")
+    assert [event.after["excluded_topics"] for event in actions.order_by("pk")] == [["3"], ["3", "1"], None, ["3"]]
+
+    evaluate_all()
+    disclose(collection=Collection.objects.get(slug="dark"), to=Disclosure.TEAMS)
+    assert code_of(exclude(olga, "2")) == (409, "already_released")
+    assert [one.get(PHASE).json()["excluded_topics"] for one in (ann, held["eve"])] == [["3"], []]
+    results = ann.get(f"{PHASE}results/").json()
+    assert (results["topics"], results["excluded_topics"][0]["topic_id"]) == (["1", "2"], "3")
+    with zipfile.ZipFile(io.BytesIO(body_of(ann.get(f"{PHASE}packet/")))) as packet:
+        assert "Topic 3 does not count: ambiguous" in packet.read("README.txt").decode()
+    snapshot = olga.post(f"{CAMPAIGN}snapshots/", {"phase": "task"}, format="json").json()
+    (frozen,) = olga.get(snapshot["url"]).json()["manifest"]["phases"]
+    assert frozen["excluded_topics"] == [{"topic": "3", "reason": "ambiguous"}]
+    assert frozen["collection"]["qrels"]["topics"] == 2
+
+
+def test_what_cannot_be_excluded(held: Clients) -> None:
+    olga = held["olga"]
+    assert code_of(exclude(olga, "9")) == (400, "unknown_topic")
+    assert code_of(exclude(olga, "3", reason="")) == (400, "required")
+    assert code_of(exclude(olga, "1", "2", "3")) == (409, "conflict")
+    assert code_of(exclude(held["ann"], "3")) == (403, "not_allowed")
+    assert versions() == [(1, True, 3, None)]
+    assert olga.get(PHASE).json()["excluded_topics"] == []
