@@ -75,5 +75,6 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     releases = Release.objects.filter(phase=found).exclude(done_at=None).order_by("pk").values_list("pk", "done_at")
     own = reader.own.pk if reader.own else None
     excluded = reasons_of_exclusion(found.collection)
-    state = repr((excluded, rows, names, list(releases), found.selection, found.measures, own, reader.organiser))
+    frozen = found.freeze_board_at, found.freeze_board_at and found.freeze_board_at <= reader.now
+    state = repr((excluded, frozen, rows, names, list(releases), found.selection, found.measures, own, reader.organiser))
     return (*of_boards(found.collection), hashlib.sha256(state.encode()).hexdigest())

@@ -156,6 +156,9 @@ class Phase(models.Model):
         db_default=Feedback.NONE,
         help_text="what teams see at once: nothing, their own values, or the leaderboard too",
     )
+    freeze_board_at = models.DateTimeField(
+        null=True, blank=True, help_text="teams see no later entry of others on the leaderboard before a release"
+    )
     selection = models.CharField(
         max_length=6,
         choices=Selection.choices,

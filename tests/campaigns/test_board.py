@@ -339,3 +339,26 @@ def test_teams_publish_entries_afterwards(held: Clients, clock: Clock) -> None:
     assert readers() == ["olga", "ann", "ben"]
     (shown_row,) = (row for row in rows(ben, "?view=afterwards") if row[1] == "a3")
     assert shown_row[0] is None
+
+
+def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, clock: Clock) -> None:
+    olga, ann, ben = people["olga"], people["ann"], people["ben"]
+    frozen = CLOSES - timedelta(days=3)
+    make_campaign(olga, kind="development", feedback="board", selection="latest", freeze_board_at=frozen.isoformat())
+    assert olga.get(PHASE).json()["freeze_board_at"] == frozen.isoformat().replace("+00:00", "Z")
+    for client, team in ((ann, "apples"), (ben, "berries")):
+        register(client, team)
+    for clock.now, tag in ((OPENS, "early"), (frozen - TICK, "before"), (frozen, "after")):
+        assert enter(ann, tag).status_code == 201
+    evaluate_all()
+    ann_seen, ben_seen, olga_seen = (
+        [[tag for _, tag, _ in rows(one, query)] for query in ("", "?view=all")] for one in (ann, ben, olga)
+    )
+    assert ann_seen == olga_seen
+    assert ann_seen[0] == ["after"]
+    assert ben_seen[0] == ["before"]
+    assert sorted(ben_seen[1]) == ["before", "early"]
+    tag = ben.get(BOARD)["ETag"]
+    clock.now = frozen - TICK
+    assert ben.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
+    assert code_of(olga.patch(PHASE, {"feedback": "own"}, format="json"))[0] == 400

@@ -18,7 +18,7 @@ from metrics.services.boards.standings import read_standings
 from metrics.services.campaigns.releasing import primary_means
 from runs.models import Entry, Participation, Phase, Release, Team
 from runs.services.campaigns.names import ShownName, hidden_tag, shown_names
-from runs.services.campaigns.selection import official
+from runs.services.campaigns.selection import official, seen_while_frozen
 
 OFFICIAL, ALL, LATE, AFTERWARDS = "official", "all", "late", "afterwards"
 VIEWS = (OFFICIAL, ALL, LATE, AFTERWARDS)
@@ -106,10 +106,11 @@ def _read(entries: QuerySet[Entry], *, afterwards: bool = False) -> list[_Entry]
 def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
     """Return the entries that a view is of. On the official one stand those of the last release, or before one those
     that the phase's rule selects now."""
-    rows = Entry.objects.filter(phase=phase, state=_ENTERED)
+    seen = Q() if reader.organiser else seen_while_frozen(phase, reader.own, reader.now)
+    rows = Entry.objects.filter(seen, phase=phase)
     if view == LATE:
-        return _read(rows.filter(late=True))
-    on_time = _stood(phase, _read(Entry.objects.filter(phase=phase, late=False).exclude(state=Entry.State.WITHDRAWN)))
+        return _read(rows.filter(late=True, state=_ENTERED))
+    on_time = _stood(phase, _read(rows.filter(late=False).exclude(state=Entry.State.WITHDRAWN)))
     if view == ALL:
         return on_time
     if view == AFTERWARDS:
@@ -118,8 +119,8 @@ def _entries(phase: Phase, view: str, reader: Reader) -> list[_Entry]:
         if not reader.organiser:
             shown = Q(published=True) | Q(participation=None)
             later = later.filter(shown | Q(participation=reader.own) if reader.own else shown)
-        return [*_official(phase, on_time), *_read(later, afterwards=phase.kind != Phase.Kind.AFTERWARDS)]
-    return _official(phase, on_time)
+        return [*_official(phase, on_time, seen), *_read(later, afterwards=phase.kind != Phase.Kind.AFTERWARDS)]
+    return _official(phase, on_time, seen)
 
 
 def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
@@ -132,7 +133,7 @@ def _stood(phase: Phase, entries: list[_Entry]) -> list[_Entry]:
     return [entry for entry in entries if entry.state == _ENTERED or str(entry.pk) in stood]
 
 
-def _official(phase: Phase, on_time: list[_Entry]) -> list[_Entry]:
+def _official(phase: Phase, on_time: list[_Entry], seen: Q) -> list[_Entry]:
     done = Release.objects.filter(phase=phase).exclude(done_at=None).order_by("-done_at", "-audience").first()
     if phase.selection == Phase.Selection.ALL:
         return on_time
@@ -140,7 +141,7 @@ def _official(phase: Phase, on_time: list[_Entry]) -> list[_Entry]:
         chosen = set(done.official)
     else:
         qrels = phase.collection.active_qrels
-        found = official(phase, lambda runs: primary_means(phase, qrels, runs) if qrels else {})
+        found = official(phase, lambda runs: primary_means(phase, qrels, runs) if qrels else {}, seen)
         chosen = {str(entry.pk) for entry in found}
     return [entry for entry in on_time if entry.role != _COMPETING or str(entry.pk) in chosen]
 

@@ -132,6 +132,8 @@ def _phase(frozen: FrozenPhase) -> dict[str, Any]:
             "chosen_max", "run_types", "must_answer_all")  # fmt: skip
     # Left out where there are none, so that snapshots without them keep their hash.
     rules: dict[str, Any] = {name: getattr(phase, name) for name in ("max_documents", "naming") if getattr(phase, name)}
+    if phase.freeze_board_at:
+        rules["freeze_board_at"] = instant(phase.freeze_board_at)
     if excluded := reasons_of_exclusion(phase.collection):
         rules["excluded_topics"] = [{"topic": topic, "reason": reason} for topic, reason in excluded.items()]
     times = {name: instant(getattr(phase, name)) for name in ("opens_at", "closes_at", "late_closes_at")}

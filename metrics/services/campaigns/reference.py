@@ -83,14 +83,15 @@ class ReferenceSet:
 
 
 def read_entry_values(
-    *, phase: Phase, qrels: Qrels, measures: list[Measure], as_of: datetime | None = None
+    *, phase: Phase, qrels: Qrels, measures: list[Measure], as_of: datetime | None = None, seen: Q | None = None
 ) -> EntryValues:
     """Return the values of the entries of a phase that are evaluated under these judgements, in the order of their
-    numbers; those that were withdrawn or disqualified by `as_of` (default: now) are left out.
+    numbers; those that were withdrawn or disqualified by `as_of` (default: now) are left out, and so are those that are
+    not `seen`.
 
     Raise StatisticsError for more values than are read in one request.
     """
-    there, wanted = Q(state=Entry.State.ENTERED), phase.entries.all()
+    there, wanted = Q(state=Entry.State.ENTERED), phase.entries.filter(seen or Q())
     if as_of is not None:
         # Nothing is entered again once results are out: whoever left after that moment took part until then.
         there, wanted = there | Q(state_changed_at__gt=as_of), wanted.filter(arrived_at__lte=as_of)

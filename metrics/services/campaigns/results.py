@@ -20,6 +20,7 @@ from metrics.services.campaigns.reference import (
 from metrics.services.values.judged_views import Mean, means_of, views_of
 from runs.models import Entry, Participation, Phase, Qrels
 from runs.services.campaigns import clock
+from runs.services.campaigns.selection import seen_while_frozen
 
 JUDGED = parse_measure("Judged@10")
 CONFIDENCE = 0.95
@@ -77,8 +78,10 @@ def read_own_results(
     Whoever may not see the values of others gets the figures of the reference sets as `reference_sets` says. Other
     teams have the names that the team saw at `names_at`, or those of now.
     """
-    read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of)
-    read = with_hidden_names(read, participation, names_at or clock.database_now())
+    now = clock.database_now()
+    seen = None if sees_all else seen_while_frozen(phase, participation, now)
+    read = read_entry_values(phase=phase, qrels=qrels, measures=phase_measures(phase), as_of=as_of, seen=seen)
+    read = with_hidden_names(read, participation, names_at or now)
     sets = reference_sets(read, reference=reference, sees_all=sees_all)
     own = [row for row, entry in enumerate(read.entries) if entry.participation_id == participation.pk]
     return OwnResults(read, reference, sets, described_entries(read, sets, own), participation, sees_all)

@@ -96,7 +96,7 @@ class PhaseChangeSerializer(TimesSerializer):
     """The fields of a phase that can be changed."""
 
     answered = phase_answers.Phase
-    times = ("opens_at", "closes_at", "late_closes_at")
+    times = ("opens_at", "closes_at", "late_closes_at", "freeze_board_at")
     ends = ("closes_at", "late_closes_at")
     name = _line(200)
     description = _text(20_000, required=False)
@@ -116,6 +116,9 @@ class PhaseChangeSerializer(TimesSerializer):
         required=False, help_text='[{"key": "first_stage", "type": "text", "label": "First stage", "required": true}]'
     )
     feedback = ChoiceField(choices=Phase.Feedback.choices, required=False)
+    freeze_board_at = TimeField(
+        required=False, allow_null=True, help_text="with feedback board: teams see no later entry of others there"
+    )
     selection = ChoiceField(choices=Phase.Selection.choices, required=False)
     chosen_max = serializers.IntegerField(min_value=1, max_value=1_000, required=False)
     must_answer_all = serializers.BooleanField(required=False)

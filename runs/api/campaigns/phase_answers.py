@@ -82,6 +82,9 @@ class Phase(TypedDict):
     yours: Yours | None
     measures: Annotated[list[str], "the first one is the primary one"]
     feedback: Annotated[str, OneOf(models.Phase.Feedback.choices), "what teams see at once"]
+    freeze_board_at: Annotated[
+        datetime | None, "teams see no later entry of others on the leaderboard, until results are released"
+    ]
     selection: Annotated[str, OneOf(models.Phase.Selection.choices), "which entries stand on the official leaderboard"]
     chosen_max: Annotated[int, "entries that a team may choose"]
     disclosure: Annotated[str, OneOf(models.Disclosure.labels), "to whom results on the collection are shown"]
@@ -131,6 +134,7 @@ def phase_answer(
         yours=Yours(team=own.team.slug, closes_at=closes_at, extended=closes_at > found.closes_at) if own else None,
         measures=found.measures,
         feedback=found.feedback,
+        freeze_board_at=found.freeze_board_at,
         selection=found.selection,
         chosen_max=found.chosen_max,
         disclosure=found.collection.disclosure.label,

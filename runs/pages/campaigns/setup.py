@@ -174,7 +174,7 @@ class AgreementsPage(ChangingDeskPage):
 _PHASE_TEXTS = ("name", "description", "collection", "kind", "feedback", "selection")
 _KEPT = ("feedback", "selection", "chosen_max")
 _LIMITS = ("slots", "attempts_daily", "attempts_total", "max_documents")
-_TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True}
+_TIMES = {"opens_at": False, "closes_at": True, "late_closes_at": True, "freeze_board_at": False}
 _PHASE_FORM = (
     "action", "slug", "place", "zone", "measures", "run_types", "must_answer_all", "chosen_max", "naming",
     *_PHASE_TEXTS, *_LIMITS,

@@ -186,9 +186,12 @@ def _check(phase: Phase, user: User) -> None:
 
 
 def _check_feedback(phase: Phase) -> None:
-    """Raise InvalidInput for feedback in an evaluation, Conflict (`feedback_would_leak`) for feedback on judgements
-    that decide an evaluation, and for an evaluation by judgements on which another phase gives feedback."""
+    """Raise InvalidInput for feedback in an evaluation, and for freezing a leaderboard that teams do not see; Conflict
+    (`feedback_would_leak`) for feedback on judgements that decide an evaluation, and for an evaluation by judgements on
+    which another phase gives feedback."""
     none = Phase.Feedback.NONE
+    if phase.freeze_board_at and phase.feedback != Phase.Feedback.BOARD:
+        raise InvalidInput("only a phase with feedback board has a leaderboard to freeze", pointer="/freeze_board_at")
     if phase.kind == Phase.Kind.EVALUATION:
         if phase.feedback != none:
             raise InvalidInput("an evaluation gives no feedback: write none", pointer="/feedback")

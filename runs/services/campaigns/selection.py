@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from itertools import groupby
 from uuid import UUID
 
-from runs.models import Entry, Phase
+from django.db.models import Q
+
+from runs.models import Entry, Participation, Phase, Release
 
 Means = Callable[[list[UUID]], Mapping[UUID, float]]
 """means(runs) -> the mean of the primary measure of each run that has one, the greater the better"""
 
 
-def eligible(phase: Phase) -> list[Entry]:
-    """Return the entries that compete in a phase, on time and entered, by team and number."""
+def seen_while_frozen(phase: Phase, own: Participation | None, now: datetime) -> Q:
+    """Return the condition of the entries of a phase that a team, or somebody without one, sees on its leaderboard:
+    once this is frozen, those of others that arrived before, until results are released."""
+    frozen = phase.freeze_board_at
+    if frozen is None or now < frozen or Release.objects.filter(phase=phase, done_at__isnull=False).exists():
+        return Q()
+    before = Q(arrived_at__lt=frozen)
+    return before | Q(participation=own) if own else before
+
+
+def eligible(phase: Phase, seen: Q | None = None) -> list[Entry]:
+    """Return the entries that compete in a phase, on time and entered, by team and number; of these those that are
+    `seen`."""
     rows = Entry.objects.filter(phase=phase, state=Entry.State.ENTERED, role=Entry.Role.COMPETING, late=False)
-    return list(rows.order_by("participation", "number"))
+    return list(rows.filter(seen or Q()).order_by("participation", "number"))
 
 
-def official(phase: Phase, means: Means) -> list[Entry]:
+def official(phase: Phase, means: Means, seen: Q | None = None) -> list[Entry]:
     """Return the entries of the official board by the rule of the phase; of each team all, the latest, those that it
     chose (the latest if it chose none), or the best under the judgements that `means` reads.
 
     Of entries that arrived at the same instant the one with the greater number is the latest; of equal means the one
-    that arrived first is the best. A team none of whose entries has a mean has no best one.
+    that arrived first is the best. A team none of whose entries has a mean has no best one. Entries that are not `seen`
+    are as if they were not there.
     """
-    rows, rule = eligible(phase), phase.selection
+    rows, rule = eligible(phase, seen), phase.selection
     if rule == Phase.Selection.ALL:
         return rows
     known = means([entry.run_id for entry in rows]) if rule == Phase.Selection.BEST else {}
