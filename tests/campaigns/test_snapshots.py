@@ -98,6 +98,12 @@ def test_the_same_results_are_one_snapshot_on_either_database(held: Clients, tmp
     told_values = [float(row["value"]) for row in values if row["tag"] == "a1" and row["measure"] == "AP"]
     assert told_values == own["values"]["AP"]
     assert told["a1"]["means"]["AP"]["mean"] == own["means"]["AP"]["mean"]
+    records = {record["model_info"]["id"]: record for record in json.loads(files["every_eval_ever.json"])}
+    assert set(records) == {"apples/a1", "apples/a2", "berries/b1", "berries/b3", "lab/bm25"}
+    first_result = records["apples/a1"]["evaluation_results"][0]
+    assert first_result["score_details"]["score"] == told["a1"]["means"]["P@2"]["mean"]
+    assert first_result["score_details"]["details"]["rank"] == "1"
+    assert first_result["metric_config"]["max_score"] == 1.0
 
 
 def test_an_archive_is_checked_without_a_server(
@@ -175,6 +181,8 @@ def test_the_page_has_every_form(held: Clients) -> None:
     assert web.get(f"{page[:-1]}.csl.json").json()[0]["URL"].endswith(page)
     cited = web.get(f"{page[:-1]}.datacite.json").json()
     assert (cited["types"]["resourceTypeGeneral"], "doi" in cited) == ("Dataset", False)
+    deposit = web.get(f"{page[:-1]}.zenodo.json").json()["metadata"]
+    assert (deposit["upload_type"], deposit["creators"], "doi" in deposit) == ("dataset", [{"name": "lab"}], False)
     assert 'value: "sha256:' in web.get(f"{page[:-1]}.cff").content.decode()
     assert web.get(f"{page[:-1]}.exe").status_code == web.get(f"/s/{'0' * 20}/").status_code == 404
     assert web.get(f"/s/{made['sha256'][:19]}/").status_code == 404

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 @dataclass(frozen=True)
 class Cited:
     """What a citation names. `address` is the permanent one, `site` that of the server, `before` the address of the
-    snapshot that it supersedes; `doi` is empty where none was given."""
+    snapshot that it supersedes; `doi` is empty where none was given, `published_by` where the operator names nobody."""
 
     title: str
     author: str
@@ -30,6 +31,7 @@ class Cited:
     at: datetime
     before: str = ""
     doi: str = ""
+    published_by: str = ""
 
     @property
     def on(self) -> datetime:
@@ -37,7 +39,7 @@ class Cited:
 
     @property
     def publisher(self) -> str:
-        return f"EvalHub at {urlsplit(self.site).netloc}"
+        return self.published_by or f"EvalHub at {urlsplit(self.site).netloc}"
 
     @property
     def text(self) -> str:
@@ -92,6 +94,33 @@ def datacite(cited: Cited) -> str:
             "language": "en",
         }
     )
+
+
+def zenodo(cited: Cited) -> str:
+    """Return the body with which Zenodo's interface for deposits makes a draft."""
+    related = [
+        {"identifier": cited.address, "relation": "isIdenticalTo", "resource_type": "dataset"},
+        {"identifier": cited.campaign_address, "relation": "isPartOf"},
+        *([{"identifier": cited.before, "relation": "isNewVersionOf"}] if cited.before else []),
+    ]
+    described = (
+        f"{cited.text} The archive has the manifest, whose SHA-256 this is in canonical JSON (RFC 8785), and the "
+        "tables that it names; SHA256SUMS has the digests of all files."
+    )
+    metadata = {
+        "title": f"{cited.title}, snapshot {cited.number}",
+        "upload_type": "dataset",
+        "description": f"<p>{escape(described)}</p>",
+        "creators": [{"name": cited.author}],
+        "publication_date": cited.on.date().isoformat(),
+        "version": str(cited.number),
+        "language": "eng",
+        "imprint_publisher": cited.publisher,
+        "keywords": ["information retrieval", "evaluation campaign"],
+        "related_identifiers": related,
+        **({"doi": cited.doi} if cited.doi else {}),
+    }
+    return _json({"metadata": metadata})
 
 
 def bibtex(cited: Cited) -> str:
@@ -182,6 +211,7 @@ FORMS: dict[str, tuple[Callable[[Cited], str], str]] = {
     "ris": (ris, "application/x-research-info-systems"),
     "csl.json": (csl, "application/vnd.citationstyles.csl+json"),
     "datacite.json": (datacite, "application/vnd.datacite.datacite+json"),
+    "zenodo.json": (zenodo, "application/vnd.zenodo.v1+json"),
     "cff": (citation_cff, "text/yaml; charset=utf-8"),
 }
 

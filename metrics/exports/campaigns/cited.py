@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from metrics.exports.campaigns.citations import Cited
 from runs.models import Snapshot
 
@@ -22,4 +24,5 @@ def cited_of(snapshot: Snapshot, site: str) -> Cited:
         at=snapshot.created_at,
         before=f"{site}/s/{before.code}/" if before else "",
         doi=snapshot.doi,
+        published_by=settings.EVALHUB_PUBLISHER,
     )

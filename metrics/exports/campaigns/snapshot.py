@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import tarfile
 from collections.abc import Mapping
 from contextlib import closing
@@ -17,7 +18,8 @@ from typing import Any
 
 import zstandard
 
-from metrics.exports.campaigns.citations import Cited, citation_cff, datacite, ro_crate
+from metrics.exports.campaigns.citations import Cited, citation_cff, datacite, ro_crate, zenodo
+from metrics.exports.campaigns.every_eval_ever import every_eval_ever
 from metrics.exports.campaigns.packet import UPPER_MEDIAN, set_said
 from metrics.exports.campaigns.tables import tab_separated
 from metrics.services.campaigns.manifest import INCLUDED, FrozenPhase
@@ -59,6 +61,8 @@ def archive_of(manifest: bytes, files: Mapping[str, bytes], cited: Cited) -> byt
     held |= {
         "CITATION.cff": citation_cff(cited).encode(),
         "datacite.json": datacite(cited).encode(),
+        "zenodo.json": zenodo(cited).encode(),
+        "every_eval_ever.json": every_eval_ever(json.loads(manifest), cited).encode(),
         "ro-crate-metadata.json": ro_crate(cited, held).encode(),
     }
     sums = "".join(f"{hashlib.sha256(held[name]).hexdigest()}  {name}\n" for name in sorted(held))
