@@ -12,17 +12,20 @@ from rest_framework.request import Request
 from metrics.engine.errors import EvalHubError
 from metrics.questions.boards import board_query, standings_query
 from metrics.questions.parameters import choice_in
-from metrics.services.boards.fingerprints import Fingerprint, of_boards
+from metrics.services.boards.fingerprints import Fingerprint, of_boards, of_filter
 from metrics.services.campaigns.boards import OFFICIAL, VIEWS, PhaseQuery, Reader
 from runs.api.access import note_reading
 from runs.api.campaigns.finding import participation_of, visible_phase
 from runs.api.parameters import text_of
-from runs.errors import Blind
-from runs.models import Entry, Phase, Release, sees_board
+from runs.errors import Blind, InvalidInput
+from runs.models import Entry, Phase, Release, can_see_scores, sees_board
 from runs.services.campaigns import clock
 from runs.services.campaigns.managing import is_organiser
 from runs.services.campaigns.names import hides
 from runs.services.reduced_qrels import reasons_of_exclusion
+
+# Parameters that ask about runs, and not about what the leaderboard has of their entries.
+OF_RUNS = ("filter", "columns", "arrange")
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,14 @@ def phase_board_in(request: HttpRequest | Request, campaign: str, phase: str) ->
 
 
 def phase_query(parameters: Mapping[str, str], phase: Phase, reader: object) -> PhaseQuery:
-    """Return the query of a phase's leaderboard; its measures are by default those of the phase."""
+    """Return the query of a phase's leaderboard; its measures are by default those of the phase.
+
+    Raise InvalidInput for a question about runs, such as a filter, by whoever does not see the runs of others.
+    """
+    asked = [name for name in OF_RUNS if parameters.get(name)]
+    if asked and not can_see_scores(reader, phase.collection):
+        message = f"{asked[0]} asks about runs that you do not see: leave it out until results are released"
+        raise InvalidInput(message, pointer=asked[0])
     measures = parameters.get("measures") or ",".join(phase.measures)
     board = board_query({**parameters, "measures": measures}, phase.collection, reader)
     return PhaseQuery(
@@ -60,7 +70,8 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     asked = phase_board_in(request, campaign, phase)
     found, reader = asked.phase, asked.reader
     try:
-        phase_query(text_of(request.GET), found, request.user)
+        query = phase_query(text_of(request.GET), found, request.user)
+        shown = of_filter(found.collection, query.board)
     except EvalHubError:
         return None
     # Of the other phases of the campaign, too: the entries afterwards are theirs.
@@ -76,5 +87,7 @@ def of_phase_board(request: HttpRequest | Request, campaign: str, phase: str) ->
     own = reader.own.pk if reader.own else None
     excluded = reasons_of_exclusion(found.collection)
     frozen = found.freeze_board_at, found.freeze_board_at and found.freeze_board_at <= reader.now
-    state = repr((excluded, frozen, rows, names, list(releases), found.selection, found.measures, own, reader.organiser))
-    return (*of_boards(found.collection), hashlib.sha256(state.encode()).hexdigest())
+    state = repr(
+        (excluded, frozen, rows, names, list(releases), found.selection, found.measures, own, reader.organiser)
+    )
+    return (*of_boards(found.collection), *shown, hashlib.sha256(state.encode()).hexdigest())

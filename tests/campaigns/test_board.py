@@ -362,3 +362,18 @@ def test_a_frozen_leaderboard_shows_no_later_entry_of_others(people: Clients, cl
     clock.now = frozen - TICK
     assert ben.get(BOARD, headers={"If-None-Match": tag}).status_code == 200
     assert code_of(olga.patch(PHASE, {"feedback": "own"}, format="json"))[0] == 400
+
+
+def test_rows_are_filtered_for_those_who_see_the_runs(held: Clients) -> None:
+    olga, ann = held["olga"], held["ann"]
+    assert [(rank, tag) for rank, tag, _ in rows(olga, "?filter=tag:b1")] == [(1, "b1")]
+    assert olga.get(f"{BOARD}?filter=tag:b1").json()["ranked"] == 3
+    assert olga.get(f"{BOARD}?columns=submitted&arrange=submitted").json()["results"][0]["run"]["tag"] == "a1"
+    assert "a1" not in " ".join(shown(browser("olga"), "?filter=tag:b1"))
+    # Of a leaderboard that is shown as feedback, or under pseudonyms, a filter would tell what is hidden there.
+    Campaign.objects.update(anonymous_until=LIFTED)
+    step(Disclosure.PUBLIC)
+    assert ann.get(BOARD).status_code == 200
+    for name in ("filter=tag:b1", "columns=submitted", "arrange=submitted"):
+        refused = ann.get(f"{BOARD}?{name}")
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, name.partition("=")[0])

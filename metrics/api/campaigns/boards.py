@@ -15,7 +15,18 @@ from rest_framework.views import APIView
 from metrics.api.boards import answers
 from metrics.api.boards.answers import leaderboard_answer
 from metrics.exports.boards import EXPORTS
-from metrics.questions.declared import MEASURE_NAMES, ORDER, PAGE, SCORES, SORT, STATISTICS, parameter
+from metrics.questions.declared import (
+    ARRANGE,
+    COLUMNS,
+    FILTER,
+    MEASURE_NAMES,
+    ORDER,
+    PAGE,
+    SCORES,
+    SORT,
+    STATISTICS,
+    parameter,
+)
 from metrics.questions.parameters import query_of
 from metrics.questions.phase_boards import of_phase_board, phase_board_in, phase_query
 from metrics.questions.unchanged import unchanged
@@ -30,6 +41,8 @@ _ROWS = (
     parameter("run_type", "rows of this type alone; ranks stay"),
     parameter("role", "rows of this role alone; ranks stay", choices=tuple(Entry.Role.values)),
 )
+
+_OF_RUNS = (FILTER, COLUMNS, ARRANGE)
 
 
 class EntryOfRow(TypedDict):
@@ -78,7 +91,8 @@ class PhaseBoardView(APIView):
     place without a rank. Names of teams are hidden as the campaign says."""
 
     @extend_schema(
-        responses=shape(PhaseLeaderboard), parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, SCORES, *STATISTICS]
+        responses=shape(PhaseLeaderboard),
+        parameters=[MEASURE_NAMES, SORT, ORDER, *PAGE, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
     )
     @unchanged(of_phase_board, snapshot=True)
     def get(self, request: Request, campaign: str, phase: str) -> Response:
@@ -105,7 +119,7 @@ class PhaseBoardExport(APIView):
 
     @extend_schema(
         responses={(200, "text/csv"): OpenApiTypes.STR},
-        parameters=[MEASURE_NAMES, SORT, ORDER, *_ROWS, SCORES, *STATISTICS],
+        parameters=[MEASURE_NAMES, SORT, ORDER, *_ROWS, *_OF_RUNS, SCORES, *STATISTICS],
     )
     def get(self, request: Request, campaign: str, phase: str, kind: str) -> HttpResponse:
         export = EXPORTS[kind]

@@ -29,7 +29,7 @@ from runs.views import page, reads
 _VIEWS = {OFFICIAL: "Official", ALL: "All on time", LATE: "Late", AFTERWARDS: "Afterwards"}
 _FILES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "trec_eval": "trec_eval"}
 # What the files of a leaderboard read of the page's address.
-_OF_FILES = ("measures", "sort", "order", "view", "run_type", "role")
+_OF_FILES = ("measures", "sort", "order", "view", "run_type", "role", "filter")
 # A page reads the judgements of every run that it shows.
 _LIMIT = 50
 
@@ -64,7 +64,7 @@ def _fingerprint(request: HttpRequest, campaign: str, phase: str) -> Fingerprint
 
 
 @page
-@reads("measures", "sort", "order", "offset", "view", "run_type", "role")
+@reads("measures", "sort", "order", "offset", "view", "run_type", "role", "filter")
 @unchanged_page(_fingerprint, snapshot=True)
 def phase_board_page(request: HttpRequest, campaign: str, phase: str) -> HttpResponse:
     """Show a page of the leaderboard of a phase to those who see it in the API."""
