@@ -23,6 +23,7 @@ from runs.api.parameters import KnownFields
 from runs.api.shapes import OneOf, shape
 from runs.models import ApiToken, Scope, User
 from runs.models.text import check_line
+from runs.services.addresses import ask_address, confirm_address
 from runs.services.teams import (
     accept_invitation,
     change_role,
@@ -84,6 +85,7 @@ class Me(TypedDict):
     """Who asks."""
 
     username: str
+    email: Annotated[str, "to which mail of campaigns goes; empty: none"]
     teams: list[OwnTeam]
     token: Annotated[Token | None, "the one that was sent; null in a browser"]
 
@@ -160,17 +162,45 @@ class TokenSerializer(KnownFields, serializers.ModelSerializer[ApiToken]):
         return moment
 
 
+class AddressSerializer(KnownFields, serializers.Serializer[Any]):
+    answered = Me
+    email = serializers.CharField(
+        max_length=254,
+        required=False,
+        allow_blank=True,
+        help_text="a mail to it asks for a confirmation; empty: no mail",
+    )
+    confirmation = serializers.CharField(max_length=1_000, required=False, help_text="what that mail has")
+
+
 class MeView(APIView):
-    """The caller: the user, their teams with the role in each, and the token that was sent."""
+    """The caller: the user, their address, their teams with the role in each, and the token that was sent; PATCH
+    asks for another address, or confirms it."""
 
     signed_in = True
+    scopes = {"PATCH": Scope.MANAGE}
 
     @extend_schema(responses=shape(Me))
     def get(self, request: Request) -> Response:
         roles = models.Membership.objects.filter(user=request.user.pk).select_related("team").order_by("team__slug")
         teams = [OwnTeam(slug=one.team.slug, name=one.team.name, role=one.role) for one in roles]
         token = token_answer(request.auth) if isinstance(request.auth, ApiToken) else None
-        return Response(Me(username=request.user.get_username(), teams=teams, token=token))
+        user = cast(User, request.user)
+        return Response(Me(username=user.get_username(), email=user.email, teams=teams, token=token))
+
+    @extend_schema(request=AddressSerializer, responses={200: shape(Me), 202: shape(Me)})
+    def patch(self, request: Request) -> Response:
+        serializer = AddressSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        user, origin, asked = cast(User, request.user), origin_of(request), serializer.validated_data
+        sent = False
+        if "confirmation" in asked:
+            confirm_address(user=user, token=asked["confirmation"], origin=origin)
+        elif "email" in asked:
+            sent = ask_address(user=user, email=asked["email"], origin=origin)
+        response = self.get(request)
+        response.status_code = status.HTTP_202_ACCEPTED if sent else status.HTTP_200_OK
+        return response
 
 
 class TeamList(AnswerList[models.Team]):

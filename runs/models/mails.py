@@ -16,7 +16,8 @@ from runs.models.text import check_line, check_text
 
 class Mail(models.Model):
     """One event for one person, written in the transaction of the event. Its id is that of the message, so that one
-    which is sent twice is known by it. The address is the person's when it is sent, and is not kept.
+    which is sent twice is known by it. The address is the person's when it is sent, and is not kept, unless it is one
+    that the person is to confirm; that mail is of no campaign.
 
     `state` changes only by compare-and-set updates (runs/services/mail/outbox.py).
     """
@@ -30,9 +31,10 @@ class Mail(models.Model):
         NO_ADDRESS = "no_address"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="mails")
+    campaign = models.ForeignKey(Campaign, null=True, on_delete=models.CASCADE, related_name="mails")
     event = models.CharField(max_length=30)
     recipient = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
+    address = models.EmailField(blank=True, default="", db_default="", help_text="one that is to be confirmed")
     subject = models.CharField(max_length=300)
     text = models.TextField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.DUE)
@@ -97,6 +99,8 @@ class PhaseMoment(models.Model):
         CLOSED = "closed"
         # Of a release that was due half an hour ago; `of` is when.
         WAITING = "waiting"
+        # Of a day of a campaign, on its first phase; `of` is its end.
+        DIGEST = "digest"
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="moments")
     kind = models.CharField(max_length=10, choices=Kind.choices)

@@ -17,17 +17,19 @@ from runs.errors import NotFound
 from runs.models import ApiToken, Collection, Invitation, Scope, Team, User, Webhook
 from runs.pages.forms import FormPage
 from runs.services.accounts import change_password, end_sessions
+from runs.services.addresses import ask_address, confirm_address
 from runs.services.audit import Origin
 from runs.services.teams import accept_invitation, end_invitation
 from runs.views import problem_of
 
 
 class AccountPage(FormPage):
-    """The account of the logged-in user; `action` answers an invitation, changes the password or ends the other
-    sessions."""
+    """The account of the logged-in user; `action` answers an invitation, changes the address or the password, or ends
+    the other sessions."""
 
     scopes = {"POST": Scope.MANAGE}
-    fields = ("action", "team", "old_password", "new_password1", "new_password2")
+    reads = ("confirm",)
+    fields = ("action", "team", "email", "confirmation", "old_password", "new_password1", "new_password2")
 
     def get(self, request: Request) -> HttpResponse:
         return _page(request)
@@ -36,6 +38,8 @@ class AccountPage(FormPage):
         user, origin = cast(User, request.user), origin_of(request)
         if request.data.get("action") in ("accept", "decline"):
             return _answer_invitation(request, user, origin)
+        if request.data.get("action") in ("address", "confirm"):
+            return _change_address(request, user, origin)
         if request.data.get("action") == "sessions":
             end_sessions(user=user, origin=origin)
             done = "All other sessions have been ended."
@@ -49,6 +53,21 @@ class AccountPage(FormPage):
         # Keep this session.
         update_session_auth_hash(request._request, user)
         return _page(request, done=done)
+
+
+def _change_address(request: Request, user: User, origin: Origin) -> HttpResponse:
+    given, sent = {name: str(request.data.get(name, "")) for name in ("email", "confirmation")}, False
+    try:
+        if request.data.get("action") == "confirm":
+            confirm_address(user=user, token=given["confirmation"], origin=origin)
+        else:
+            sent = ask_address(user=user, email=given["email"], origin=origin)
+    except EvalHubError as error:
+        status, detail = problem_of(error)
+        return _page(request, status, refused=[detail])
+    if sent:
+        return _page(request, done=f"A mail was sent to {given['email'].strip()}: open the link in it to confirm.")
+    return _page(request, done=f"Mail goes to {user.email}." if user.email else "You get no mail.")
 
 
 def _answer_invitation(request: Request, user: User, origin: Origin) -> HttpResponse:
@@ -76,6 +95,7 @@ def _page(request: Request, status: int = 200, **told: Any) -> HttpResponse:
         ),
         "tokens": ApiToken.objects.usable().filter(user=request.user.pk).count(),
         "disabled_webhooks": webhooks.exclude(disabled_reason="").select_related("team", "collection"),
+        "confirm": request.query_params.get("confirm", "") if request.method == "GET" else "",
         "led_teams": led,
         "led_collections": Collection.objects.filter(team__in=led),
         **told,

@@ -33,11 +33,11 @@ from runs.models import (
     Team,
     User,
 )
-from runs.services.campaigns.moments import note_moments, note_waiting
+from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
 from runs.services.mail import sending
 from runs.services.mail.outbox import claim_next, reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender, send_due
-from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, Clock, enter, make_campaign, register
+from tests.campaigns.worlds import CAMPAIGN, CLOSES, LATE, OPENS, PHASE, TICK, Clock, enter, make_campaign, register
 from tests.conftest import QRELS, evaluate_all, upload
 from tests.metrics.webhooks import events as events_of
 from tests.metrics.webhooks import make_webhook
@@ -335,6 +335,26 @@ def test_releases_are_told_when_they_are_done_and_once_when_they_wait(cup: Clien
     assert release_due() == 1
     assert sorted(row[:2] for row in told()) == [("release.done", name) for name in ("abe", "ann", "ben", "olga")]
     assert (release_due(), note_waiting(), told()) == (0, 0, [])
+
+
+def test_organisers_get_the_entries_of_a_day_once(cup: Clients, clock: Clock) -> None:
+    clock.now = OPENS
+    made = enter(cup["ann"], "dense").json()
+    assert enter(cup["ben"], "sparse").status_code == 201
+    cup["ann"].post(f"{made['url']}withdraw/", {"reason": "x"}, format="json")
+    told()
+    assert (note_digests(), told()) == (0, [])
+    midnight = OPENS.replace(hour=0) + timedelta(days=1)
+    clock.now = midnight - TICK
+    assert note_digests() == 0
+    clock.now = midnight
+    assert (note_digests(), note_digests()) == (1, 0)
+    text = Mail.objects.get(event="entries.digest").text
+    assert told() == [("entries.digest", "olga", "due")]
+    assert "Task, entry 1: dense of apples, arrived at 2027-04-02 12:00:00 UTC; withdrawn" in text
+    assert "Task, entry 2: sparse of berries" in text
+    clock.now = midnight + timedelta(days=1)
+    assert note_digests() == 0
 
 
 def test_webhooks_of_teams_and_organisers_get_the_events_of_the_campaign(

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs.models import ApiToken, AuditEvent, Team, User
+from runs.models import ApiToken, AuditEvent, Mail, Team, User
 from runs.services.accounts import disable_user, enable_user
+from runs.services.mail.sending import message_of
 from tests.conftest import client_of
 from tests.web.test_pages import page
 
@@ -109,3 +110,38 @@ def test_guessing_the_old_password_is_slowed_down(
     monkeypatch.setattr("time.time", lambda: 6_000_000_030.0)
     codes = [send(browsers[0], action="password", old_password="x").status_code for _ in range(5)]
     assert codes == [400] * 3 + [429] * 2
+
+
+def test_an_address_counts_when_it_is_confirmed(alice: User, browsers: tuple[Client, Client], settings: Any) -> None:
+    here, api = browsers[0], client_of(alice, ["read", "manage"])
+    me = "/api/v1/me/"
+
+    def ask(email: str) -> Any:
+        return api.patch(me, {"email": email}, format="json")
+
+    settings.EVALHUB_MAIL_URL = ""
+    assert (ask("al@example.org").status_code, ask("al@example.org").json()["code"]) == (409, "mail_not_set_up")
+    settings.EVALHUB_MAIL_URL, settings.EVALHUB_URL = "smtp://mail.example.org", "https://eval.example.org"
+    assert ask("nonsense").json()["errors"][0]["pointer"] == "/email"
+    asked = ask("al@example.org")
+    assert (asked.status_code, asked.json()["email"]) == (202, "")
+    mail = Mail.objects.get()
+    assert message_of(mail).to == ["al@example.org"]
+    token = mail.text.partition("confirm=")[2].split()[0]
+    other = client_of(User.objects.create_user("other"), ["manage"])
+    for client, given in ((other, token), (api, f"{token}x"), (api, "x")):
+        refused = client.patch(me, {"confirmation": given}, format="json")
+        assert refused.json()["errors"][0]["pointer"] == "/confirmation"
+    assert "Confirm the address" in page(here, f"/account/?confirm={token}")
+    assert "Mail goes to al@example.org" in send(here, action="confirm", confirmation=token).content.decode()
+    assert api.get(me).json()["email"] == "al@example.org"
+    # It was used.
+    assert api.patch(me, {"confirmation": token}, format="json").status_code == 400
+    assert "A mail was sent to" in send(here, action="address", email="b@example.org").content.decode()
+    for name in "cde":
+        assert ask(f"{name}@example.org").status_code == 202
+    assert ask("f@example.org").status_code == 429
+    assert ask("").json()["email"] == ""
+    trail = AuditEvent.objects.filter(action="user.changed").order_by("pk")
+    assert [event.after for event in trail] == [{"email": "changed"}, {"email": "removed"}]
+    assert "example.org" not in str(list(trail.values()))

@@ -193,7 +193,8 @@ MATRIX: dict[str, dict[str, str]] = {
                            "PATCH":  "401 200 403 403 403 200 403",
                            "DELETE": "401 204 403 403 403 204 403"},
     "session-set-file":   {"GET":    ALL},
-    "me":                 {"GET":    "401 200 200 200 200 200 200"},
+    "me":                 {"GET":    "401 200 200 200 200 200 200",
+                           "PATCH":  "401 200 200 200 200 200 403"},
     "teams":              {"GET":    "401 200 200 200 200 200 200",
                            "POST":   "401 201 201 201 201 201 403"},
     # It has a collection.
@@ -693,6 +694,7 @@ BODIES: dict[tuple[str, str], Callable[[], dict[str, Any]]] = {
     ("members", "POST"): lambda: {"username": "participant"},
     ("member", "PATCH"): lambda: {"role": "owner"},
     ("comparison", "POST"): lambda: {"tests": ["sign"], "seed": 1},
+    ("me", "PATCH"): lambda: {"email": ""},
     ("tokens", "POST"): lambda: {"name": "new"},
     ("team-webhooks", "POST"): lambda: HOOK,
     ("collection-webhooks", "POST"): lambda: HOOK,

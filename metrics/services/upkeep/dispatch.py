@@ -21,7 +21,7 @@ from metrics.services.queue.notices import announce_done
 from metrics.services.queue.queueing import queue_missing
 from metrics.services.queue.rounds import BROKER_AWAY, BROKER_FULL, RoundNotes
 from runs.errors import StorageUnavailable
-from runs.services.campaigns.moments import note_moments, note_waiting
+from runs.services.campaigns.moments import note_digests, note_moments, note_waiting
 from runs.services.mail.outbox import reap_mails, sweep_mails
 from runs.services.mail.sending import MailSender
 from runs.services.sweeping import sweep
@@ -43,7 +43,7 @@ RELEASING_SECONDS = 1.5
 # How often due deliveries of webhooks are looked for.
 SENDING_SECONDS = 0.5
 # How often phases are looked at that open and close, and the outbox for mails that are due.
-MOMENT_SECONDS, MAIL_SECONDS = 15.0, 2.0
+MOMENT_SECONDS, MAIL_SECONDS, DIGEST_SECONDS = 15.0, 2.0, 300.0
 BATCH = 50
 # At most this many messages are in the broker; the rest of a long queue stays in the database.
 MESSAGES = 100
@@ -109,6 +109,7 @@ class Dispatcher(threading.Thread):
             *(_webhook_steps() if settings.EVALHUB_WEBHOOKS else ()),
             Step("telling what the clock does", MOMENT_SECONDS, note_moments),
             Step("telling of releases that wait", MOMENT_SECONDS, note_waiting),
+            Step("telling of the entries of a day", DIGEST_SECONDS, note_digests),
             *(_mail_steps() if settings.EVALHUB_MAIL_URL else ()),
             Step("sweeping", SWEEP_SECONDS, _sweep, due=time.monotonic() + SWEEP_SECONDS * random.random()),  # noqa: S311
         )

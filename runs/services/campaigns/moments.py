@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from runs.models import Campaign, Participation, Phase, PhaseMoment
+from runs.models import Campaign, Entry, Participation, Phase, PhaseMoment
 from runs.services.campaigns import clock
 from runs.services.campaigns.clock import closing_time
 from runs.services.campaigns.entries import ordered
 from runs.services.campaigns.releases import due_releases
-from runs.services.campaigns.telling import accepted, tell_moment, tell_waiting
+from runs.services.campaigns.telling import accepted, tell_digest, tell_moment, tell_waiting
 
 _Kind = PhaseMoment.Kind
 _HOURS = ((_Kind.CLOSING_72, 72), (_Kind.CLOSING_24, 24), (_Kind.CLOSING_2, 2))
@@ -49,6 +49,24 @@ def note_waiting() -> int:
         told = {"phase": release.phase, "kind": _Kind.WAITING, "of": release.planned_at}
         if not PhaseMoment.objects.filter(**told).exists():
             noted += _once(told, partial(tell_waiting, release))
+    return noted
+
+
+def note_digests() -> int:
+    """Tell organisers once of the entries of the last whole day (UTC), where there were any. Return of how many
+    campaigns they were told."""
+    now, noted = clock.database_now(), 0
+    ends = datetime.combine(now.astimezone(UTC).date(), time(tzinfo=UTC))
+    starts = ends - timedelta(days=1)
+    arrived = Q(arrived_at__gte=starts, arrived_at__lt=ends)
+    changed = Q(state_changed_at__gte=starts, state_changed_at__lt=ends) & ~Q(state=Entry.State.ENTERED)
+    published = Entry.objects.filter(arrived | changed, phase__campaign__state=Campaign.State.PUBLISHED)
+    for campaign in Campaign.objects.filter(pk__in=published.order_by().values("phase__campaign")):
+        first = campaign.phases.order_by("pk").first()
+        told = {"phase": first, "kind": _Kind.DIGEST, "of": ends}
+        if not PhaseMoment.objects.filter(**told).exists():
+            rows = published.filter(phase__campaign=campaign).select_related("phase", "run", "participation")
+            noted += _once(told, partial(tell_digest, campaign, starts, list(rows.order_by("phase", "number"))))
     return noted
 
 

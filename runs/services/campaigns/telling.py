@@ -34,6 +34,8 @@ from runs.services.webhooks.events import announce_of_campaign
 
 Event = Webhook.Event
 _ACCEPTED = Participation.State.ACCEPTED
+# Lines of a digest.
+_OF_DIGEST = 200
 
 
 def tell(
@@ -207,6 +209,27 @@ def tell_waiting(release: Release) -> None:
     path, about = f"releases/{release.pk}/", {"phase": phase.slug, "release": str(release.pk)}
     subject = f"{phase.name}: a release waits"
     tell(Event.RELEASE_WAITING, campaign, [], organisers=True, subject=subject, text=text, path=path, about=about)
+
+
+def tell_digest(campaign: Campaign, day: datetime, entries: Sequence[Entry]) -> None:
+    """Tell organisers of the entries that arrived or left on a day. It has nothing of their evaluation."""
+    lines = []
+    for entry in entries[:_OF_DIGEST]:
+        whose = entry.participation.name if entry.participation else "organisers"
+        arrived = f"arrived at {said(entry.arrived_at)}{', late' if entry.late else ''}; {entry.state}"
+        lines.append(f"{entry.phase.name}, entry {entry.number}: {entry.run.tag} of {whose}, {arrived}")
+    if more := len(entries) - len(lines):
+        lines.append(f"and {more:,} more")
+    link = f"{settings.EVALHUB_URL}/campaigns/{campaign.slug}/desk/" if settings.EVALHUB_URL else ""
+    why = f"You get this once a day because you organise the campaign {campaign.name}."
+    owners = Q(memberships__team=campaign.team_id, memberships__role=Membership.Role.OWNER)
+    write_mails(
+        campaign=campaign,
+        event="entries.digest",
+        recipients=User.objects.filter(owners, is_active=True).distinct().order_by("pk"),
+        subject=f"[{campaign.name}] entries of {day:%Y-%m-%d}: {len(entries):,}",
+        text="\n\n".join(part for part in ("\n".join(lines), link, f"-- \n{why}") if part),
+    )
 
 
 def tell_posted(notice: CampaignNotice) -> None:

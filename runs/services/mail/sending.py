@@ -67,7 +67,7 @@ def send_due() -> int:
     try:
         while sent < AT_ONCE and (claimed := claim_next()):
             found = Mail.objects.select_related("recipient").get(pk=claimed.pk)
-            if not (found.recipient.email and found.recipient.is_active):
+            if not (address_of(found) and found.recipient.is_active):
                 settle_without_address(claimed)
                 continue
             connection = connection or get_connection()
@@ -80,11 +80,15 @@ def send_due() -> int:
     return sent
 
 
+def address_of(mail: Mail) -> str:
+    return mail.address or mail.recipient.email
+
+
 def message_of(mail: Mail) -> EmailMessage:
     """Return the message of a mail. Its id is the mail's, in every attempt."""
     host = urlsplit(settings.EVALHUB_URL).hostname or "evalhub.invalid"
     headers = {"Message-ID": f"<{mail.pk}@{host}>", "Auto-Submitted": "auto-generated"}
-    return EmailMessage(mail.subject, mail.text, settings.DEFAULT_FROM_EMAIL, [mail.recipient.email], headers=headers)
+    return EmailMessage(mail.subject, mail.text, settings.DEFAULT_FROM_EMAIL, [address_of(mail)], headers=headers)
 
 
 def _send(claimed: Claim, message: EmailMessage, connection: Any) -> bool:
